@@ -1,5 +1,5 @@
 # Two commands are enough: `make study` measures, `make test` checks everything.
-# Both say what they install before they do it, and go on without what cannot be installed.
+# Both print what they will install, and continue without programs that cannot be installed.
 
 .DEFAULT_GOAL := help
 .PHONY: help linux study test soak audit build web bench clean
@@ -11,26 +11,26 @@ NODE_MODULES := web/node_modules/.package-lock.json
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1  \t/p' $(MAKEFILE_LIST)
 
-# What cannot work on another system says so before anything is fetched or built.
+# On other systems, fail before anything is fetched or built.
 linux:
 	@scripts/linux
 
-study: linux ## files, Redis and MySQL as session stores, measured in about two minutes
+study: linux ## measure files, Redis and MySQL as session stores in about two minutes
 	@MAKE='$(MAKE)' scripts/study
 
-test: linux ## everything that is checked: style, rules, tests with real servers, the page in a browser
+test: linux ## run all checks: style, rules, tests with real servers, the page in a browser
 	@MAKE='$(MAKE)' scripts/test
 
-soak: linux web ## what takes minutes: commands killed at random moments, hostile records, a long search
+soak: linux web ## run the long tests: commands killed at random, hostile records, a long search
 	@scripts/soak
 
-audit: ## licences, sources and known faults of dependencies
+audit: ## check licences, sources and known vulnerabilities of dependencies
 	@scripts/audit
 
-build: linux web ## the program, with the page built in: target/release/cachedyno
+build: linux web ## build the program with the page embedded: target/release/cachedyno
 	cargo build --release --package cachedyno
 
-web: web/dist/page.html ## the pages that are built in: of reports, and of runs under way
+web: web/dist/page.html ## build the embedded pages: report and live page
 
 web/dist/page.html: $(NODE_MODULES) $(WEB_SOURCES)
 	npm --prefix web run --silent build
@@ -40,9 +40,9 @@ $(NODE_MODULES): web/package.json web/package-lock.json
 	npm --prefix web ci --no-audit --no-fund --fetch-timeout=60000
 	@touch $@
 
-bench: linux ## how fast the parts of the generator are
+bench: linux ## benchmark the parts of the generator
 	cargo bench --package cachedyno-lab
 
-clean: ## remove what was built; records stay
+clean: ## remove build output; keep records
 	cargo clean
 	rm -rf web/dist web/node_modules

@@ -1,4 +1,4 @@
-// Fails when a record holds a key that docs/FORMAT.md does not name.
+// Fails if a record contains a key that docs/FORMAT.md does not name.
 //
 //   node scripts/check-format.mjs RECORD
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const NAMED = new Set(["settings", "sizes", "weights", "mix", "generation", "err
 
 const words = new Set(readFileSync(FORMAT, "utf8").match(/[a-z0-9_]+/g));
 
-/** A word of the page, or a time's name made of two: `service_ns_` and `p50`. */
+/** True for a word of the page, or a time prefix and its suffix, such as `service_ns_` and `p50`. */
 function isNamed(key) {
   const parts = key.match(/^(service_ns_|response_ns_|lag_ns_)(.+)$/);
   return words.has(key) || (parts !== null && words.has(parts[1]) && words.has(parts[2]));

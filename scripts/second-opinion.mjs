@@ -1,5 +1,5 @@
-// Measures the sessions study with cachedyno and with a PHP loop of the same operations, in turn on the
-// same fresh servers, and prints the ratios of the stores by both.
+// Measures the sessions study with cachedyno and with an equivalent PHP loop, alternating on the same
+// fresh servers, and prints the ratios between stores by both.
 //
 //   node scripts/second-opinion.mjs CACHEDYNO [BLOCKS] [SESSIONS] [inside|outside]
 //
@@ -27,7 +27,7 @@ async function until(what, works) {
   throw new Error(`${what} did not start`);
 }
 
-/** Where a fresh server on CPU 1 is: for the loop, as a target, how to empty it and how to end it. */
+/** Starts a server on CPU 1: its place for the loop, its target, and functions to empty and stop it. */
 async function server(kind) {
   if (kind === "files") {
     const clear = (place) => rmSync(place, { recursive: true });
@@ -64,7 +64,7 @@ async function server(kind) {
   return { place: `${socket}:so`, target, empty, stop: () => end(child) };
 }
 
-/** As cachedyno's own: of eight directories, spread over an ext4 disk, the quickest. */
+/** The fastest of eight directories spread over an ext4 disk, as cachedyno chooses it. */
 function freshPlace() {
   const top = mkdtempSync(join(work, "files"));
   spawnSync("chattr", ["+T", top]);
@@ -86,7 +86,7 @@ function end(child) {
   });
 }
 
-/** Microseconds an operation takes in the PHP loop: all sessions from the first start to the last end. */
+/** Microseconds per operation in the PHP loop, from the first start to the last end. */
 async function php(kind, place, clients) {
   const cpus = kind === "files" ? "0,1" : "0";
   const gate = mkdtempSync(join(work, "gate"));
@@ -110,7 +110,7 @@ async function php(kind, place, clients) {
   });
 }
 
-/** Microseconds an operation takes with cachedyno, by one block. */
+/** Microseconds per operation with cachedyno, from one block. */
 function cachedyno(kind, target, clients) {
   const sets = ["profile=maxcluster-2019", `sessions=${sessions}`, `generation=${drawing}`];
   sets.push("blocks_min=1", "blocks_max=1", `clients=${clients}`);
@@ -119,7 +119,7 @@ function cachedyno(kind, target, clients) {
   const cpus = kind === "files" ? "0,1" : "0";
   const settings = { cwd: work, encoding: "utf8", maxBuffer: 1 << 28 };
   const done = spawnSync("taskset", ["-c", cpus, program, ...args], settings);
-  // 4: measured, but not valid, as where other guests took the CPU. Both sides bear that here.
+  // 4: measured but not valid, for example because of steal, which affects both sides here.
   if (![0, 4].includes(done.status)) throw new Error(`cachedyno: ${done.status} ${done.stderr}`);
   const { cells, reasons } = JSON.parse(done.stdout);
   for (const reason of reasons) console.error(`cachedyno on ${kind}: ${reason}`);
@@ -131,7 +131,7 @@ const kinds = ["files", "redis", "mysql"];
 const logs = {};
 const note = (pair, who, value) => ((logs[pair] ??= {})[who] ??= []).push(value);
 
-/** Both on the same server, in turn first and second. */
+/** Measures both on the same server, alternating which one goes first. */
 async function both(kind, clients, block) {
   const { place, target, empty, stop } = await server(kind);
   const ways = [
@@ -182,7 +182,7 @@ const interval = (values) => {
   const half = T[Math.min(values.length - 1, 11)] * Math.sqrt(variance / values.length);
   return [mean, mean - half, mean + half].map((x) => Math.exp(x).toFixed(2));
 };
-console.log(`values drawn ${drawing} the timer, ${sessions} sessions a client, ${blocks} blocks`);
+console.log(`values drawn ${drawing} the timer, ${sessions} sessions per client, ${blocks} blocks`);
 for (const [pair, by] of Object.entries(logs)) {
   console.log(pair);
   for (const [who, values] of Object.entries(by)) {

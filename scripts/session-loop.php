@@ -1,15 +1,15 @@
 <?php
-// The loop of the 2019 session benchmark, written anew, as a second opinion on cachedyno's numbers:
-// create, read and update sessions one after the other; MySQL connects for every operation, Redis
+// The loop of the 2019 session benchmark, rewritten, as a second opinion on cachedyno's numbers:
+// create, read and update sessions sequentially; MySQL connects for every operation, Redis
 // keeps its connection.
 //
 //   php session-loop.php files DIRECTORY        SESSIONS CLIENT CLIENTS GATE inside|outside
 //   php session-loop.php redis SOCKET           SESSIONS CLIENT CLIENTS GATE inside|outside
 //   php session-loop.php mysql SOCKET:DATABASE  SESSIONS CLIENT CLIENTS GATE inside|outside
 //
-// With `outside`, values are taken from 64 that were drawn before. All CLIENTS begin each phase
-// together: each leaves a file in the directory GATE and waits for those of the others. (The script
-// of 2019 let its processes drift.)
+// With `outside`, values come from 64 generated before timing. All CLIENTS start each phase together:
+// each creates a file in the directory GATE and waits for those of the others. (The script of 2019
+// let its processes drift.)
 // Prints one line: start and end of create, read and update in seconds of the monotonic clock, and
 // how many reads found nothing.
 
@@ -64,11 +64,11 @@ $timed = function (callable $operation) use ($sessions, $client, $clients, $gate
     while (count(glob("$gate/$phase-*")) < (int) $clients) {
         usleep(500);
     }
-    $begun = hrtime(true);
+    $started = hrtime(true);
     for ($i = 0; $i < (int) $sessions; $i++) {
         $operation("{$client}_$i", $i);
     }
-    return sprintf('%.6f %.6f', $begun / 1e9, hrtime(true) / 1e9);
+    return sprintf('%.6f %.6f', $started / 1e9, hrtime(true) / 1e9);
 };
 $spans = [
     $timed(fn (string $id, int $i) => $create($id, $value($i))),

@@ -1,5 +1,4 @@
-//! Chooses the live page that is embedded: web/dist/live.html where `make web` built it, else a
-//! plain one of our own.
+//! Chooses the live page to embed: web/dist/live.html if `make web` built it, else a plain page.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -9,7 +8,7 @@ use std::{env, fs, io};
 /// Built by `make web`.
 const BUILT: &str = "../../web/dist/live.html";
 
-/// Stands in where it was not built.
+/// Fallback page.
 const PLAIN: &str = "src/plain.html";
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! Any bytes as replies of memcached.
+//! Parses arbitrary bytes as memcached replies.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as replies of the Redis protocol.
+//! Parses arbitrary bytes as RESP replies.
 
 #![no_main]
 

@@ -1,15 +1,15 @@
-/** The sheet: sections of typed blocks, as the Rust crate `report` makes them (crates/report/src/section.rs). */
+/** The sheet: sections of typed blocks from the Rust crate `report` (crates/report/src/section.rs). */
 
-/** How a cell is seen. */
+/** Style of a cell. */
 export type Tone = "plain" | "target" | "best" | "tied" | "good" | "bad" | "doubt";
 
 /** A cell of a table. */
 export interface Cell {
   text: string;
-  /** What stands smaller below it. */
+  /** Small text below it. */
   about?: string;
   tone?: Tone;
-  /** What it is sorted by, where that is not its text. */
+  /** Sort key, if it differs from the text. */
   sort?: number;
   /** Indices of footnotes. */
   notes?: number[];
@@ -20,25 +20,25 @@ export interface Column {
   title: string;
   about: string;
   is_number: boolean;
-  /** True where each value is drawn as a share of the largest of its group. */
+  /** True if each value is drawn as a share of the largest in its group. */
   has_meter: boolean;
 }
 
 /** A line of a table. */
 export interface Line {
   cells: Cell[];
-  /** True for the line that is the answer. */
+  /** True for the line with the answer. */
   is_strong: boolean;
 }
 
-/** A table; `is_grouped` where lines with the same first cell are a group. */
+/** A table; `is_grouped` if lines with the same first cell form a group. */
 export interface Table {
   columns: Column[];
   is_grouped: boolean;
   lines: Line[];
 }
 
-/** What the page shows in its own way. */
+/** A part that the page renders as a component. */
 export type Part = "answer" | "charts" | "weights" | "claims" | "conditions" | "notes";
 
 /** A part of a section. */

@@ -1,15 +1,15 @@
-/** What every section needs besides its own part of the view. */
+/** Shared context of all sections. */
 
 import { h } from "./dom";
 import { type Group, groups } from "./groups";
 import * as theme from "./theme";
 import type { View } from "./view";
 
-/** A view with what is derived from it once. */
+/** A view with derived values. */
 export interface Context {
   view: View;
   groups: Group[];
-  /** True when more than one profile was measured, so that texts must name it. */
+  /** True if more than one profile was measured, so that texts must name it. */
   manyProfiles: boolean;
 }
 
@@ -23,7 +23,7 @@ export function contextOf(view: View): Context {
   };
 }
 
-/** Gives every element with a target's name that target's colour and mark; again after each change of theme. */
+/** Applies each target's colour and mark to all elements with its name, again after each change of theme. */
 export function paint(view: View, root: ParentNode): void {
   const looks = theme.looks(view, theme.current());
   for (const element of root.querySelectorAll<HTMLElement>("[data-target]")) {
@@ -32,7 +32,7 @@ export function paint(view: View, root: ParentNode): void {
   }
 }
 
-/** A target's name behind its mark. */
+/** A target's name with its mark. */
 export function targetName(name: string): HTMLElement {
   return h("span", { class: "target", "data-target": name }, name);
 }

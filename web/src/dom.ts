@@ -1,9 +1,9 @@
-/** Builds elements. Data becomes text nodes only: a target may be named like a tag. */
+/** Builds elements. Data only becomes text nodes, since a target's name may contain HTML. */
 
-/** What an element may contain; null and false are left out. */
+/** Content of an element; null and false are ignored. */
 export type Child = Node | string | number | null | false | undefined;
 
-/** Attributes; false and undefined leave the attribute out, true sets it empty. */
+/** Attributes; false and undefined omit the attribute, true sets it empty. */
 export type Attributes = Record<string, string | number | boolean | undefined>;
 
 /** Makes an element; `on…` handlers are added by the caller. */
@@ -29,16 +29,16 @@ function toNode(child: Node | string | number): Node | string {
   return typeof child === "number" ? String(child) : child;
 }
 
-/** A section of the page with its heading, reachable by `#id`. */
+/** A section of the page with its heading and anchor `#id`. */
 export function section(id: string, title: string, ...children: (Child | Child[])[]): HTMLElement {
   const heading = h("h2", { id: `${id}-title` }, title);
   return h("section", { id, "aria-labelledby": `${id}-title` }, heading, ...children);
 }
 
-/** A box in which a table that is too wide scrolls by itself, also by keyboard, and which then says so. */
+/** A box in which a wide table scrolls, also by keyboard, with a hint that it does. */
 export function scrollBox(label: string, table: HTMLElement): HTMLElement {
   const box = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, table);
-  const frame = h("div", { class: "scroll-frame" }, h("p", { class: "scroll-hint" }, "The table goes on to the right: scroll it sideways."), box);
+  const frame = h("div", { class: "scroll-frame" }, h("p", { class: "scroll-hint" }, "Scroll sideways to see more of the table."), box);
   if (typeof ResizeObserver !== "function") return frame;
   const sized = new ResizeObserver(() => frame.classList.toggle("too-wide", box.scrollWidth > box.clientWidth + 1));
   sized.observe(box);
@@ -48,7 +48,7 @@ export function scrollBox(label: string, table: HTMLElement): HTMLElement {
 
 const NARROW = "(max-width: 720px)";
 
-/** What is long, folded on a narrow screen until it is asked for; on a wide one it is always open. */
+/** Long content, folded on narrow screens until it is opened; always open on wide ones. */
 export function fold(summary: string, ...children: (Child | Child[])[]): HTMLElement {
   const details = h("details", { class: "fold", open: true }, h("summary", {}, summary), ...children);
   if (typeof matchMedia !== "function") return details;
@@ -61,28 +61,28 @@ export function fold(summary: string, ...children: (Child | Child[])[]): HTMLEle
   return details;
 }
 
-/** A cell of a table that becomes a card on narrow screens: carries its column's name. */
+/** A cell of a table that becomes a card on narrow screens, with its column's name. */
 export function labelled(label: string, ...children: (Child | Child[])[]): HTMLTableCellElement {
   return h("td", { "data-label": label }, h("div", {}, ...children));
 }
 
-/** The heading of a column, with what stands smaller below its name. */
+/** The heading of a column, with small text below its name. */
 export interface Heading {
   title: string;
   about: HTMLElement | null;
   is_number: boolean;
 }
 
-/** A table of bodies; with the class `cards` its rows become cards on narrow screens. */
+/** A table with several bodies; with class `cards` its rows become cards on narrow screens. */
 export function cardTable(heads: readonly Heading[], bodies: HTMLTableSectionElement[], kind: string): HTMLTableElement {
   const head = ({ title, about, is_number }: Heading): HTMLElement => h("th", { scope: "col", class: is_number ? "number" : undefined }, title, about);
   return h("table", { class: kind }, h("thead", {}, h("tr", {}, heads.map(head))), bodies);
 }
 
-/** A column of a table: its name, and what a row has in it. */
+/** A column of a table: its name and the content of its cells. */
 export type Column<T> = readonly [name: string, cell: (row: T) => Child | Child[]];
 
-/** A table whose rows become cards on narrow screens; the first column heads a row, and each list is a body. */
+/** A table whose rows become cards on narrow screens; the first column is the row heading, each list a body. */
 export function cards<T>(columns: readonly Column<T>[], bodies: readonly (readonly T[])[], kind = ""): HTMLTableElement {
   const cell = (row: T, [name, content]: Column<T>, i: number): HTMLElement => {
     return i === 0 ? h("th", { scope: "row" }, h("div", {}, content(row))) : labelled(name, content(row));
@@ -91,24 +91,24 @@ export function cards<T>(columns: readonly Column<T>[], bodies: readonly (readon
   return cardTable(columns.map(([title]) => ({ title, about: null, is_number: false })), rows, `cards ${kind}`.trim());
 }
 
-/** What stands smaller below a cell's content. */
+/** Small text below a cell's content. */
 export function sub(...children: Child[]): HTMLElement {
   return h("span", { class: "sub" }, ...children);
 }
 
-/** Words, by default a dash, in the place of what there is not. */
+/** Placeholder for a missing value, by default a dash. */
 export function none(words = "–"): HTMLElement {
   return h("span", { class: "none" }, words);
 }
 
 const CHIP_GLYPHS: Record<string, string> = { good: "✓", bad: "✕", doubt: "?", warn: "!", plain: "" };
 
-/** A sentence whose parts in backticks are set as code. */
+/** A sentence with its parts in backticks formatted as code. */
 export function prose(text: string): Child[] {
   return text.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? h("code", {}, part) : part));
 }
 
-/** A verdict in a word, told apart by colour and by glyph. */
+/** A verdict as a word with a colour and a glyph. */
 export function chip(tone: "good" | "bad" | "doubt" | "warn" | "plain", text: string): HTMLElement {
   const glyph = CHIP_GLYPHS[tone];
   return h(

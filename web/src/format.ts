@@ -1,18 +1,18 @@
-/** Every number that people read is printed here, so that a unit looks the same everywhere. */
+/** Formats all displayed numbers, so that units look the same everywhere. */
 
 import type { Load, Stage, Value } from "./view";
 
 const GROUPED = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 
-/** What stands where there is no number. */
+/** Placeholder for a missing number. */
 export const NONE = "–";
 
-/** A whole number with thousands separated: `48,230`. */
+/** An integer with thousands separators: `48,230`. */
 export function count(n: number): string {
   return GROUPED.format(n);
 }
 
-/** A mean of what is counted: `7`, `0.33`, and whole from 10 on. */
+/** A mean of counts: `7`, `0.33`; rounded to an integer from 10 up. */
 export function meanCount(n: number): string {
   return n >= 9.95 ? count(n) : String(Number(n.toPrecision(2)));
 }
@@ -28,7 +28,7 @@ export function threeDigits(n: number): string {
   return n.toFixed(decimals);
 }
 
-/** Operations per second without the unit: whole from 100 on. */
+/** Operations per second without the unit; rounded to an integer from 100 up. */
 export function rate(perSecond: number): string {
   return Math.abs(perSecond) >= 99.95 ? count(perSecond) : threeDigits(perSecond);
 }
@@ -48,7 +48,7 @@ const TIME_UNITS = [
   [1, "ns"],
 ] as const;
 
-/** A time as number and unit apart, so that a table can set the unit smaller. */
+/** A time split into number and unit, so that a table can show the unit smaller. */
 export function timeParts(ns: number): { number: string; unit: string } {
   if (!Number.isFinite(ns)) return { number: NONE, unit: "" };
   const rounded = Number(ns.toPrecision(3));
@@ -64,7 +64,7 @@ export function time(ns: number): string {
   return unit === "" ? number : `${number} ${unit}`;
 }
 
-/** A time for an axis, without needless zeros: `20 µs`, `1 ms`. */
+/** A time for an axis, without trailing zeros: `20 µs`, `1 ms`. */
 export function timeShort(ns: number): string {
   for (const [size, unit] of TIME_UNITS) {
     if (ns >= size * 0.9995) return `${Number((ns / size).toPrecision(3))} ${unit}`;
@@ -94,7 +94,7 @@ export function bytes(n: number): string {
   return `${number} ${unit}`;
 }
 
-/** The same in two parts. */
+/** The same, split into number and unit. */
 export function bytesParts(n: number): { number: string; unit: string } {
   for (const [size, unit] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]] as const) {
     if (n >= size) return { number: `${Number((n / size).toPrecision(3))}`, unit };
@@ -107,20 +107,20 @@ export function quantile(q: number): string {
   return `${Number((q * 100).toPrecision(8))} %`;
 }
 
-/** A share of which 100 % is all: `99.9 %`, and `<100 %` where that would be rounded up. */
+/** A share: `99.9 %`, and `<100 %` if it would round up to 100 %. */
 export function shareOfAll(share: number): string {
   const text = percent(share);
   return text === "100 %" && share < 1 ? "<100 %" : text;
 }
 
 /**
- * How many times the centre an end of its interval may be, or the centre it, to be told: beyond, the
- * blocks bound nothing on that side. As in the Rust crate `stats` (crates/stats/src/units.rs), which
- * prints the same for terminals.
+ * Maximum factor between the center and a displayed bound. Beyond it, the blocks do not bound the value
+ * on that side. As in the Rust crate `stats` (crates/stats/src/units.rs), which formats values for
+ * terminals.
  */
 export const BOUNDED = 100;
 
-/** The same for an end that is as exact as its centre; beyond, it has three digits. */
+/** Maximum factor at which a bound has the precision of the center; beyond it, it has three digits. */
 const NEAR = 10;
 
 function threeDigitsOf(n: number): number {
@@ -135,21 +135,21 @@ function end(n: number, center: number, print: (n: number) => string): string {
   return print(factor > NEAR ? threeDigitsOf(n) : n);
 }
 
-/** The ends of an interval by one printer: `47,610–48,870`; empty where there is none, `>` or `<` where an end lies farther from the centre. */
+/** The bounds of an interval: `47,610–48,870`; empty without one, with `>` or `<` beyond `BOUNDED`. */
 export function interval({ center, lo, hi }: Value, print: (n: number) => string): string {
   if (lo === null || hi === null) return "";
   return `${end(lo, center, print)}–${end(hi, center, print)}`;
 }
 
-/** Blocks from which the ends beside a value are an interval of 95 %; those of fewer are a range. */
+/** Minimum number of blocks for a 95 % interval; with fewer, the bounds are a range. */
 const BLOCKS_OF_INTERVAL = 6;
 
-/** What the ends beside a rate over so many blocks are; as `ends_name` in crates/report/src/show.rs. */
+/** Name of the bounds of a rate over this many blocks; as `ends_name` in crates/report/src/show.rs. */
 export function endsName(blocks: number): string {
   return blocks < BLOCKS_OF_INTERVAL ? "range of blocks" : "95 % interval";
 }
 
-/** A ratio's interval: `1.36–1.47`; empty where there is none. */
+/** A ratio's interval: `1.36–1.47`; empty without one. */
 export function ratioInterval(value: Value): string {
   return interval(value, ratioNumber);
 }
@@ -167,7 +167,7 @@ export function when(unixMs: number): string {
   return `${date.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** A span of wall time: `48 s`, `12 min 4 s`, `2 h 5 min`. */
+/** A duration: `48 s`, `12 min 4 s`, `2 h 5 min`. */
 export function span(seconds: number): string {
   const whole = Math.round(seconds);
   if (seconds < 10) return `${Number(seconds.toPrecision(2))} s`;
@@ -193,7 +193,7 @@ export function load(l: Load): string {
   return offered(l) + over + session + pipeline;
 }
 
-/** What a load offers over time: `5,000/s`, `1 to 200 clients in 60 s`, `up to 120 % of the peak in 23 steps of 4 s`. */
+/** The offered load over time: `5,000/s`, `1 to 200 clients in 60 s`, `up to 120 % of the peak in 23 steps of 4 s`. */
 function offered({ arrivals, schedule }: Load): string {
   const level = (n: number): string => (arrivals === "closed" ? plural(n, "client") : `${count(n)}/s`);
   const seconds = (ns: number): string => `${ns / 1e9} s`;
@@ -208,12 +208,12 @@ function offered({ arrivals, schedule }: Load): string {
   return `up to ${Math.max(...permille) / 10} % of the peak in ${plural(permille.length, "step")} of ${seconds(stage_ns)}`;
 }
 
-/** Which times tell how long users wait: from the moment at which a request was due, where there is a plan. */
+/** The relevant latency: response time (from the due time) for an open load, otherwise service time. */
 export function times(l: Load): "service" | "response" {
   return l.arrivals === "closed" ? "service" : "response";
 }
 
-/** A sentence of which no line ends between a number and its unit. */
+/** A sentence with non-breaking spaces between numbers and units. */
 export function unbroken(sentence: string): string {
   return sentence.replace(/(\d) (?=(?:%|ns|µs|ms|s|[kMG]?\/s|[KMG]?i?B)(?!\w))/g, "$1\u00a0");
 }
@@ -224,7 +224,7 @@ export function list(names: readonly string[]): string {
   return `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
 }
 
-/** How an operation is called in headings: `mixed.read` is a part of `mixed`. */
+/** Title of an operation: `mixed.read` is a part of `mixed`. */
 export function operationTitle(operation: string): string {
   const [whole, part] = operation.split(".");
   return part === undefined ? operation : `${part} within ${whole}`;

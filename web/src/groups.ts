@@ -2,14 +2,14 @@
 
 import type { Load, Row, Value, View } from "./view";
 
-/** All targets at one operation. */
+/** All targets for one operation. */
 export interface OperationGroup {
   operation: string;
   /** In the order of the view's targets. */
   rows: Row[];
 }
 
-/** All operations at one workload and load. */
+/** All operations for one workload and load. */
 export interface Group {
   key: string;
   workload: string;
@@ -22,7 +22,7 @@ export function loadKey(load: Load): string {
   return JSON.stringify(load);
 }
 
-/** A value upside down: the ratio seen from the other side. */
+/** The inverse of a ratio with its interval. */
 export function inverse(value: Value): Value {
   return {
     center: 1 / value.center,

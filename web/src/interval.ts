@@ -1,7 +1,7 @@
 /**
  * The interval of a geometric mean over blocks, as the Rust crate `stats` computes it
- * (crates/stats/src/interval.rs): at each end the wider of Student's t on logarithms and the
- * expanded bootstrap over blocks. Equal blocks give equal intervals here and there.
+ * (crates/stats/src/interval.rs): each bound is the wider one of Student's t on logarithms and the
+ * expanded bootstrap over blocks. Equal blocks give the same interval in both.
  */
 
 import type { Value } from "./view";
@@ -9,11 +9,11 @@ import type { Value } from "./view";
 const CONFIDENCE = 0.95;
 const RESAMPLES = 10_000;
 
-/** Logarithms closer than this are equal but for rounding. */
+/** Logarithms closer than this are equal up to rounding. */
 const ROUNDING = 1e-12;
 
 /**
- * Probability that Student's t with a whole number of degrees lies between −t and t, where t is
+ * Probability that Student's t with an integer number of degrees of freedom is between −t and t, where t is
  * √freedom · tan(angle) (Abramowitz and Stegun, 26.7.3 and 26.7.4).
  */
 function within(angle: number, freedom: number): number {
@@ -29,7 +29,7 @@ function within(angle: number, freedom: number): number {
   return odd === 1 ? (2 / Math.PI) * (angle + wave) : wave;
 }
 
-/** The value that Student's t exceeds, in either direction, with probability 0.05. */
+/** Two-sided critical value of Student's t at probability 0.05. */
 export function critical(freedom: number): number {
   let [low, high] = [0, Math.PI / 2];
   for (let i = 0; i < 100; i += 1) {
@@ -40,7 +40,7 @@ export function critical(freedom: number): number {
   return Math.sqrt(freedom) * Math.tan((low + high) / 2);
 }
 
-/** Probability that a normal deviate lies below `-z`, for z of 0 and more (26.2.11). */
+/** Probability that a normal deviate is below `-z`, for z ≥ 0 (26.2.11). */
 export function normalTail(z: number): number {
   let term = z;
   let sum = z;
@@ -51,7 +51,7 @@ export function normalTail(z: number): number {
   return Math.max(0, 0.5 - (Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI)) * sum);
 }
 
-/** A 64-bit number as two of 32 bits. */
+/** A 64-bit number as two 32-bit numbers. */
 type Long = [high: number, low: number];
 
 function add([aHigh, aLow]: Long, [bHigh, bLow]: Long): Long {
@@ -60,7 +60,7 @@ function add([aHigh, aLow]: Long, [bHigh, bLow]: Long): Long {
 }
 
 function multiply([aHigh, aLow]: Long, [bHigh, bLow]: Long): Long {
-  // By halves of 16 bits, since a product of 64 does not fit a JavaScript number.
+  // In halves of 16 bits, since a 64-bit product does not fit in a JavaScript number.
   const upper = (aLow >>> 16) * bLow + Math.floor(((aLow & 0xffff) * bLow) / 0x1_0000);
   const high = Math.floor(upper / 0x1_0000) + Math.imul(aHigh, bLow) + Math.imul(aLow, bHigh);
   return [high >>> 0, Math.imul(aLow, bLow) >>> 0];
@@ -86,7 +86,7 @@ export function splitMix64(seed: Long): () => Long {
 
 const drawn = new Map<number, Uint16Array>();
 
-/** The blocks of all resamples of so many blocks, drawn once: they do not depend on the values. */
+/** Block indices of all resamples, drawn once because they do not depend on the values. */
 function resamples(blocks: number): Uint16Array {
   const known = drawn.get(blocks);
   if (known) return known;
@@ -99,7 +99,7 @@ function resamples(blocks: number): Uint16Array {
   return indices;
 }
 
-/** Means of all resamples, the smallest first. */
+/** Means of all resamples in ascending order. */
 function resampledMeans(logs: readonly number[]): Float64Array {
   const indices = resamples(logs.length);
   const means = new Float64Array(RESAMPLES);
@@ -115,7 +115,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, v) => sum + v, 0) / values.length;
 }
 
-/** The geometric mean of values given as logarithms, one a block and at least one. */
+/** Geometric mean of values given as logarithms, one per block, at least one. */
 export function geometricMean(logs: readonly number[]): Value {
   const middle = mean(logs);
   const center = Math.exp(middle);

@@ -1,4 +1,4 @@
-/** The live page: follows a run by the events of the program that serves it. */
+/** The live page: follows a run through the events of the program that serves it. */
 
 import "./style.css";
 import "./tables.css";
@@ -12,15 +12,15 @@ import { bar } from "./sections/head";
 import * as theme from "./theme";
 import { VALIDITY } from "./validity";
 
-/** The program is asked again after this, where the browser does not do so by itself. */
+/** Reconnect delay, in case the browser does not reconnect itself. */
 const AGAIN_MS = 2000;
-/** Charts are drawn, and times run on, this often: whoever watches takes no more of the machine. */
+/** Refresh interval of charts and times, to limit the load on the machine. */
 const TICK_MS = 1000;
 
 let store: Store = empty();
 let link: Link = "connecting";
 let report: Kept | null = null;
-/** True when there are points that are not drawn yet. */
+/** True if there are new points to draw. */
 let isNew = false;
 
 const clock = (): number => performance.now() / 1000;
@@ -30,7 +30,7 @@ const under = h("div", {});
 
 function title(): string {
   const { state } = store;
-  if (state === null) return "cachedyno: a run under way";
+  if (state === null) return "cachedyno: a run in progress";
   const validity = report?.view?.validity;
   const ended = link === "closed" ? state.ended?.status : state.ended && REPORTING;
   const over = validity === undefined ? ended : VALIDITY[validity].word;
@@ -40,7 +40,7 @@ function title(): string {
 
 function show(): void {
   document.title = title();
-  // What a reader has chosen with the keyboard must stay chosen.
+  // Keep the keyboard focus.
   const focused = document.activeElement?.id ?? "";
   top.replaceChildren(head(store, link, report, clock()));
   const { state } = store;
@@ -52,7 +52,7 @@ function show(): void {
   if (focused !== "" && document.activeElement?.id !== focused) document.getElementById(focused)?.focus();
 }
 
-/** Keeps the report: the program that has it ends with the run. */
+/** Fetches and keeps the report, since the program exits after the run. */
 async function keep(source: EventSource): Promise<void> {
   const answer = await fetch("/report").catch(() => null);
   if (answer?.ok) {
@@ -85,7 +85,7 @@ function tick(): void {
   if (link !== "closed") show();
 }
 
-/** Says why nothing is heard, which only a plain request learns, and listens again after a while. */
+/** Finds out by a plain request why the connection failed, and reconnects after a while. */
 async function again(): Promise<void> {
   const asked = new AbortController();
   const answer = await fetch("/events", { signal: asked.signal }).catch(() => null);
@@ -104,7 +104,7 @@ function listen(): void {
   source.addEventListener("error", () => {
     if (link === "closed") return;
     const isOver = store.state?.ended != null;
-    // Who was told that there are too many stays told so until it is different.
+    // Keep showing "too many readers" until the state changes.
     if (isOver || link !== "crowded") link = isOver ? "closed" : "lost";
     if (isOver) source.close();
     show();

@@ -1,4 +1,4 @@
-/** The report's page: the answer, the sections of the sheet, and how it was measured. */
+/** The report page: the answer, the sections of the sheet, and the method. */
 
 import "./style.css";
 import "./tables.css";
@@ -36,7 +36,7 @@ function content(text: string): HTMLElement[] {
   try {
     const view = parseView(text);
     if (view === null) {
-      return line("This is the template of a cachedyno report: it holds no data yet. `cachedyno report` fills it.");
+      return line("This is the template of a cachedyno report without data. `cachedyno report` fills it.");
     }
     document.title = `${view.title} · cachedyno`;
     const built = page(view);
@@ -53,7 +53,7 @@ theme.start();
 const data = document.getElementById("cachedyno-view")?.textContent ?? "";
 document.getElementById("page")?.replaceChildren(...content(data));
 
-// A closed group would be missing on paper.
+// A closed group would be missing in print.
 addEventListener("beforeprint", () => {
   for (const group of document.querySelectorAll("details")) group.open = true;
 });

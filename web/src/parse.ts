@@ -1,8 +1,8 @@
-/** Reads the data of a page and refuses what is no view. */
+/** Reads the data of a page and rejects anything that is not a view. */
 
 import { VIEW_FORMAT, type View } from "./view";
 
-/** The data is not a view that this page can show; the message is one line for people. */
+/** The data is not a view that this page can show. The message is one line. */
 export class ViewError extends Error {}
 
 type Shape = "string" | "number" | "array" | "object";
@@ -71,12 +71,12 @@ function requireShape(data: Record<string, unknown>, shape: Record<string, Shape
   }
 }
 
-/** True for the content of a page into which no report was written yet. */
+/** True for a template without a report. */
 export function isPlaceholder(data: unknown): boolean {
   return isObject(data) && data["placeholder"] === true;
 }
 
-/** `{"at_least": …}` as a value without an interval that is marked as a bound. */
+/** `{"at_least": …}` as a value without an interval, marked as a bound. */
 function bound(_key: string, value: unknown): unknown {
   const is = isObject(value) && typeof value["at_least"] === "number" && Object.keys(value).length === 1;
   return is ? { center: value["at_least"], lo: null, hi: null, at_least: true } : value;
@@ -99,7 +99,7 @@ export function parseView(text: string): View | null {
   if (data["format"] !== VIEW_FORMAT) {
     const found = JSON.stringify(data["format"]) ?? "none";
     throw new ViewError(
-      `the data has format \`${found}\`, expected ${VIEW_FORMAT}: write the report with a cachedyno that matches`,
+      `the data has format \`${found}\`, expected ${VIEW_FORMAT}: write the report with a matching version of cachedyno`,
     );
   }
   requireShape(data, VIEW_SHAPE, "");
@@ -111,7 +111,7 @@ export function parseView(text: string): View | null {
   return data as unknown as View;
 }
 
-/** The digits of the seed as written: above 2^53 the parsed number is rounded. */
+/** The seed's digits as written, since JavaScript rounds numbers above 2^53. */
 function exactSeed(text: string): string | undefined {
   return /(?<!\\)"seed"\s*:\s*(\d+)/.exec(text)?.[1];
 }

@@ -1,37 +1,37 @@
 /**
- * The order of all stores by weights of a reader's choice, as the Rust crate `report` computes it
- * by those of the study (crates/report/src/ranking.rs). A store's score in a block is the weighted
- * geometric mean of its rates, exp(Σ w·ln rate / Σ w); two stores are compared by block, by rates
- * without the clients' own work between calls and by those of wall time.
+ * The order of all stores by custom weights, computed like the order by the study's weights in the Rust
+ * crate `report` (crates/report/src/ranking.rs). A store's score in a block is the weighted
+ * geometric mean of its rates, exp(Σ w·ln rate / Σ w). Two stores are compared by block, by rates
+ * without the clients' own work between calls and by wall-time rates.
  */
 
 import { geometricMean } from "./interval";
 import { inverse } from "./groups";
 import type { TargetRates, Value, View } from "./view";
 
-/** How much each operation counts: numbers of 0 and more. */
+/** Weight of each operation, 0 or more. */
 export type Weights = Record<string, number>;
 
-/** A store's place. */
+/** A store's rank. */
 export interface Ranked {
   target: string;
-  /** How many times the best store's score is its own; null for the best, and without a common block. */
+  /** The best score divided by its own; null for the best, and without a common block. */
   ratio: Value | null;
   /** The same by wall time. */
   byWall: Value | null;
-  /** Blocks that it has in common with the best. */
+  /** Number of blocks in common with the best. */
   blocks: number;
 }
 
 /** Logarithms of a store's scores by block. */
 type Scores = Map<string, number>;
 
-/** Operations that count. */
+/** Operations with a weight above 0. */
 export function counted(weights: Weights): [string, number][] {
   return Object.entries(weights).filter(([, weight]) => weight > 0);
 }
 
-/** Scores of every block in which all operations that count have a rate. */
+/** Scores of all blocks with a rate for every weighted operation. */
 function scores(weights: Weights, rates: TargetRates["by_operation"]): Scores {
   const used = counted(weights);
   const all = used.reduce((sum, [, weight]) => sum + weight, 0);
@@ -61,7 +61,7 @@ function ofBest(best: Scores, other: Scores): { ratio: Value | null; blocks: num
   return { ratio: blocks === 0 ? null : inverse(geometricMean(differences)), blocks };
 }
 
-/** All stores that have every operation that counts, best first; none where no operation counts. */
+/** All stores with every weighted operation, best first; none without weighted operations. */
 export function rank(weights: Weights, rates: readonly TargetRates[]): Ranked[] {
   const scored = rates
     .map(({ target, by_operation, by_wall }) => {
@@ -76,12 +76,12 @@ export function rank(weights: Weights, rates: readonly TargetRates[]): Ranked[] 
   });
 }
 
-/** The rules of a view by which differences are decided. */
+/** The view's rules for deciding differences. */
 type Rules = Pick<View, "equivalence_zone" | "fewest_blocks">;
 
 type Standing = "slower" | "equal" | "undecided";
 
-/** What an interval by itself says of a store against the best: beyond the zone, within it, or neither. */
+/** Verdict of a single interval on a store against the best: beyond the zone, within it, or undecided. */
 function alone(ratio: Value | null, rules: Rules): Standing {
   const zone = rules.equivalence_zone;
   if (ratio === null || ratio.lo === null || ratio.hi === null) return "undecided";
@@ -89,7 +89,7 @@ function alone(ratio: Value | null, rules: Rules): Standing {
   return ratio.lo >= 1 / (1 + zone) && ratio.hi <= 1 + zone ? "equal" : "undecided";
 }
 
-/** The same by rates without the clients' own work and by those of wall time; undecided where these differ. */
+/** The same by both kinds of rates; undecided if they differ. */
 export function standing({ ratio, byWall, blocks }: Omit<Ranked, "target">, rules: Rules): Standing {
   const free = alone(ratio, rules);
   return blocks < rules.fewest_blocks || alone(byWall, rules) !== free ? "undecided" : free;

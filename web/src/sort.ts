@@ -1,4 +1,4 @@
-/** Tables that their columns sort, each group of lines by itself. */
+/** Sortable tables; each group of lines is sorted separately. */
 
 import { h } from "./dom";
 
@@ -10,7 +10,7 @@ function key(row: HTMLTableRowElement, at: number): number | string {
   return sort === undefined ? (cell?.textContent ?? "") : Number(sort);
 }
 
-/** Numbers first; what is no number stands below them in either order. */
+/** Numbers first; other values come last in either order. */
 function compare(a: number | string, b: number | string, order: Order): number {
   const turn = order === "ascending" ? 1 : -1;
   if (typeof a === "number" && typeof b === "number") return turn * (a - b);
@@ -22,12 +22,12 @@ function sort(table: HTMLTableElement, at: number, order: Order): void {
   for (const body of table.tBodies) {
     const lines = [...body.querySelectorAll<HTMLTableRowElement>("tr:not(.of-group)")];
     lines.sort((a, b) => compare(key(a, at), key(b, at), order));
-    // What is appended moves behind the name of its group.
+    // Appending moves a line to the end of its group.
     body.append(...lines);
   }
 }
 
-/** The same table with a button in each heading; numbers begin with the largest. */
+/** Adds a sort button to each heading; numbers sort largest first. */
 export function sortable(table: HTMLTableElement): HTMLTableElement {
   const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
   for (const [at, head] of heads.entries()) {

@@ -1,28 +1,28 @@
-/** Light and dark, and the colours of targets, which are the same in every chart and table. */
+/** Light and dark theme, and target colours, which are the same in every chart and table. */
 
 import type { View } from "./view";
 
-/** Which set of colours is shown. */
+/** The active theme. */
 export type Theme = "light" | "dark";
 
-/** How a target is drawn: colour, mark and dash, so that it is told apart without colour too. */
+/** A target's colour, mark and dash, so that it can be recognized without colour too. */
 export interface Look {
   color: string;
   mark: Mark;
-  /** Dash pattern of lines; empty for a solid one. */
+  /** Dash pattern of lines; empty for solid lines. */
   dash: number[];
-  /** True for a target that repeats another one: drawn hollow. */
+  /** True for a control, which repeats another target: drawn hollow. */
   hollow: boolean;
 }
 
-// Okabe and Ito's colours for all kinds of colour vision, darkened on white and lightened on black
-// until each has a contrast of 3:1 to its ground.
+// Okabe and Ito's palette for all kinds of colour vision, darkened on white and lightened on black
+// to a contrast of at least 3:1 with the background.
 const PALETTE: Record<Theme, readonly string[]> = {
   light: ["#0b6bb0", "#c8500a", "#00805c", "#a8548a", "#8f6b00", "#2f8fb8", "#5b6472", "#7a4b2a"],
   dark: ["#5aa9e6", "#f58f4f", "#35c79a", "#e59cc8", "#ecc04a", "#9bdcf5", "#a9b3c1", "#cf9d7a"],
 };
 
-/** Outlines of marks as paths in a square of 16 by 16. */
+/** Outlines of marks as paths in a 16 by 16 square. */
 const OUTLINES = {
   circle: "M8 2a6 6 0 1 0 0 12a6 6 0 1 0 0 -12z",
   square: "M2.5 2.5h11v11h-11z",
@@ -33,11 +33,11 @@ const OUTLINES = {
   bow: "M1.5 2l6.5 3.5l6.5 -3.5v12l-6.5 -3.5l-6.5 3.5z",
 } as const;
 
-/** The shape of a point. */
+/** Shape of a mark. */
 export type Mark = keyof typeof OUTLINES;
 
-// Fewer than colours by one, so that the ninth target shares its colour with the first but neither
-// mark nor dash: all three together repeat after 56.
+// One less than the number of colours, so that the ninth target shares its colour with the first, but
+// neither mark nor dash. All three together repeat after 56.
 const MARKS = Object.keys(OUTLINES) as Mark[];
 const DASHES: readonly number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [12, 4], [4, 2], [1, 2]];
 
@@ -59,7 +59,7 @@ export function looks(view: View, theme: Theme): Map<string, Look> {
   return found;
 }
 
-/** The look of the target of that number; `hollow` for one that repeats another. */
+/** The look of the target with this number; `hollow` for a control. */
 export function look(i: number, theme: Theme, hollow: boolean): Look {
   const palette = PALETTE[theme];
   return {
@@ -70,22 +70,22 @@ export function look(i: number, theme: Theme, hollow: boolean): Look {
   };
 }
 
-/** The look of what is no target: a solid line with round points. */
+/** The look of a line that is not a target: solid with round points. */
 export function plain(color: string): Look {
   return { color, mark: "circle", dash: [], hollow: false };
 }
 
-/** A look's mark as a symbol of ECharts. */
+/** A look's mark as an ECharts symbol. */
 export function symbol({ mark }: Look): string {
   return `path://${OUTLINES[mark]}`;
 }
 
-/** The path of a mark, in a square of 16 by 16. */
+/** The path of a mark in a 16 by 16 square. */
 export function outline(mark: Mark): string {
   return OUTLINES[mark];
 }
 
-/** Gives an element the colour and the mark of a look, for the dot before a name. */
+/** Applies the colour and mark of a look to an element, for the dot before a name. */
 export function wear(element: HTMLElement, { color, mark, hollow }: Look): void {
   const brush = hollow ? " fill='none' stroke='black' stroke-width='2.4'" : "";
   const drawn = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><path d='${OUTLINES[mark]}'${brush}/></svg>`;
@@ -93,12 +93,12 @@ export function wear(element: HTMLElement, { color, mark, hollow }: Look): void 
   element.style.setProperty("--mark", `url("data:image/svg+xml,${encodeURIComponent(drawn)}")`);
 }
 
-/** The colours of one theme, for lines that are no targets. */
+/** The colours of one theme, for lines that are not targets. */
 export function palette(theme: Theme): readonly string[] {
   return PALETTE[theme];
 }
 
-/** The theme shown now. */
+/** The current theme. */
 export function current(): Theme {
   return document.documentElement.dataset["theme"] === "dark" ? "dark" : "light";
 }
@@ -109,12 +109,12 @@ function show(theme: Theme): void {
   for (const listener of listeners) listener();
 }
 
-/** Calls back after every change of theme. */
+/** Registers a callback for changes of the theme. */
 export function onChange(listener: () => void): void {
   listeners.add(listener);
 }
 
-// A page opened from a file may have no storage at all.
+// A page opened from a file may have no storage.
 function remembered(): Theme | null {
   try {
     const theme = localStorage.getItem(STORAGE_KEY);
@@ -128,11 +128,11 @@ function remember(theme: Theme): void {
   try {
     localStorage.setItem(STORAGE_KEY, theme);
   } catch {
-    // The choice then holds until the page is closed.
+    // The choice then lasts until the page is closed.
   }
 }
 
-/** Follows the reader's choice, else the system; paper is always light. */
+/** Applies the reader's choice, or else the system's; print is always light. */
 export function start(): void {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const wanted = (): Theme => remembered() ?? (system.matches ? "dark" : "light");
@@ -142,7 +142,7 @@ export function start(): void {
   show(wanted());
 }
 
-/** Changes to the other theme and remembers it. */
+/** Switches to the other theme and stores the choice. */
 export function toggle(): Theme {
   const next = current() === "dark" ? "light" : "dark";
   remember(next);

@@ -1,9 +1,9 @@
-/** How a run's validity is shown: at the top, and wherever its numbers stand. */
+/** Shows a run's validity at the top and next to its numbers. */
 
 import { chip, h, prose } from "./dom";
 import type { Validity, View } from "./view";
 
-/** Colour, word and meaning of each verdict on a run. */
+/** Colour, word and meaning of each validity. */
 export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: string; meaning: string }> = {
   valid: { tone: "good", word: "VALID", meaning: "All fixed rules of measurement hold." },
   unreplicated: {
@@ -23,7 +23,7 @@ export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: s
   },
 };
 
-/** What the verdict means for this run: of one that was not steady, what was not. */
+/** The meaning for this run; for a run that is not steady, what was not steady. */
 function meaning(view: View): string {
   const { meaning: general } = VALIDITY[view.validity];
   if (view.validity !== "not-steady" || view.unsteady.length === 0) return general;
@@ -31,7 +31,7 @@ function meaning(view: View): string {
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}: use the numbers with care.`;
 }
 
-/** Whether a run's numbers may be used, what that means, and why. */
+/** The validity of a run with its meaning and reasons. */
 export function verdict(view: View): HTMLElement {
   const { tone, word } = VALIDITY[view.validity];
   return h(
@@ -47,7 +47,7 @@ export function verdict(view: View): HTMLElement {
   );
 }
 
-/** The mark of a run whose numbers need one; null for a valid run. */
+/** The validity mark next to numbers; null for a valid run. */
 export function validityMark(view: View): HTMLElement | null {
   if (view.validity === "valid") return null;
   const { tone, word } = VALIDITY[view.validity];

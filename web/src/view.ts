@@ -1,5 +1,5 @@
 /**
- * The judged result of a run, as the Rust crate `report` serialises it (crates/report/src/view.rs,
+ * The judged result of a run, as serialized by the Rust crate `report` (crates/report/src/view.rs,
  * `View` with `charts`).
  *
  * Times are nanoseconds, rates operations per second, unless a name says otherwise.
@@ -7,10 +7,10 @@
 
 import type { Section } from "./blocks";
 
-/** Version of the data that this page reads: `VIEW_FORMAT` of the crate. */
+/** Format version that this page reads: `VIEW_FORMAT` of the crate. */
 export const VIEW_FORMAT = 1;
 
-/** May the numbers be used? */
+/** Validity of a run. */
 export type Validity = "valid" | "unreplicated" | "not-steady" | "invalid";
 
 /**
@@ -21,47 +21,47 @@ export interface Value {
   center: number;
   lo: number | null;
   hi: number | null;
-  /** True for a bound: as long as `center`, or longer. */
+  /** True for a lower bound: `center` or longer. */
   at_least?: true;
 }
 
-/** How operations were offered. */
+/** The load. */
 export interface Load {
   arrivals: "closed" | "constant" | "poisson";
   schedule: Schedule;
   clients: number;
-  /** Operations that a client may have in flight. */
+  /** Maximum operations in flight per client. */
   pipeline: number;
   one_session: boolean;
 }
 
-/** What is offered over time. Levels are clients where arrivals are closed, else operations a second. */
+/** Offered load over time. Levels are clients for closed arrivals, otherwise operations per second. */
 export type Schedule = { steady: number } | { stages: Stage[] } | { shares: { permille: number[]; stage_ns: number; rest_ns: number } } | { search: unknown };
 
-/** A span of time in which a level is constant or changes evenly. */
+/** A time span with a constant or linearly changing level. */
 export interface Stage {
   length_ns: number;
   from: number;
   to: number;
 }
 
-/** How operations ended; every field but `ok` counts apart from success. */
+/** Outcomes of operations; all fields except `ok` count as not successful. */
 export interface Counts {
   ok: number;
   miss: number;
-  /** Of the misses, those of a cache's records that nobody had removed. */
+  /** Misses of cache records that no client had removed. */
   lost: number;
   error: number;
   wrong: number;
   stale: number;
   errors_by_class: Record<string, number>;
-  /** Of each class the words of one failure; absent where nothing failed. */
+  /** One error message per class; absent without failures. */
   error_examples?: Record<string, string>;
   lock_broken: number;
   lock_timeouts: number;
 }
 
-/** A target as measured. */
+/** A measured target. */
 export interface TargetView {
   name: string;
   kind: string;
@@ -72,13 +72,13 @@ export interface TargetView {
   control_of: string | null;
 }
 
-/** One point of a latency curve: the time at quantile `q` (0 to 1). */
+/** One point of a latency curve: the latency at quantile `q` (0 to 1). */
 export interface CurvePoint {
   q: number;
   ns: number;
 }
 
-/** What only charts need of a row. */
+/** Data of a row for charts. */
 export interface RowCharts {
   time_curve: CurvePoint[];
   lock_wait_curve: CurvePoint[];
@@ -91,7 +91,7 @@ export interface RowCharts {
   by_block: BlockPoint[];
 }
 
-/** One row's result in one block, counted from 0; blocks that failed are not in the list. */
+/** A row's result in one block (from 0); failed blocks are not in the list. */
 export interface BlockPoint {
   block: number;
   rate_per_s: number;
@@ -106,7 +106,7 @@ export interface Row {
   operation: string;
   load: Load;
   blocks: number;
-  /** `rate_per_s`, or `service_ns_mean` where think time or the mix rules the rate. */
+  /** `rate_per_s`, or `service_ns_mean` if think time or the mix determines the rate. */
   compared_by: string;
   metrics: Record<string, Value>;
   counts: Counts;
@@ -114,7 +114,7 @@ export interface Row {
   charts?: RowCharts;
 }
 
-/** A number about a target under one load. */
+/** A statistic of a target under one load. */
 export interface FactView {
   target: string;
   workload: string;
@@ -123,28 +123,28 @@ export interface FactView {
   label: string;
   source: string;
   value: Value;
-  /** The value for people. */
+  /** The formatted value. */
   shown: string;
   by_block: Record<string, number>;
   beyond: number;
 }
 
-/** Something that happened to a target. */
+/** An event of a target. */
 export interface EventView {
   target: string;
   workload: string;
   load: Load;
   block: number;
-  /** Phase in whose measurement it happened; null outside of all. */
+  /** Phase during whose measurement it happened; null outside all phases. */
   phase: string | null;
-  /** Seconds since that measurement began. */
+  /** Seconds since the start of that measurement. */
   at_s: number;
   kind: string;
   what: string;
   subject: string;
 }
 
-/** Two targets at the same operation and load; `ratio` above 1 means that `a` is the faster. */
+/** Comparison of two targets at the same operation and load; `ratio` above 1 means that `a` is faster. */
 export interface Comparison {
   workload: string;
   operation: string;
@@ -152,47 +152,47 @@ export interface Comparison {
   metric: string;
   a: string;
   b: string;
-  /** Blocks that have both. */
+  /** Blocks with both targets. */
   blocks: number;
   ratio: Value;
   verdict: string;
   doubt: string | null;
 }
 
-/** How the cost of an operation grows with the size of the data set, on one target. */
+/** Growth of an operation's cost with the size of the data set, on one target. */
 export interface GrowthView {
   workload: string;
   target: string;
   operation: string;
   load: Load;
-  /** What grows from point to point: the key of a point. */
+  /** The size that grows from point to point. */
   grows: "records" | "records_of_tag";
   metric: string;
-  /** In rising order of size. */
+  /** In ascending order of size. */
   points: GrowthPoint[];
-  /** Exponent of the power law; null below two sizes. */
+  /** Exponent of the power law; null with fewer than two sizes. */
   slope: Value | null;
   /** `does not grow`, `grows slower`, `grows in proportion`, `grows faster`, `shrinks`, `undecided`. */
   verdict: string;
 }
 
-/** One size: the profile's name with it in rows, and the mean service time. */
+/** One size: the name of its profile in rows, and the mean service time. */
 export interface GrowthPoint {
   workload: string;
   records: number;
-  /** In the mean. */
+  /** Mean number. */
   records_of_tag: number;
   cost: Value;
 }
 
-/** One target's ramp: its load raised in stages until it broke, and lowered again. */
+/** One target's ramp: the load rises in stages until the store fails, and falls again. */
 export interface RampView {
   workload: string;
   /** Name of the phase. */
   operation: string;
   target: string;
   load: Load;
-  /** True where operations follow each other on the same key. */
+  /** True if operations follow each other on the same key. */
   in_pairs: boolean;
   blocks: number;
   times: "response" | "service";
@@ -202,16 +202,16 @@ export interface RampView {
   /** `reached_per_s`, `knee_per_s`, `missed_per_s`, `within_limit_per_s`, `peak_per_s`, `server_cpus`, `generator_cpus`. */
   metrics: Record<string, Value>;
   limit_ns: number | null;
-  /** Left out where no control tells the place of an operation in a pair from the operation. */
+  /** Omitted without a control that separates the effect of order from that of the operation. */
   place?: PlaceView;
   at: RampPoint[];
   stages: RampStage[];
   charts?: { blocks: RampBlock[] };
 }
 
-/** What the place of an operation in a pair takes, apart from the operation. */
+/** Effect of an operation's position in a pair. */
 export interface PlaceView {
-  /** In the ramp's order. */
+  /** In the order of the ramp. */
   operations: string[];
   blocks: number;
   doubt: string | null;
@@ -220,30 +220,30 @@ export interface PlaceView {
   metrics: Record<string, Value>;
 }
 
-/** A ramp at a share of its knee. */
+/** The state of a ramp at a share of its knee. */
 export interface RampPoint {
   share: number;
   metrics: Record<string, Value>;
 }
 
-/** What stands for all operations of a stage. */
+/** Name for all operations of a stage together. */
 export const ALL = "all";
 
-/** One stage over all blocks. */
+/** A stage over all blocks. */
 export interface RampStage {
   number: number;
   way: "up" | "down";
   clients: number;
   blocks: number;
-  /** Blocks in which it held, and requests that were due in it and never sent. */
+  /** Blocks in which it passed, and requests that were due but never sent. */
   held: number;
   unsent: number;
   metrics: Record<string, Value>;
-  /** `all` is all together. */
+  /** `all` is the total. */
   operations: Record<string, { metrics: Record<string, Value>; counts: Counts }>;
 }
 
-/** One block's ramp in the course of time. */
+/** The ramp of one block over time. */
 export interface RampBlock {
   block: number;
   failed: boolean;
@@ -251,7 +251,7 @@ export interface RampBlock {
   saturation: Saturation | null;
 }
 
-/** A stage, in seconds since the trial began. */
+/** A stage, in seconds since the start of the trial. */
 export interface StageInTime {
   from_s: number;
   to_s: number;
@@ -268,7 +268,7 @@ export interface Saturation {
   series: SaturationSeries[];
 }
 
-/** One quantity; `high` is absent where it is `low` everywhere. */
+/** Samples of one quantity; `high` is absent if it equals `low` everywhere. */
 export interface SaturationSeries {
   panel: string;
   name: string;
@@ -276,7 +276,7 @@ export interface SaturationSeries {
   high?: (number | null)[];
 }
 
-/** What a search came to; all but `found` say why its rate cannot be used, or why there is none. */
+/** Outcome of a search; all except `found` say why its rate cannot be used or does not exist. */
 export type SearchOutcome =
   | "found"
   | "missed"
@@ -290,7 +290,7 @@ export type SearchOutcome =
   | "nothing"
   | "ended-early";
 
-/** What a search for the highest rate within limits found. */
+/** Result of a search for the highest rate within limits. */
 export interface SearchView {
   target: string;
   limits: string[];
@@ -298,19 +298,19 @@ export interface SearchView {
   sentence: string;
   answer: Value | null;
   peak_per_s: number | null;
-  /** What each block found by itself. */
+  /** Result of each block. */
   by_block: { block: number; outcome: SearchOutcome; answer: Value | null }[];
   /** All probes. */
   tried: number;
-  /** Rests among all probes; those at which the store had come to rest are not among `probes`. */
+  /** Number of cool-downs; only those that were still slow are in `probes`. */
   rests: number;
   probes: ProbeView[];
 }
 
-/** What a probe says of the limits. */
+/** Verdict of a probe. */
 export type ProbeVerdict = "holds" | "missed" | "undecided" | "broke";
 
-/** One probe of a search. */
+/** A probe of a search. */
 export interface ProbeView {
   block: number;
   number: number;
@@ -324,10 +324,10 @@ export interface ProbeView {
   taken_share: number;
   /** Share of requests beyond each limit; empty at the peak. */
   beyond: { limit: string; share: number }[];
-  /** Null where nothing is judged. */
+  /** Null if it is not judged. */
   verdict: ProbeVerdict | null;
   reason: "queue grew" | "still slow" | "others had CPUs" | "generator late" | null;
-  /** Why it ended before its time. */
+  /** Why it ended early. */
   failure: string | null;
 }
 
@@ -355,46 +355,46 @@ export interface AdviceView {
   agreement: string;
 }
 
-/** All targets by the study's weights, best first, for the sizes of shop that mean the same load. */
+/** All targets by the study's weights, best first, for shop sizes with the same load. */
 export interface RankingView {
   sizes: string[];
   clients: number;
   workload: string;
-  /** Why nothing of the order is decided; null where something may be. */
+  /** Why the order is undecided; null if it can be decided. */
   doubt: string | null;
   targets: RankedView[];
   rates?: TargetRates[];
 }
 
-/** A target's place; `ratio` is how many times the best one's score is its own. */
+/** A target's rank; `ratio` is the best score divided by its own. */
 export interface RankedView {
   target: string;
   ratio: Value | null;
   verdict: string | null;
 }
 
-/** A target's operations per second, by operation and block. */
+/** A target's rates by operation and block, operations per second. */
 export interface TargetRates {
   target: string;
   by_operation: Record<string, Record<string, number>>;
-  /** The same by wall time, of which the clients' own work between calls is a part. */
+  /** The same by wall time, including the clients' own work between calls. */
   by_wall: Record<string, Record<string, number>>;
 }
 
-/** A trial that has no (complete) result. */
+/** A trial without a complete result. */
 export interface FailureView {
   block: number;
-  /** Absent where all of the trial failed. */
+  /** Absent if the whole trial failed. */
   probe?: number;
   cell: string;
   target: string;
   class: string;
   reason: string;
-  /** The last lines of the server's log, joined by ` | `; null where there are none, or an earlier failure has them. */
+  /** Last lines of the server's log, joined by ` | `; null without any, or if an earlier failure has them. */
   log: string | null;
 }
 
-/** What disturbed the run. */
+/** Disturbances of the run. */
 export interface NoiseView {
   name: string;
   median: string;
@@ -402,7 +402,7 @@ export interface NoiseView {
   meaning: string;
 }
 
-/** One stated fact about host or server. */
+/** A fact about host or server. */
 export interface Condition {
   group: string;
   name: string;
@@ -417,19 +417,19 @@ export interface Rule {
   meaning: string;
 }
 
-/** Some words of a sentence: `target` ones name a store, `figure` ones are numbers, `doubt` ones say that something is not known. */
+/** Part of a sentence: `target` names a store, `figure` is a number, `doubt` says that something is unknown. */
 export interface Piece {
   text: string;
   style: "plain" | "target" | "figure" | "doubt";
 }
 
-/** A sentence without its full stop; `place` is the profile and load that it is about, empty for the whole run. */
+/** A sentence without its full stop; `place` is its profile and load, empty for the whole run. */
 export interface Sentence {
   place: string;
   pieces: Piece[];
 }
 
-/** What was found: in short, and for each profile and load where the summary does not say as much. */
+/** The answer: a summary, and details per profile and load if the summary does not include them. */
 export interface Answer {
   summary: Sentence[];
   places?: Sentence[];
@@ -446,39 +446,39 @@ export interface View {
   scale: string;
   profiles: string[];
   answer: Answer;
-  /** What is shown below the answer. */
+  /** The sections below the answer. */
   sheet: Section[];
   validity: Validity;
   reasons: string[];
-  /** What was not steady, in a few words each. */
+  /** Short descriptions of what was not steady. */
   unsteady: string[];
   status: string;
   stopped_because: string;
   started_unix_ms: number;
   took_s: number;
   blocks: number;
-  /** All digits of a 64-bit number, which a JavaScript number cannot hold. */
+  /** All digits of a 64-bit number, which does not fit in a JavaScript number. */
   seed: string;
   tool: string;
   command: string[];
   equivalence_zone: number;
-  /** Blocks below which nothing is decided. */
+  /** Minimum number of blocks for a decision. */
   fewest_blocks: number;
   generation: Record<string, string>;
-  /** What data each profile of an application cache has; absent in other runs. */
+  /** Data of each profile of an application cache; absent in other runs. */
   data?: Record<string, string>;
-  /** True where the run was interrupted and taken up again. */
+  /** True if the run was interrupted and resumed. */
   resumed?: boolean;
   targets: TargetView[];
   cells: Row[];
   comparisons: Comparison[];
-  /** Absent where no profile measured several sizes. */
+  /** Absent if no profile measured several sizes. */
   growth?: GrowthView[];
   facts?: FactView[];
   events?: EventView[];
-  /** Absent where no load was raised in stages. */
+  /** Absent if no load has stages. */
   ramps?: RampView[];
-  /** Absent where nothing was searched for. */
+  /** Absent without a search. */
   searches?: SearchView[];
   claims: ClaimView[];
   advice: AdviceView[];
@@ -488,7 +488,7 @@ export interface View {
   failures: FailureView[];
   noise: NoiseView[];
   conditions: { facts: Condition[] };
-  /** Those that no row points to concern the whole run. */
+  /** Footnotes without a reference concern the whole run. */
   footnotes: string[];
   rules: Rule[];
 }

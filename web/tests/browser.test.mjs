@@ -1,6 +1,6 @@
 // The built page in a real browser. Needs dist/page.html (npm run build) and Chromium: CHROMIUM names
-// its executable, else /usr/bin/chromium. CACHEDYNO_REPORT names a report to look at as well;
-// CACHEDYNO_SHOTS a directory for pictures of the pages.
+// its executable, default /usr/bin/chromium. CACHEDYNO_REPORT names an additional report to test;
+// CACHEDYNO_SHOTS names a directory for screenshots.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -54,7 +54,7 @@ async function open(path, look, { width = 1280, height = 900, colorScheme = "lig
   const result = await look(page);
   await page.close();
   const others = asked.filter((url) => url !== pathToFileURL(path).href && !url.startsWith("data:"));
-  assert.deepEqual(others, [], "the page asked the network");
+  assert.deepEqual(others, [], "the page made network requests");
   assert.deepEqual(said, [], "the page wrote to the console");
   return result;
 }
@@ -122,7 +122,7 @@ describe("the template", () => {
     assert.match(text, /^This is the template of a cachedyno report/);
   });
 
-  it("says what is wrong with data that it cannot read", async () => {
+  it("explains data that it cannot read", async () => {
     const path = written("future", { format: 99 });
     const text = await open(path, (page) => page.locator("body").innerText());
     assert.match(text, /the data has format `99`, expected 1/);
@@ -139,7 +139,7 @@ for (const [name, path] of reports) {
       for (let i = 0; i < 3; i += 1) times.push(await open(path(), openTimes));
       const [complete, drawn] = [0, 1].map((i) => median(times.map((pair) => pair[i])));
       console.log(`${name}: complete after ${complete.toFixed(0)} ms, drawn after ${drawn.toFixed(0)} ms (median of 3)`);
-      // A busy machine is not a slow page: this limit only catches a page that hangs.
+      // The machine may be busy: this limit only detects a hanging page.
       assert.ok(complete < 10_000, `${complete} ms`);
     });
 
@@ -186,7 +186,7 @@ for (const [name, path] of reports) {
 describe("controls", () => {
   const fixture = () => written("fixture", variants.sessions());
 
-  it("change the theme, which lasts", async () => {
+  it("change and remember the theme", async () => {
     await open(fixture(), async (page) => {
       const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       const before = await ground();
@@ -216,7 +216,7 @@ describe("controls", () => {
     });
   });
 
-  it("choose a block by its number, also where a store has no such block", async () => {
+  it("choose a block by its number, even if a store lacks that block", async () => {
     await open(written("missing", variants.missingBlock()), async (page) => {
       const blocks = page.locator("#chart-time select[aria-label=Block]");
       await blocks.selectOption("block 2");
@@ -228,7 +228,7 @@ describe("controls", () => {
     });
   });
 
-  it("show how hits fall only where reads missed", async () => {
+  it("show hits over time only if reads missed", async () => {
     await open(written("caches", variants.caches()), async (page) => {
       const tip = await tooltip(page, "#chart-hits");
       assert.match(tip, /[\d.]+ % of the reads hit/);
@@ -237,7 +237,7 @@ describe("controls", () => {
     await open(fixture(), async (page) => assert.equal(await page.locator("#chart-hits").count(), 0));
   });
 
-  it("weigh operations by keyboard, and come back", async () => {
+  it("change weights by keyboard, and reset them", async () => {
     await open(fixture(), async (page) => {
       const stores = () => page.locator("#weights .order").first().locator("tbody th .target").allInnerTexts();
       assert.deepEqual(await stores(), ["files", "redis", "mysql"]);
@@ -256,7 +256,7 @@ describe("controls", () => {
     });
   });
 
-  it("say that a table goes on where it does, and only there", async () => {
+  it("show the scroll hint only for wide tables", async () => {
     for (const [width, shown] of [[1280, false], [390, true]]) {
       await open(fixture(), async (page) => {
         if (shown) await page.locator(".fold > summary").first().click();
@@ -267,7 +267,7 @@ describe("controls", () => {
     }
   });
 
-  it("fit the tables of results of all usual runs into a wide page", async () => {
+  it("fit the result tables of common runs on a wide page", async () => {
     for (const name of ["sessions", "alone", "killed", "manyProfiles", "caches", "oneBlock"]) {
       await open(written(name, variants[name]()), async (page) => {
         const wide = await page.locator(".scroll > .numbers").evaluateAll((all) => all.map((t) => t.scrollWidth - t.parentElement.clientWidth));
@@ -276,7 +276,7 @@ describe("controls", () => {
     }
   });
 
-  it("fold long tables where it is narrow, and open them on demand, when it grows wide and on paper", async () => {
+  it("fold long tables on a narrow page, and open them on demand, on a wide page and in print", async () => {
     await open(fixture(), async (page) => {
       const folds = page.locator("details.fold");
       const closed = () => page.locator("details.fold:not([open])").count();
@@ -297,7 +297,7 @@ describe("controls", () => {
     await open(fixture(), async (page) => assert.equal(await page.locator("details.fold:not([open])").count(), 0));
   });
 
-  it("mark the whole at the axis of hits, and leave room above", async () => {
+  it("label 100 % on the hits axis, and leave room above", async () => {
     await open(written("caches", variants.caches()), async (page) => {
       await page.locator("#chart-hits .canvas").scrollIntoViewIfNeeded();
       const [whole, none] = await page.locator("#chart-hits svg").evaluate((svg) => {
@@ -310,7 +310,7 @@ describe("controls", () => {
     });
   });
 
-  it("draw bars that can be compared beside blocks that differ much", async () => {
+  it("draw comparable bars even if blocks differ widely", async () => {
     await open(written("wide", variants.wideBlocks()), async (page) => {
       await page.locator("#chart-rates .canvas").scrollIntoViewIfNeeded();
       const labels = await page.locator("#chart-rates svg text").allTextContents();
@@ -320,7 +320,7 @@ describe("controls", () => {
     });
   });
 
-  it("draw the same at a width, however they came to it", async () => {
+  it("draw the same at a width, however it was reached", async () => {
     const parts = (page) => page.locator("#chart-rates svg path").evaluateAll((all) => all.map((path) => {
       const { x, width } = path.getBoundingClientRect();
       return `${Math.round(x)} ${Math.round(width)}`;
@@ -334,7 +334,7 @@ describe("controls", () => {
     assert.deepEqual(later, first);
   });
 
-  it("offer only operations that the chosen load has", async () => {
+  it("offer only operations of the chosen load", async () => {
     await open(written("many", variants.manyProfiles()), async (page) => {
       const load = page.locator("#chart-latency select[aria-label=Load]");
       await load.selectOption("shop-page · 8 clients on one session");
@@ -347,7 +347,7 @@ describe("controls", () => {
 
 describe("events", () => {
   for (const width of [1280, 390]) {
-    it(`stand at their times with words that can be read, at ${width} pixels`, async () => {
+    it(`are at their times with readable labels, at ${width} pixels`, async () => {
       await open(written("killed", variants.killed()), async (page) => {
         const canvas = page.locator("#chart-time .canvas");
         await canvas.scrollIntoViewIfNeeded();
@@ -361,7 +361,7 @@ describe("events", () => {
           for (const other of all) assert.ok(other === one || !overlap(one, other), `${one.said} lies on ${other.said}`);
           assert.ok(!words.slice(i + 1).some((other) => overlap(one, other)));
         }
-        assert.match(await page.locator("#chart-time .chart-note").innerText(), /Upright lines: what happened in the first block/);
+        assert.match(await page.locator("#chart-time .chart-note").innerText(), /Vertical lines: events in the first block/);
         await page.locator("#chart-time .legend button").first().click();
         assert.equal(await page.locator("#chart-time svg text", { hasText: "killed" }).count(), 0, "a hidden store's events stay");
         const shots = process.env.CACHEDYNO_SHOTS;
@@ -370,7 +370,7 @@ describe("events", () => {
     });
   }
 
-  it("stand apart from the table of numbers", async () => {
+  it("are separated from the table of statistics", async () => {
     await open(written("killed", variants.killed()), async (page) => {
       const [numbers, events] = await page.locator("#facts table, #facts h3").evaluateAll((parts) => parts.map((t) => t.getBoundingClientRect().toJSON()));
       assert.ok(events.top - numbers.bottom > 20, `${events.top - numbers.bottom} pixels`);
@@ -392,7 +392,7 @@ describe("paper", () => {
 });
 
 describe("growth", () => {
-  it("is a chart with its table, for the operation that a reader chooses", async () => {
+  it("is a chart with a table for the chosen operation", async () => {
     await open(written("grown", variants.grown()), async (page) => {
       const chart = "#chart-growth";
       assert.match(await tooltip(page, chart), /records[^]*\d (ns|µs|ms|s)\b[^]*75 of a tag/);
@@ -416,7 +416,7 @@ describe("growth", () => {
     });
   });
 
-  it("is not there without sizes", async () => {
+  it("is absent without sizes", async () => {
     await open(written("fixture", variants.sessions()), async (page) => {
       assert.equal(await page.locator("#chart-growth").count(), 0);
     });
@@ -424,7 +424,7 @@ describe("growth", () => {
 });
 
 describe("ramps", () => {
-  it("have charts of times by rate and over time, in both themes", async () => {
+  it("have charts of latency by rate and over time, in both themes", async () => {
     for (const colorScheme of ["light", "dark"]) {
       for (const width of [1280, 390]) {
         await open(written("ramps", variants.ramps()), async (page) => {
@@ -438,7 +438,7 @@ describe("ramps", () => {
     }
   });
 
-  it("show values of all panels at one time", async () => {
+  it("show the values of all panels at one time", async () => {
     await open(written("ramps", variants.ramps()), async (page) => {
       assert.match(await tooltip(page, "#chart-ramp"), /redis[^]* at [\d.]+k\/s/);
       const all = await tooltip(page, "#chart-saturation");
@@ -454,7 +454,7 @@ describe("ramps", () => {
     });
   });
 
-  it("of two hours open fast and stay small", async () => {
+  it("of two hours open quickly and stay small", async () => {
     const path = written("long", variants.longRamps());
     const size = readFileSync(path).length;
     const times = [];
@@ -465,7 +465,7 @@ describe("ramps", () => {
     assert.ok(complete < 10_000, `${complete} ms`);
   });
 
-  it("show what a search tried", async () => {
+  it("show the probes of a search", async () => {
     await open(written("searched", variants.searched()), async (page) => {
       assert.match(await tooltip(page, "#chart-search"), /probe \d, /);
       await zoomRoundTrip(page, "#chart-search");
@@ -479,7 +479,7 @@ describe("hard views", () => {
   const hard = { ...variants };
   delete hard.HOSTILE;
   for (const [name, make] of Object.entries(hard)) {
-    it(`${name} fits both widths in silence`, async () => {
+    it(`${name} fits both widths without console messages`, async () => {
       const path = written(name, make());
       for (const width of [1280, 390]) {
         await open(path, async (page) => assert.equal(await overflow(page), 0), { width });
@@ -487,7 +487,7 @@ describe("hard views", () => {
     });
   }
 
-  it("runs nothing that a name holds", async () => {
+  it("does not execute scripts in names", async () => {
     await open(written("hostile", variants.hostile()), async (page) => {
       for (const chart of ["#chart-rates", "#chart-latency", "#chart-time"]) await tooltip(page, chart);
       assert.equal(await page.evaluate(() => globalThis.hit), undefined);
@@ -495,7 +495,7 @@ describe("hard views", () => {
     });
   });
 
-  it("prints whole and light, also from the dark", async () => {
+  it("prints completely and in the light theme, also from the dark one", async () => {
     await open(written("print", variants.sessions()), async (page) => {
       await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
       assert.equal(await page.locator("html").getAttribute("data-theme"), "light");

@@ -10,11 +10,11 @@ describe("numbers", () => {
     expect(format.threeDigits(Number.NaN)).toBe("–");
   });
 
-  it("prints means of counts whole from 10 on", () => {
+  it("rounds means of counts to integers from 10 up", () => {
     expect([0, 1 / 3, 7, 9.97, 41.2, 12345.6].map(format.meanCount)).toEqual(["0", "0.33", "7", "10", "41", "12,346"]);
   });
 
-  it("prints rates whole from 100 on", () => {
+  it("rounds rates to integers from 100 up", () => {
     expect([48230.4, 99.96, 12.345].map(format.rate)).toEqual(["48,230", "100", "12.3"]);
     expect([0, 950, 20000, 1.5e6, 2e9].map(format.rateShort)).toEqual(["0", "950", "20k", "1.5M", "2G"]);
   });
@@ -44,12 +44,12 @@ describe("numbers", () => {
 });
 
 describe("intervals", () => {
-  it("has both ends by the same printer", () => {
+  it("formats both bounds alike", () => {
     expect(format.interval({ center: 48230, lo: 47610.2, hi: 48870 }, format.rate)).toBe("47,610–48,870");
     expect(format.ratioWithInterval({ center: 1.41, lo: 1.36, hi: 1.47 })).toBe("1.41× (1.36–1.47)");
   });
 
-  it("has three digits far from the centre, and says where an end lies farther", () => {
+  it("has three digits far from the center, and marks bounds beyond the limit", () => {
     const of = (center: number, lo: number, hi: number): string => format.interval({ center, lo, hi }, format.rate);
     expect(of(30_412, 2_345.6, 348_129)).toBe("2,350–348,000");
     expect(of(30_412, 1, 700_123_456)).toBe("<304–>3,040,000");
@@ -57,7 +57,7 @@ describe("intervals", () => {
     expect(format.ratioWithInterval({ center: 123, lo: 1.3, hi: 12_129 })).toBe("123× (1.30–12,100)");
   });
 
-  it("says nothing where there are too few blocks", () => {
+  it("is empty with too few blocks", () => {
     expect(format.interval({ center: 1, lo: null, hi: null }, format.rate)).toBe("");
     expect(format.ratioWithInterval({ center: 1.41, lo: null, hi: null })).toBe("1.41×");
   });

@@ -11,7 +11,7 @@ function viewOf(raw: variants.Raw): View {
 }
 
 describe("groups", () => {
-  it("keep the operations in the order in which they were measured, as the terminal has them", () => {
+  it("keep the operations in the order of measurement, as in the terminal", () => {
     const view = viewOf(variants.sessions());
     const measured = ["read", "mixed", "clean", "write"];
     view.cells = measured.flatMap((operation, i) =>
@@ -20,12 +20,12 @@ describe("groups", () => {
     expect(groups(view).map((g) => g.operations.map((op) => op.operation))).toEqual([measured, measured]);
   });
 
-  it("follow profiles, then one session last, then clients", () => {
+  it("are ordered by profile, then by clients, with one session last", () => {
     const keys = groups(viewOf(variants.manyProfiles())).map((g) => `${g.workload} ${format.load(g.load)}`);
     expect(keys).toEqual(["steady 1 client", "steady 8 clients", "shop-page 8 clients", "shop-page 8 clients on one session"]);
   });
 
-  it("keep an open interval open when a ratio is turned", () => {
+  it("keep an open interval open when a ratio is inverted", () => {
     expect(inverse({ center: 2, lo: null, hi: null })).toEqual({ center: 0.5, lo: null, hi: null });
     expect(inverse({ center: 2, lo: 1, hi: 4 })).toEqual({ center: 0.5, lo: 0.25, hi: 1 });
   });

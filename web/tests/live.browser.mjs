@@ -1,6 +1,6 @@
 // The live page in a real browser, through a whole run. Needs a built cachedyno, named by CACHEDYNO, with
 // the page built in, and redis-server; Chromium as in browser.test.mjs. CACHEDYNO_SHOTS names a directory
-// for pictures.
+// for screenshots.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -25,11 +25,11 @@ after(async () => {
   rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** A run under way: its address, and what it gives at its end. */
+/** A run in progress: its address, and its output at the end. */
 async function started(more) {
   const run = spawn(process.env.CACHEDYNO, ["bench", "redis", ...more, "--serve", "127.0.0.1:0", "--out", join(directory, "records")], {
     cwd: directory,
-    // Beside whatever else is measured on this machine.
+    // Allow other measurements on this machine.
     env: { ...process.env, TMPDIR: directory },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -64,8 +64,8 @@ async function picture(page, name) {
 
 const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
-describe("a run under way", () => {
-  it("is followed from its beginning to its report", async () => {
+describe("a run in progress", () => {
+  it("is followed from start to report", async () => {
     const run = await started(["--stages", "3s:2000,3s:4000", "--warmup", "200ms", "--blocks", "2", "--keys", "2000", "--clients", "4"]);
     const { page, said } = await opened(run.address);
     const narrow = await opened(run.address, { width: 390, colorScheme: "dark" });
@@ -83,7 +83,7 @@ describe("a run under way", () => {
       await picture(shown, name);
     }
     assert.equal(await narrow.page.locator("html").getAttribute("data-theme"), "dark");
-    // The program ends only when its readers have the report.
+    // The program exits only once its readers have the report.
     await page.locator("a#report").waitFor();
     const { code, said: told } = await run.ended;
     assert.ok(code === 0 || code === 4, `exit code ${code}: ${told}`);
@@ -99,7 +99,7 @@ describe("a run under way", () => {
     await narrow.page.close();
   });
 
-  it("tells one reader too many that there are so many, and shows the run when one has gone", async () => {
+  it("tells an excess reader that there are too many, and shows the run once another has left", async () => {
     const run = await started(["--duration", "60s", "--blocks", "1", "--keys", "2000", "--clients", "4"]);
     const others = new AbortController();
     const read = () => fetch(new URL("/events", run.address), { signal: others.signal });
@@ -108,7 +108,7 @@ describe("a run under way", () => {
     const { page } = await opened(run.address);
     const stands = (word) => page.waitForFunction((w) => document.querySelector("[role=status]")?.textContent?.includes(w), word);
     await stands("too many readers");
-    assert.match(await page.locator("#now").innerText(), /when one of them has gone/);
+    assert.match(await page.locator("#now").innerText(), /once another reader has left/);
     others.abort();
     await stands("running");
     await page.close();

@@ -1,4 +1,4 @@
-// Orders by several weights as the program finds them: a snapshot of crates/report/src/tests/ranking.rs.
+// The program's orders by several weights: a snapshot of crates/report/src/tests/ranking.rs.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -10,14 +10,14 @@ describe("the data of a page", () => {
     expect(parseView('{"placeholder":true}')).toBeNull();
   });
 
-  it("keeps every digit of a 64-bit seed, also behind text that looks like one", () => {
+  it("keeps every digit of a 64-bit seed, even after text that looks like one", () => {
     const raw = variants.sessions();
     raw.title = 'the "seed": 42 of doubt';
     const text = JSON.stringify(whole(raw)).replace(/"seed":\d+/, '"seed":18446744073709551615');
     expect(parseView(text)?.seed).toBe("18446744073709551615");
   });
 
-  it("reads what Rust escapes", () => {
+  it("reads Rust's escapes", () => {
     const text = JSON.stringify(whole(variants.hostile())).replace(/[<>&\u2028\u2029]/g, (c) => {
       return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
     });
@@ -25,7 +25,7 @@ describe("the data of a page", () => {
     expect(parseView(text)?.claims[0]?.text).toBe(variants.HOSTILE);
   });
 
-  it("is refused with the reason when it does not fit", () => {
+  it("is rejected with a reason if it is invalid", () => {
     const without = (change: (raw: Record<string, unknown>) => void): string => {
       const raw = whole(variants.sessions()) as unknown as Record<string, unknown>;
       change(raw);

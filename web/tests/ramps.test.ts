@@ -18,7 +18,7 @@ const first = (view: View): RampView => (view.ramps ?? [])[0] as RampView;
 const block = (view: View): RampBlock => first(view).charts?.blocks[0] as RampBlock;
 
 describe("ramps", () => {
-  it("say what broke in the answer", () => {
+  it("name a broken store in the answer", () => {
     const said = (head(contextOf(viewOf(variants.doubtfulRamps()))) as HTMLElement).textContent;
     expect(said).toContain("redis broke in every block");
     expect(said).not.toContain("Nothing was measured");
@@ -26,7 +26,7 @@ describe("ramps", () => {
 });
 
 describe("a ramp's charts", () => {
-  it("have a point a stage with an answer", () => {
+  it("have one point per answered stage", () => {
     const ramp = first(viewOf(variants.ramps()));
     expect(rampPoints(ramp, "up", "all", "p99")).toHaveLength(12);
     expect(rampPoints(ramp, "down", "set", "p50")).toHaveLength(11);
@@ -36,19 +36,19 @@ describe("a ramp's charts", () => {
     expect(10 ** log).toBeGreaterThan(1e5);
   });
 
-  it("draw the lowest and the highest value of each span", () => {
+  it("draw the lowest and the highest value of each time span", () => {
     const series = { panel: "cpu", name: "server", low: [1, null, 3], high: [2, null, 3] };
     expect(zigzag(series, 4)).toEqual([[1, 1], [3, 2], [6, null], [10, 3]]);
     expect(zigzag({ panel: "cpu", name: "server", low: [1, 2] }, 2)).toEqual([[1, 1], [3, 2]]);
   });
 
-  it("have a panel for each kind of quantity that was sampled", () => {
+  it("have a panel for each sampled quantity", () => {
     const view = viewOf(variants.ramps());
     const titles = panelsOf(block(view)).map((panel) => panel.title);
     expect(titles.slice(0, 3)).toEqual(["99th percentile", "Operations/s", "CPUs used"]);
     expect(titles).toHaveLength(11);
     const latency = panelsOf(block(view))[0];
-    expect(latency?.lines.map((line) => line.name)).toEqual(["p99", "stage did not hold"]);
+    expect(latency?.lines.map((line) => line.name)).toEqual(["p99", "stage failed"]);
     expect(latency?.lines[1]?.points).toHaveLength(block(view).stages.filter((stage) => !stage.holds).length);
     const bare = { ...block(view), saturation: null };
     expect(panelsOf(bare).map((panel) => panel.title)).toEqual(["99th percentile", "Operations/s"]);
@@ -56,7 +56,7 @@ describe("a ramp's charts", () => {
     expect(panelsOf(closed).map((panel) => panel.title)).toEqual(["99th percentile", "Operations/s", "Clients"]);
   });
 
-  it("leave room for what is used: waits apart, and a limit in words until something comes near it", () => {
+  it("draw waits in their own panel, and a limit only if usage comes near it", () => {
     const panels = (of: RampBlock, title: string) => panelsOf(of).find((panel) => panel.title.startsWith(title));
     const known = block(viewOf(variants.ramps()));
     const cpu = panels(known, "CPUs used");
@@ -73,7 +73,7 @@ describe("a ramp's charts", () => {
     expect([near?.title, near?.lines.map((line) => line.name)]).toEqual(["Memory", ["resident", "used by the data", "limit"]]);
   });
 
-  it("give a name one colour in all panels and keep gaps between stages", () => {
+  it("use one colour per name in all panels and keep gaps between stages", () => {
     const [latency] = panelsOf(block(viewOf(variants.ramps())));
     const points = latency?.lines[0]?.points ?? [];
     expect(points[2]?.[1]).toBeNull();
@@ -82,12 +82,12 @@ describe("a ramp's charts", () => {
 });
 
 describe("a search", () => {
-  it("is a curve of its probes, with its answer above", () => {
+  it("is a chart of its probes, with its answer above", () => {
     const view = viewOf(variants.searched());
     expect(drawnProbes((view.searches as NonNullable<View["searches"]>)[0] as SearchView).map((p) => p.number)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
     const said = (head(contextOf(view)) as HTMLElement).textContent;
     expect(said).toContain("sustains 72,000/s [70,000, 75,000]");
     expect(said).toContain("peak, ignoring the limits: 98,000/s");
-    expect((method(contextOf(view)) as HTMLElement).textContent).toContain("follows from those before it");
+    expect((method(contextOf(view)) as HTMLElement).textContent).toContain("depends on the earlier ones");
   });
 });

@@ -16,7 +16,7 @@ function expectSame(found: Value | null, expected: Value | null): void {
 describe("the order by weights", () => {
   for (const { blocks, rates, orders } of cases) {
     for (const { weights, order } of orders) {
-      it(`of ${blocks} blocks by ${JSON.stringify(weights)} is that of the program`, () => {
+      it(`of ${blocks} blocks by ${JSON.stringify(weights)} matches the program's`, () => {
         const found = rank(weights, rates);
         expect(found.map((r) => r.target)).toEqual(order.map((r) => r.target));
         found.forEach((ranked, i) => expectSame(ranked.ratio, order[i]?.ratio ?? null));
@@ -24,7 +24,7 @@ describe("the order by weights", () => {
     }
   }
 
-  it("does not change when all weights grow alike", () => {
+  it("does not change if all weights are scaled", () => {
     const { rates } = cases[2] as Case;
     const [small, large] = [1, 1000].map((n) => rank({ read: n, change: 2 * n, write: 0 }, rates)) as [Ranked[], Ranked[]];
     expect(small).toHaveLength(4);
@@ -34,12 +34,12 @@ describe("the order by weights", () => {
     });
   });
 
-  it("is empty when nothing counts", () => {
+  it("is empty if every weight is 0", () => {
     expect(rank({ read: 0, write: 0 }, (cases[2] as Case).rates)).toEqual([]);
     expect(rank({}, (cases[2] as Case).rates)).toEqual([]);
   });
 
-  it("calls a store slower or equal only where the whole interval says so", () => {
+  it("calls a store slower or equal only if the whole interval agrees", () => {
     const rules = { equivalence_zone: 0.03, fewest_blocks: 3 };
     const value = (lo: number | null, hi: number | null): Value => ({ center: 0.9, lo, hi });
     const of = (lo: number | null, hi: number | null, blocks = 3): string =>
@@ -48,29 +48,29 @@ describe("the order by weights", () => {
     expect([of(0.8, 0.95, 2), of(0.975, 1.02, 2)]).toEqual(["undecided", "undecided"]);
     expect(standing({ ratio: null, byWall: null, blocks: 3 }, rules)).toBe("undecided");
     const differ = { ratio: value(0.8, 0.95), byWall: value(0.8, 0.98), blocks: 3 };
-    expect(standing(differ, rules), "what clients do between calls decides nothing").toBe("undecided");
+    expect(standing(differ, rules), "the clients' own work decides nothing").toBe("undecided");
   });
 });
 
 describe("intervals", () => {
-  it("use Student's critical values of the tables", () => {
+  it("match the tables of Student's critical values", () => {
     const table = [[1, 12.7062], [2, 4.30265], [4, 2.77645], [5, 2.57058], [7, 2.36462], [29, 2.04523]] as const;
     for (const [freedom, expected] of table) expect(Math.abs(critical(freedom) / expected - 1)).toBeLessThan(1e-5);
   });
 
-  it("use the normal distribution's tail of the tables", () => {
+  it("match the tables of the normal distribution", () => {
     expect(normalTail(1.959964)).toBeCloseTo(0.025, 7);
     expect(normalTail(0)).toBe(0.5);
     expect(normalTail(18)).toBeLessThan(1e-12);
   });
 
-  it("draw the published sequence", () => {
+  it("match the published sequence", () => {
     const next = splitMix64([0, 1_234_567]);
     const got = [0, 1, 2].map(() => next()).map(([high, low]) => (BigInt(high) << 32n) | BigInt(low));
     expect(got).toEqual([6457827717110365317n, 3203168211198807973n, 9817491932198370423n]);
   });
 
-  it("have no width where all blocks are alike, and are none below two", () => {
+  it("have no width if all blocks are equal, and do not exist below two", () => {
     const same = Math.log(0.5);
     expect(geometricMean([same, same, same])).toEqual({ center: 0.5, lo: 0.5, hi: 0.5 });
     expect(geometricMean([same])).toEqual({ center: 0.5, lo: null, hi: null });

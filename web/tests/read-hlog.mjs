@@ -1,10 +1,10 @@
-// Reads a log of HdrHistogram by a library that has nothing to do with ours, for the tests of the
-// program: `node read-hlog.mjs FILE` prints each tag with what all its intervals give together.
+// Reads an HdrHistogram log with an independent library, for the tests of the
+// program: `node read-hlog.mjs FILE` prints each tag with the merge of all its intervals.
 
 import { readFileSync } from "node:fs";
 import { HistogramLogReader, build } from "hdr-histogram-js";
 
-// As many digits as the log has, and as large as its longest time asks for.
+// Use the log's digits and its largest time.
 const empty = () => build({ autoResize: true, numberOfSignificantValueDigits: 3 });
 
 const reader = new HistogramLogReader(readFileSync(process.argv[2], "utf8"));

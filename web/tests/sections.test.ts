@@ -43,17 +43,17 @@ function texts(root: HTMLElement, query: string): string[] {
 }
 
 describe("the answer", () => {
-  it("is the view's, sentence by sentence, with names and figures set apart", () => {
+  it("has the view's sentences, with names and figures highlighted", () => {
     const raw = variants.sessions();
     const built = build("head", raw);
     const told = texts(built, ".answer-text").map((text) => text.replaceAll("\u00a0", " "));
     expect(told).toEqual(raw.answer.summary.map(({ pieces }) => `${pieces.map(({ text }) => text).join("")}.`));
     expect(texts(built, ".answer-load")).toEqual(["steady, 1 client", "steady, 8 clients"]);
     expect(texts(built, ".figure")).toEqual(["1.58× [1.57, 1.59]", "1.40× [1.38, 1.43]"]);
-    expect(texts(built, ".hint")).toEqual(["In brackets: the interval of the number before it."]);
+    expect(texts(built, ".hint")).toEqual(["The interval of a number follows it in brackets."]);
   });
 
-  it("stands below its summary where there are many profiles and loads", () => {
+  it("follows a summary if there are many profiles and loads", () => {
     const raw = variants.sessions();
     raw.answer = { summary: [{ place: "", pieces: [{ text: "in short", style: "plain" }] }], places: raw.answer.summary };
     const told = texts(build("head", raw), ".answer-text");
@@ -63,23 +63,23 @@ describe("the answer", () => {
 });
 
 describe("a run of one store", () => {
-  it("begins with what the store came to at each load, in the view's words", () => {
+  it("starts with the store's results at each load, in the view's words", () => {
     const raw = variants.alone();
     const said = texts(build("head", raw), ".answer-text").map((text) => text.replaceAll("\u00a0", " "));
     expect(said).toEqual(raw.answer.summary.map(({ pieces }) => `${pieces.map(({ text }) => text).join("")}.`));
     expect(texts(build("head", raw), ".answer-load")).toEqual(["steady, 1 client", "steady, 8 clients"]);
   });
 
-  it("has no mark above bars that only one store has", () => {
+  it("has no marks above the bars of a single store", () => {
     const raw = variants.alone();
     const [one, many] = [raw, variants.sessions()].map((view) => drawnParts(contextOf(viewOf(view)).groups[0] as Group));
-    expect(one).toBe("Bar: geometric mean over blocks; line through its top: 95 % interval; small dots: single blocks, in their order.");
-    expect(many).toMatch(/in their order; mark above: its store, as in the legend\.$/);
+    expect(one).toBe("Bar: geometric mean over blocks; line through its top: 95 % interval; small dots: single blocks in order.");
+    expect(many).toMatch(/in order; mark above: store, as in the legend\.$/);
     const block = drawnParts(contextOf(viewOf(variants.oneBlock())).groups[0] as Group);
-    expect(block).toBe("Bar: the rate that was measured; mark above: its store, as in the legend.");
+    expect(block).toBe("Bar: measured rate; mark above: store, as in the legend.");
   });
 
-  it("says where to look when nothing was measured", () => {
+  it("says where to look if nothing was measured", () => {
     const raw = variants.nothingMeasured();
     expect(build("head", raw).textContent).toContain("Nothing was measured. The failures below say why.");
     raw.failures = [];
@@ -91,7 +91,7 @@ describe("events", () => {
   const events = () => viewOf(variants.killed()).events ?? [];
   const row = () => viewOf(variants.killed()).cells.find((r) => r.operation === "write") as Row;
 
-  it("of a kind that follow each other at once are told as one, with their number", () => {
+  it("of the same kind in quick succession are merged, with their number", () => {
     const told = happenings(events(), row(), 0, 10);
     expect(told.map(({ words }) => words)).toEqual(["killed", "replica lost its primary ×2", "promoted to primary", "named as the primary by a Sentinel", "replica attached"]);
     expect(happenings(events(), row(), 99, 10)).toEqual([]);
@@ -99,7 +99,7 @@ describe("events", () => {
     expect(happenings(events(), { ...row(), operation: "read" }, 0, 10)).toEqual([]);
   });
 
-  it("have words that neither lie on each other nor leave the chart, however narrow", () => {
+  it("have labels that neither overlap nor leave the chart at any width", () => {
     for (const width of [270, 1000]) {
       const lines = happenings(events(), row(), 0, 10).map(({ at_s, words }) => ({ x: 60 + (at_s / 10) * width, words }));
       const placed = place(lines, 60, 60 + width);
@@ -120,7 +120,7 @@ describe("events", () => {
 describe("the sheet", () => {
   const of = (raw: variants.Raw, id: string): HTMLElement => build("sheet", raw).querySelector(`#${id}`) as HTMLElement;
 
-  it("has a table a load, a body an operation and a row a target", () => {
+  it("has a table per load, a body per operation and a row per target", () => {
     const built = of(variants.sessions(), "results");
     expect(texts(built, "h3").map((text) => text.slice(0, 15))).toEqual(["steady, 1 clien", "steady, 8 clien"]);
     expect(built.querySelectorAll("table.numbers")).toHaveLength(2);
@@ -130,14 +130,14 @@ describe("the sheet", () => {
     expect(texts(built, "tr[data-target=redis] td")[0]).toBe("8.10 k/s[7.97, 8.23]");
   });
 
-  it("shows verdicts by colour and glyph, and marks the tables of a run that must not be used", () => {
+  it("shows verdicts by colour and glyph, and marks the tables of an invalid run", () => {
     const raw = variants.sessions();
     expect(texts(of(raw, "results"), ".chip-good")).toContain("✓fastest");
     raw.validity = "invalid";
     expect(texts(of(raw, "results"), "h3 .chip")).toEqual(["✕INVALID", "✕INVALID"]);
   });
 
-  it("sorts a table by its columns, each group by itself, numbers by their size", () => {
+  it("sorts each group of a table by its columns, numbers numerically", () => {
     const built = of(variants.sessions(), "results");
     const first = built.querySelector("tbody") as HTMLElement;
     const order = (): string[] => texts(first, "th[scope=row] .target");
@@ -154,7 +154,7 @@ describe("the sheet", () => {
     expect(texts(first, "tr")[0]).toBe("write");
   });
 
-  it("begins with the chart that answers, and has all others below the tables", () => {
+  it("starts with the chart of the answer, and has all others below the tables", () => {
     const ids = (raw: variants.Raw): string[] => [...build("sheet", raw).querySelectorAll("section")].map((one) => one.id);
     const figures = (raw: variants.Raw, id: string): string[] => [...of(raw, id).querySelectorAll("figure")].map((one) => one.id);
     expect(ids(variants.sessions())[0]).toBe("chart");
@@ -165,21 +165,21 @@ describe("the sheet", () => {
     expect(ids(variants.sessions()).indexOf("charts")).toBeGreaterThan(ids(variants.sessions()).indexOf("results"));
   });
 
-  it("sets sentences that follow each other as one list, and code as code", () => {
+  it("renders consecutive sentences as one list, and code as code", () => {
     const advice = of(variants.sessions(), "advice");
     expect(advice.querySelectorAll("ul.prose")).toHaveLength(1);
     expect(texts(advice, "li code")).toContain("advice");
     expect(advice.querySelector("#weights")).not.toBeNull();
   });
 
-  it("has a line a stage and a line a probe", () => {
+  it("has a line per stage and a line per probe", () => {
     expect(of(variants.ramps(), "ramps").querySelectorAll("table:last-of-type tbody tr").length).toBeGreaterThanOrEqual(12);
     expect(texts(of(variants.searched(), "probes"), ".chip-bad")).toContain("✕missed");
   });
 });
 
 describe("the head of a resumed run", () => {
-  it("says so beside the time of its trials", () => {
+  it("says so next to the time of its trials", () => {
     const raw = variants.sessions();
     const took = (): string[] => texts(build("head", raw), ".facts dd").filter((text) => / s|min/.test(text));
     expect(took().join()).not.toContain("resumed");
@@ -189,7 +189,7 @@ describe("the head of a resumed run", () => {
 });
 
 describe("other sections", () => {
-  it("say so where nothing was measured", () => {
+  it("say so if nothing was measured", () => {
     const built = build("head", variants.nothingMeasured());
     expect(built.textContent).toContain("Nothing was measured");
     expect(built.textContent).toContain("no trial has a complete result");
@@ -201,10 +201,10 @@ describe("other sections", () => {
     const ids = [...build("notes", raw).querySelectorAll("li")].map((li) => `#${li.id}`);
     expect(ids).toEqual(["#note-1", "#note-2", "#note-3"]);
     expect(new Set(marks)).toEqual(new Set(ids));
-    expect(build("notes", raw).textContent).toContain("Notes that no table points to concern the whole run.");
+    expect(build("notes", raw).textContent).toContain("Notes without a reference in a table concern the whole run.");
   });
 
-  it("say what was not steady, and no more than is known", () => {
+  it("say what was not steady, and only what is known", () => {
     const banner = (raw: variants.Raw): string => texts(build("head", raw), ".validity p")[0] as string;
     expect(banner(variants.notSteady())).toBe("Rates drifted while they were measured; other processes took the CPU: use the numbers with care.");
     const raw = variants.notSteady();
@@ -217,7 +217,7 @@ describe("other sections", () => {
     expect(texts(built, "tbody th")).toEqual(["failed trials", "wrong values", "drift"]);
   });
 
-  it("show claims with their figures, also those not run", () => {
+  it("show claims with their figures, including those not run", () => {
     const raw = variants.sessions();
     if (raw.claims[0]) raw.claims[0].measured = { center: 1.408, lo: 1.39, hi: 1.43 };
     const built = build("claims", raw);
@@ -226,21 +226,21 @@ describe("other sections", () => {
     expect(built.querySelector(".hint")?.textContent).toBe("Of 4 statements: 1 confirmed, 1 refuted, 1 undecided and 1 not run.");
   });
 
-  it("open the groups of conditions that carry a warning", () => {
+  it("open the groups of conditions with a warning", () => {
     const built = build("conditions", variants.sessions());
     const open = [...built.querySelectorAll("details")].filter((d) => d.open);
     expect(open.map((d) => d.querySelector(".group-name")?.textContent)).toEqual(["cpu", "memory"]);
   });
 
-  it("quote the command and say where values are drawn", () => {
+  it("quote the command and say where values are generated", () => {
     expect(commandLine(["cachedyno", "run", "a b", "it's", "--set=x=1"])).toBe("cachedyno run 'a b' 'it'\\''s' --set=x=1");
     const built = build("method", variants.manyProfiles());
-    expect(built.textContent).toContain("In the profile steady, values are drawn before the clock starts");
-    expect(built.textContent).toContain("In the profile shop-page, values are drawn while the clock runs");
+    expect(built.textContent).toContain("In the profile steady, values are generated outside the timed span");
+    expect(built.textContent).toContain("In the profile shop-page, values are generated inside the timed span");
     expect(built.querySelector("a")).toBeNull();
   });
 
-  it("show data as text, whatever it looks like", () => {
+  it("show data as text, even if it looks like HTML", () => {
     for (const section of Object.keys(SECTIONS) as (keyof typeof SECTIONS)[]) {
       const built = build(section, variants.hostile());
       expect(built.querySelectorAll("script, img")).toHaveLength(0);
@@ -250,7 +250,7 @@ describe("other sections", () => {
 });
 
 describe("charts", () => {
-  it("draw no interval beyond twice its bar", () => {
+  it("draw intervals up to twice their bar", () => {
     const row = variants.sessions().cells[0] as Row;
     const blocks = [900, 1000, 1100];
     row.charts = { ...(row.charts as NonNullable<Row["charts"]>), by_block: blocks.map((rate, block) => ({ block, rate_per_s: rate, ok: 1 })) };
@@ -287,17 +287,17 @@ describe("charts", () => {
     }
   });
 
-  it("name the stores that were done too soon for a line over time", () => {
+  it("name the stores that finished too soon for a line over time", () => {
     const view = viewOf(variants.sessions());
     const write = contextOf(view).groups[0]?.operations[0] as OperationGroup;
     expect(tooShort(write)).toBe("");
     for (const row of write.rows.filter((row) => row.target !== "mysql")) {
       Object.assign(row.charts as object, { rate_series: row.target === "redis" ? [] : [[4e4], []] });
     }
-    expect(tooShort(write)).toMatch(/^Without a line: files and redis, done in less than two intervals of [\d.]+ s\.$/);
+    expect(tooShort(write)).toMatch(/^No line for files and redis: finished in less than two intervals of [\d.]+ s\.$/);
   });
 
-  it("tell eleven targets apart in lines, and by the marks before their names", () => {
+  it("distinguish eleven targets by lines, and by the marks before their names", () => {
     const all = Array.from({ length: 11 }, (_, i) => look(i, "dark", i === 10));
     const drawn = (one: Look): string => {
       const element = document.createElement("span");
@@ -310,7 +310,7 @@ describe("charts", () => {
     expect([drawn(all[8] as Look).slice(0, 7), drawn(all[0] as Look).slice(0, 7)]).toEqual([all[0]?.color, all[0]?.color]);
   });
 
-  it("draw a cost in proportion to the size with slope 1", () => {
+  it("draw a cost proportional to the size with slope 1", () => {
     const [files] = (variants.grown().growth ?? []).filter((c) => c.operation === "write" && c.target === "files");
     const drawn = growthPoints(files as GrowthView);
     expect(drawn).toHaveLength(3);
@@ -324,7 +324,7 @@ describe("charts", () => {
     expect(growthPoints({ ...bare, grows: "records_of_tag" })).toEqual([[Math.log10(5), Math.log10(9), Math.log10(9), Math.log10(9)]]);
   });
 
-  it("tell what a slope says, with its figures in a table", () => {
+  it("describe a slope, with its figures in a table", () => {
     const raw = variants.grown();
     const curves = (raw.growth ?? []).filter((c) => c.operation === "write");
     const built = table({ curves, grows: "records" });
@@ -343,7 +343,7 @@ describe("charts", () => {
     expect([slopeText(one), growthWords(one)]).toEqual(["0.50", "grows faster than the records of a tag"]);
   });
 
-  it("keep the sizes of a profile in their order", () => {
+  it("keep the sizes of a profile in order", () => {
     const names = contextOf(viewOf(variants.grown())).groups.map((group) => group.workload);
     expect(names).toEqual(["by-records/2000x200", "by-records/5000x500", "by-records/20000x2000"]);
   });

@@ -1,4 +1,4 @@
-// What a browser has and jsdom has not: nothing changes its size there.
+// Browser features that jsdom lacks: elements never change their size there.
 class NoResizeObserver {
   observe(): void {}
   unobserve(): void {}

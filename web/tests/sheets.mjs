@@ -1,4 +1,4 @@
-// Sheets as the program makes them: a snapshot of crates/report/src/tests/sheets.rs.
+// Sheets of the program: a snapshot of crates/report/src/tests/sheets.rs.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -15,7 +15,7 @@ export function sheetOf(view) {
   const name = isOf.find(([, has]) => has !== undefined)?.[0] ?? "sessions";
   const has = { claims: view.claims.length, notes: view.footnotes.length, conditions: view.conditions.facts.length, weights: view.rankings.length };
   const keeps = (block) => block.kind !== "part" || has[block.part] !== 0;
-  // A view may have another name for its second store.
+  // The second store of a view may have another name.
   const text = JSON.stringify(sheets[name]).replaceAll('"redis"', JSON.stringify(view.targets[1]?.name ?? "redis"));
   return JSON.parse(text).map((section) => ({ ...section, blocks: section.blocks.filter(keeps) }));
 }

@@ -1,4 +1,4 @@
-// Views that are hard to show, each made from the fixture: used by the unit and the browser tests.
+// Views that are hard to render, derived from the fixture for unit and browser tests.
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -99,16 +99,16 @@ describe("your own weights", () => {
     expect(said(level)[0]).toBe("Another order than by the study's weights: no clear best among redis and files.");
   });
 
-  it("say of two blocks that nothing is decided, whatever the weights", () => {
+  it("decide nothing from two blocks, with any weights", () => {
     const built = build(variants.twoBlocks());
-    const few = "it is not decided, with 2 blocks where 3 are needed.";
+    const few = "undecided: 2 blocks, but 3 are needed.";
     expect(said(built)[0]).toBe(`The same order as by the study's weights: ${few}`);
     expect(texts(built, ".order td .chip-doubt")).toEqual(["?undecided", "?undecided", "?undecided", "?undecided"]);
     for (const name of ["read", "write"]) type(number(built, name), "0");
     expect(said(built).every((text) => text.endsWith(few))).toBe(true);
   });
 
-  it("do not take what is no weight, and say so next to it", () => {
+  it("reject an invalid weight with a message next to it", () => {
     const built = build(variants.sessions());
     const read = number(built, "read");
     const [before, wrong] = [order(built, 0), built.querySelector("#weight-read-wrong") as HTMLElement];
@@ -117,7 +117,7 @@ describe("your own weights", () => {
       type(read, bad);
       type(read, bad, "change");
       expect(read.getAttribute("aria-invalid")).toBe("true");
-      expect(wrong.textContent).toBe("A weight is a number from 0 to 1,000; the order still counts read with 0.7.");
+      expect(wrong.textContent).toBe("A weight is a number from 0 to 1,000; the order still uses 0.7 for read.");
       expect(texts(built, ".weight-share")).toEqual(["5 %", "70 %", "25 %"]);
       expect(order(built, 0)).toEqual(before);
     }
@@ -130,21 +130,21 @@ describe("your own weights", () => {
     expect(texts(built, ".weight-share")).toContain("100 %");
   });
 
-  it("say that nothing is ordered where everything weighs nothing", () => {
+  it("have no order if every weight is 0", () => {
     const built = build(variants.sessions());
     for (const name of ["read", "write", "change"]) type(number(built, name), "0");
-    expect(said(built)[0]).toContain("there is no order");
+    expect(said(built)[0]).toContain("No order:");
     expect(order(built, 0)).toEqual([]);
   });
 
-  it("name a store that lacks an operation, and rank it once that does not count", () => {
+  it("name a store that lacks an operation, and rank it once that operation has no weight", () => {
     const built = build(variants.unrankable());
     expect(order(built, 0)).toEqual(["files", "redis"]);
-    expect(built.textContent).toContain("mysql has no place: not measured at write.");
+    expect(built.textContent).toContain("mysql has no rank: not measured at write.");
     type(number(built, "write"), "0");
     expect(order(built, 0)).toEqual(["files", "redis", "mysql"]);
     expect(built.textContent).not.toContain("has no place");
-    expect(built.textContent).toContain("not in its order");
+    expect(built.textContent).toContain("not ranked");
   });
 
   it("go to paper as the study's", () => {

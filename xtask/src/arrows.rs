@@ -1,10 +1,12 @@
-//! Which crate may use which (docs/ARCHITECTURE.md draws it), by the `[dependencies]` of each.
+//! Allowed dependencies between crates, as drawn in docs/ARCHITECTURE.md, checked against their
+//! `[dependencies]`.
 //!
-//! What tests use is free. Client libraries of the products under test stay in `drivers`.
+//! Dev-dependencies are not restricted. Only `drivers` may use client libraries of the products
+//! under test.
 
 use crate::repo::{File, Repo, Violation};
 
-/// Each crate under `crates/`, and the crates it may use.
+/// Each crate under `crates/` and its allowed dependencies.
 const ARROWS: [(&str, &[&str]); 11] = [
     ("stats", &[]),
     ("model", &["stats"]),
@@ -33,7 +35,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ),
 ];
 
-/// Libraries that speak to a product under test.
+/// Client libraries of the products under test.
 const CLIENTS: [&str; 12] = [
     "diesel",
     "libsqlite3-sys",
@@ -49,11 +51,11 @@ const CLIENTS: [&str; 12] = [
     "tokio-postgres",
 ];
 
-/// A dependency as a manifest names it.
+/// A dependency in a manifest.
 struct Dependency {
-    /// Crate, by the name of its directory when it is one of ours.
+    /// Crate name; for crates of this workspace the name of the directory.
     name: String,
-    /// Line, from 1.
+    /// Line, starting at 1.
     line: usize,
 }
 
@@ -76,7 +78,7 @@ pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     found
 }
 
-/// Arrows of one crate under `crates/`.
+/// Disallowed dependencies of one crate under `crates/`.
 fn arrows(file: &File, room: &str, dependencies: &[Dependency]) -> Vec<Violation> {
     if let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) {
         return beyond(file, room, allowed, dependencies);
@@ -88,7 +90,7 @@ fn arrows(file: &File, room: &str, dependencies: &[Dependency]) -> Vec<Violation
     vec![file.violation(1, text)]
 }
 
-/// Crates of ours that are not `allowed`.
+/// Dependencies on workspace crates that are not `allowed`.
 fn beyond(file: &File, room: &str, allowed: &[&str], all: &[Dependency]) -> Vec<Violation> {
     let ours = |d: &&Dependency| ARROWS.iter().any(|(name, _)| *name == d.name);
     let forbidden = all.iter().filter(ours).filter(|d| !allowed.contains(&d.name.as_str()));
@@ -113,8 +115,8 @@ fn clients(file: &File, room: Option<&str>, all: &[Dependency]) -> Vec<Violation
     clients.map(|d| file.violation(d.line, text(&d.name))).collect()
 }
 
-/// What stands under `[dependencies]`, also of single targets; `[workspace.dependencies]` only
-/// names versions, and dev-dependencies are free.
+/// Entries of `[dependencies]`, including those of single targets. `[workspace.dependencies]` and
+/// dev-dependencies do not count.
 fn dependencies(manifest: &str) -> Vec<Dependency> {
     let mut found: Vec<Dependency> = Vec::new();
     let mut inside = false;
@@ -137,7 +139,7 @@ fn dependencies(manifest: &str) -> Vec<Dependency> {
     found
 }
 
-/// The dependency of a line: its own name, unless it says what it really is.
+/// The dependency of a line; `package` and `path` take precedence over the key.
 fn named(key: &str, value: &str, line: usize) -> Dependency {
     let quoted_after = |word: &str| value.split_once(word)?.1.split('"').nth(1);
     let key = key.split('.').next().unwrap_or(key).trim().trim_matches('"');
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_drawing_has_no_circle() {
+    fn arrows_have_no_cycle() {
         for (room, uses) in ARROWS {
             for used in uses {
                 let (_, back) = ARROWS.iter().find(|(name, _)| name == used).unwrap();

@@ -1,22 +1,24 @@
-//! No circles of imports between the files of a crate: of two files that use each other, neither
-//! can be read, tested or moved alone. [`imports`] says what counts as an import.
+//! Detects import cycles between the files of a crate. Files in a cycle cannot be read, tested or
+//! moved separately. [`imports`] defines what counts as an import.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::imports::{self, Import};
 use crate::repo::{Repo, Violation, is_held};
 
-/// What each file imports from which other one, with the first line that does.
+/// The files that each file imports, with the line of the first import.
 type Graph<'a> = BTreeMap<&'a str, BTreeMap<&'a str, usize>>;
 
-/// Finds the sets of files that all use each other, be it through others.
+/// Finds sets of files that use each other directly or indirectly.
 pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     let mut graph = Graph::new();
     for Import { by, of, line } in imports::of(repo).into_iter().filter(|i| is_held(i.by)) {
         graph.entry(by).or_default().entry(of).or_insert(line);
     }
-    let ways: BTreeMap<_, _> = graph.keys().map(|file| (*file, ways_from(&graph, file))).collect();
-    let reaches = |from: &str, to: &str| ways.get(from).is_some_and(|all| all.contains_key(to));
+    let predecessors_of: BTreeMap<_, _> =
+        graph.keys().map(|file| (*file, predecessors(&graph, file))).collect();
+    let reaches =
+        |from: &str, to: &str| predecessors_of.get(from).is_some_and(|all| all.contains_key(to));
     let circles: BTreeSet<Vec<&str>> = graph
         .keys()
         .filter(|file| reaches(file, file))
@@ -27,25 +29,25 @@ pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     circles.iter().map(|files| violation(&graph, files)).collect()
 }
 
-/// Files that `from` imports, be it through others, each with the file on the shortest way before
-/// it; `from` itself only when it is on a circle.
-fn ways_from<'a>(graph: &Graph<'a>, from: &'a str) -> BTreeMap<&'a str, &'a str> {
+/// Files that `from` imports directly or indirectly, each with its predecessor on the shortest
+/// path. Contains `from` itself only if it is in a cycle.
+fn predecessors<'a>(graph: &Graph<'a>, from: &'a str) -> BTreeMap<&'a str, &'a str> {
     let mut before = BTreeMap::new();
-    let mut to_follow = VecDeque::from([from]);
-    while let Some(file) = to_follow.pop_front() {
+    let mut queue = VecDeque::from([from]);
+    while let Some(file) = queue.pop_front() {
         for next in graph.get(file).into_iter().flat_map(BTreeMap::keys) {
             if !before.contains_key(next) {
                 before.insert(*next, file);
-                to_follow.push_back(next);
+                queue.push_back(next);
             }
         }
     }
     before
 }
 
-/// Says which `files` use each other, with the imports of the shortest circle.
+/// The violation for a set of files that use each other; lists the imports of the shortest cycle.
 fn violation(graph: &Graph<'_>, files: &[&str]) -> Violation {
-    let circles = files.iter().map(|file| imports_of_circle(graph, file));
+    let circles = files.iter().map(|file| imports_of_cycle(graph, file));
     let imports = circles.min_by_key(Vec::len).unwrap_or_default();
     let shown = imports.iter().map(|i| format!("{}:{} uses {}", i.by, i.line, i.of));
     let shown: Vec<_> = shown.collect();
@@ -60,9 +62,9 @@ fn violation(graph: &Graph<'_>, files: &[&str]) -> Violation {
     Violation { path: path.to_owned(), line, text }
 }
 
-/// Imports of the shortest way from `file` back to it.
-fn imports_of_circle<'a>(graph: &Graph<'a>, file: &'a str) -> Vec<Import<'a>> {
-    let before = ways_from(graph, file);
+/// Imports on the shortest cycle through `file`.
+fn imports_of_cycle<'a>(graph: &Graph<'a>, file: &'a str) -> Vec<Import<'a>> {
+    let before = predecessors(graph, file);
     let mut imports = Vec::new();
     let mut of = file;
     while let Some(by) = before.get(of).copied().filter(|_| of != file || imports.is_empty()) {
@@ -77,7 +79,7 @@ fn imports_of_circle<'a>(graph: &Graph<'a>, file: &'a str) -> Vec<Import<'a>> {
 mod tests {
     use super::*;
 
-    /// The circles of a crate with these files below `src/`, each as `file:line, file:line`.
+    /// The cycles of a crate with these files below `src/`, each as `file:line, file:line`.
     fn of(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<_> =
             files.iter().map(|(path, text)| (format!("crates/a/src/{path}"), *text)).collect();
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn two_files_that_use_each_other_are_a_circle_and_every_file_of_it_is_named() {
+    fn two_files_that_use_each_other_are_a_cycle_and_both_are_named() {
         let files = [
             ("crates/a/src/lib.rs", "mod b;\nmod c;"),
             ("crates/a/src/b.rs", "use crate::c::C;\npub struct B;"),
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn three_files_are_a_circle_and_two_circles_are_told_apart() {
+    fn separate_cycles_are_reported_separately() {
         let three = [
             ("main.rs", "mod b; mod c; mod d; mod e; mod f; use b::B;"),
             ("b.rs", "use crate::{c::C, e::E};"),
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_and_a_child_that_use_each_other_are_a_circle() {
+    fn a_parent_and_a_child_that_use_each_other_are_a_cycle() {
         let child = ("b/c.rs", "use super::{B, d::D};\npub fn run() {}\npub struct C;");
         for parent in [
             "mod c;\nfn b() { c::run() }",
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_hands_on_a_name_is_no_import() {
+    fn reexports_are_not_imports() {
         let child = ("b/c.rs", "use super::B;\npub fn run() {}\npub struct C;");
         for parent in [
             "mod c;\npub struct B;",
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_through_a_reexport_leads_to_the_file_that_defines_the_item() {
+    fn paths_through_reexports_resolve_to_the_defining_file() {
         let files = [
             ("lib.rs", "mod b;\nmod e;\nuse std::fmt;"),
             ("b/mod.rs", "mod c;\nmod d;\npub use c::C;\npub use d::*;\nuse crate::e::E;"),
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn test_code_and_other_crates_are_no_part_of_a_circle() {
+    fn test_code_and_other_crates_are_ignored() {
         let files = [
             ("lib.rs", "mod b;\nmod c;\n#[cfg(test)]\nmod fixture;"),
             ("b.rs", "pub fn b() {}\n#[cfg(test)]\nmod tests { use crate::c::c; }"),

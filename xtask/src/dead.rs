@@ -1,4 +1,4 @@
-//! Every source file is reached by `mod` declarations from the root of its crate.
+//! Every source file is reachable by `mod` declarations from the root of its crate.
 
 use std::collections::BTreeSet;
 

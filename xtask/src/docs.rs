@@ -1,5 +1,5 @@
-//! The documentation holds together: links to files resolve, every study is spoken of, and every
-//! test that a promise names is there.
+//! Consistency of the documentation: links to files resolve, every study is mentioned, and every
+//! test named by a promise exists.
 
 use crate::repo::{File, Repo, Violation, extension};
 use crate::rust::is_word;
@@ -10,8 +10,9 @@ pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     let mut found: Vec<_> = pages.iter().flat_map(|page| broken_links(repo, page)).collect();
     for file in repo.files.iter().filter(|f| f.path.starts_with("studies/")) {
         let Some(name) = file.name().strip_suffix(".toml") else { continue };
-        if !pages.iter().any(|page| speaks_of(&page.text, name)) {
-            let text = format!("study `{name}` is in no page: describe it in docs/ or README.md");
+        if !pages.iter().any(|page| mentions(&page.text, name)) {
+            let text =
+                format!("study `{name}` is not mentioned: describe it in docs/ or README.md");
             found.push(file.violation(1, text));
         }
     }
@@ -19,11 +20,11 @@ pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     found
 }
 
-/// The page whose promises name the tests that hold them.
+/// The page whose promises name the tests that verify them.
 const PROMISES: &str = "docs/SAFETY.md";
 
-/// Tests that the page of promises names behind a link, as in ``[a.rs](../a.rs): `test` ``, and
-/// that the linked file does not have.
+/// Tests that the page of promises names after a link, as in ``[a.rs](../a.rs): `test` ``, but
+/// that the linked file does not contain.
 fn missing_tests(repo: &Repo) -> Vec<Violation> {
     let mut found = Vec::new();
     let Some(page) = repo.files.iter().find(|file| file.path == PROMISES) else { return found };
@@ -47,15 +48,15 @@ fn is_page(path: &str) -> bool {
     extension(path) == "md" && (path.starts_with("docs/") || !path.contains('/'))
 }
 
-/// True when `name` stands in `text` by itself; hyphens are part of a name.
-fn speaks_of(text: &str, name: &str) -> bool {
+/// True if `text` contains `name` as a whole word; hyphens are part of a name.
+fn mentions(text: &str, name: &str) -> bool {
     let part = |c: Option<char>| c.is_some_and(|c| is_word(c) || c == '-');
     text.match_indices(name).any(|(at, _)| {
         !part(text[..at].chars().next_back()) && !part(text[at + name.len()..].chars().next())
     })
 }
 
-/// Links of a page to files that are not in the repository.
+/// Links to files that are not in the repository.
 fn broken_links(repo: &Repo, page: &File) -> Vec<Violation> {
     let mut found = Vec::new();
     for (line, target) in links(&page.text) {
@@ -69,7 +70,7 @@ fn broken_links(repo: &Repo, page: &File) -> Vec<Violation> {
     found
 }
 
-/// Targets of links and images with their lines; code is passed over.
+/// Targets of links and images with their lines; code is skipped.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -89,7 +90,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// A target without its title and angle brackets.
+/// A target without title and angle brackets.
 fn bare(target: &str) -> &str {
     let target = target.trim();
     match target.strip_prefix('<').and_then(|t| t.split_once('>')) {
@@ -98,14 +99,14 @@ fn bare(target: &str) -> &str {
     }
 }
 
-/// The path of a target; `None` for another site or a place on the same page.
+/// The path of a target; `None` for another site or an anchor on the same page.
 fn local(target: &str) -> Option<&str> {
     let scheme = target.split(['/', '#']).next().is_some_and(|start| start.contains(':'));
     let path = target.split(['#', '?']).next().unwrap_or_default();
     (!scheme && !path.is_empty()).then_some(path)
 }
 
-/// `target` seen from `page`, as a path from the root; `None` when it leads out of the repository.
+/// `target` relative to `page`, as a path from the root; `None` if it is outside the repository.
 fn resolve(page: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_names_tests_that_are_there() {
+    fn promises_name_existing_tests() {
         let page =
             "| a | [t.rs](../t.rs): `one`, `two`; [u.rs](../u.rs): `one` |\n`three` (four)\n";
         let files = [
@@ -175,11 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn a_study_is_spoken_of() {
+    fn every_study_is_mentioned() {
         let study = ("studies/sessions.toml", "");
         assert_eq!(of(&[study, ("docs/a.md", "run `cachedyno run sessions`")]), [""; 0]);
         for text in ["sessions-2019", "obsessions", ""] {
-            let expected = "studies/sessions.toml:1: study `sessions` is in no page: describe it \
+            let expected = "studies/sessions.toml:1: study `sessions` is not mentioned: describe it \
                             in docs/ or README.md";
             assert_eq!(of(&[study, ("README.md", text)]), [expected]);
         }

@@ -1,8 +1,8 @@
-//! What the files of a crate import from each other: every path of its modules, followed through
-//! imports and re-exports to the module that defines the item.
+//! Imports between the files of a crate: every path is resolved through imports and re-exports to
+//! the module that defines the item.
 //!
 //! An import is an item that another file defines, named in a `use` or by a path in the code.
-//! These are none:
+//! These do not count:
 //!
 //! - `mod child;`, and a `pub use child::Item` of what a module's own descendants define: both
 //!   only hand on a name. When the code of the module uses that name as well, it is one.
@@ -21,7 +21,7 @@ use crate::rust::{Path, Source};
 /// Words before the name of an item.
 const ITEMS: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static"];
 
-/// Re-exports that are followed one after another.
+/// Maximum length of a chain of re-exports.
 const REEXPORTS: usize = 16;
 
 /// A file that uses an item of another one.
@@ -31,30 +31,30 @@ pub(crate) struct Import<'a> {
     pub(crate) by: &'a str,
     /// Path of the file that defines it.
     pub(crate) of: &'a str,
-    /// Line of the use, from 1.
+    /// Line of the use, starting at 1.
     pub(crate) line: usize,
 }
 
 /// Segments of a path; as a module's name, those from the root of its crate on.
 type Names = Vec<String>;
 
-/// A module, in a file of its own or written out within one.
+/// A module, in its own file or inline.
 struct Module<'a> {
     /// Path of its file.
     file: &'a str,
     /// Names of the items that it defines.
     items: BTreeSet<String>,
-    /// What its `use` declarations bring into it.
+    /// Names imported by its `use` declarations.
     uses: Vec<Use>,
-    /// Other paths in its code that may name an item, with their lines.
+    /// Other paths in its code that can refer to an item, with their lines.
     mentions: Vec<(Names, usize)>,
 }
 
-/// A name that a `use` brings into a module.
+/// A name imported by a `use`.
 struct Use {
     /// The name; `*` for all names of a module.
     name: String,
-    /// The path that it stands for.
+    /// The imported path.
     path: Names,
     /// True for `pub use`, of any visibility.
     reexport: bool,
@@ -62,7 +62,7 @@ struct Use {
     line: usize,
 }
 
-/// Where a path leads.
+/// The target of a path.
 struct Place {
     /// The module.
     module: Names,
@@ -94,7 +94,7 @@ fn module_of(inside: &str) -> Names {
 }
 
 impl<'a> Crate<'a> {
-    /// Adds the module `name` of a file, and those written out in it.
+    /// Adds the module `name` of a file and its inline modules.
     fn read(&mut self, name: Names, file: &'a File, source: &Source) {
         let bodies = bodies(name, source);
         for (name, start, end) in &bodies {
@@ -188,8 +188,8 @@ impl<'a> Crate<'a> {
     }
 }
 
-/// The module of a file and those written out in it, each with the indices of its first token and
-/// the one after its last; inner ones follow outer ones.
+/// The module of a file and its inline modules, each with its token range (end exclusive); outer
+/// modules come first.
 fn bodies(name: Names, source: &Source) -> Vec<(Names, usize, usize)> {
     let mut found = vec![(name, 0, source.tokens.len())];
     for (at, token) in source.tokens.iter().enumerate() {
@@ -203,7 +203,7 @@ fn bodies(name: Names, source: &Source) -> Vec<(Names, usize, usize)> {
     found
 }
 
-/// Names of the items between two tokens, without what stands in brackets.
+/// Names of the items between two tokens, not counting the contents of brackets.
 fn items(source: &Source, start: usize, end: usize) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut at = start;
@@ -221,9 +221,9 @@ fn items(source: &Source, start: usize, end: usize) -> BTreeSet<String> {
     found
 }
 
-/// True when the item whose keyword stands at `at` has a visibility.
+/// True if the item whose keyword is at `at` has a visibility.
 fn is_public(source: &Source, at: usize) -> bool {
-    // A closing bracket is that of `pub(crate)`.
+    // A closing bracket belongs to `pub(crate)`.
     let before = |word| at.checked_sub(1).is_some_and(|before| source.reads(before, &[word]));
     before("pub") || before(")")
 }
@@ -247,8 +247,8 @@ fn segments(path: &str) -> Names {
     path.split("::").filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
 }
 
-/// True for a path of several segments, a type's name and a call of a function; false for methods,
-/// variables and what is defined there.
+/// True for a path of several segments, a type name or a function call; false for methods,
+/// variables and definitions.
 fn may_name_an_item(source: &Source, path: &Path) -> bool {
     let after =
         |words: &[&str]| path.at.checked_sub(words.len()).is_some_and(|at| source.reads(at, words));

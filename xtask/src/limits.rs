@@ -1,5 +1,5 @@
-//! How long functions, files and lines may be, and how many parameters and fields there may be;
-//! tests aside.
+//! Limits on the length of functions, files and lines, and on the number of parameters and fields.
+//! Test code is exempt, except from the limit on lines.
 
 use crate::repo::{File, Repo, Violation, extension, is_held};
 use crate::rust::{Function, Kind, Source, Struct, Token};
@@ -13,11 +13,11 @@ const FILE_LINES: usize = 500;
 /// Characters of a line of Rust.
 const COLUMNS: usize = 100;
 
-/// Parameters of a function besides `self`, where a tuple counts as many as it has parts.
+/// Parameters of a function except `self`; each element of a tuple counts.
 const PARAMETERS: usize = 6;
 
-/// Named fields of a struct. One that derives clap's `Args` or `Parser` may have more: it is a list
-/// of flags, and nothing but clap makes it.
+/// Named fields of a struct. Structs that derive clap's `Args` or `Parser` are exempt: they are
+/// lists of flags, and only clap constructs them.
 const FIELDS: usize = 20;
 
 /// Checks all limits.
@@ -34,7 +34,7 @@ pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     found
 }
 
-/// Too many lines that are not test code.
+/// A file with too many lines, not counting test code.
 fn file_length(file: &File) -> Option<Violation> {
     let counted = ["rs", "ts", "py"].contains(&extension(&file.path));
     if !counted || file.is_test() {
@@ -93,7 +93,7 @@ fn fields(file: &File, source: &Source) -> Vec<Violation> {
     many.map(|s| file.violation(s.line, text(&s))).collect()
 }
 
-/// Lines that are too wide; lines of tests that hold a literal may be.
+/// Lines that are too wide; test lines with a literal are exempt.
 fn line_widths(file: &File, source: &Source) -> Vec<Violation> {
     let holds_literal = |line: usize| {
         let literal = |t: &Token| t.kind == Kind::Literal;

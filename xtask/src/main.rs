@@ -1,18 +1,17 @@
-//! `cargo xtask tidy`: the rules of the house as a test.
+//! `cargo xtask tidy`: checks the repository's own rules.
 //!
-//! Reads every file of the repository and prints one line a violation, `path:line: what, and the
-//! cure`. Exit code 0 when there is none, 1 when there are, 2 for wrong usage or no repository.
+//! Reads every file of the repository and prints one line per violation: `path:line: problem:
+//! fix`. Exit codes: 0 without violations, 1 with violations, 2 for wrong usage or no repository.
 //!
-//! - [`limits`]: length of functions, files and lines; numbers of parameters and fields.
-//! - [`arrows`]: which crate may use which, and client libraries only in drivers.
-//! - [`rooms`]: no clock, socket or process in pure rooms; printing, exiting and `unwrap` only
-//!   where they belong.
-//! - [`dead`]: every source file is reached from its crate's root.
-//! - [`circles`]: no circles of imports between the files of a crate.
-//! - [`words`]: what no text of the project may contain.
+//! - [`limits`]: length of functions, files and lines; number of parameters and fields.
+//! - [`arrows`]: allowed dependencies between crates; client libraries only in `drivers`.
+//! - [`rooms`]: no clock, socket or process in pure crates; no printing, exiting or `unwrap` where
+//!   it is forbidden.
+//! - [`dead`]: every source file is reachable from its crate's root.
+//! - [`circles`]: no import cycles between the files of a crate.
+//! - [`words`]: text that no file may contain.
 //! - [`docs`]: links resolve, and every study is documented.
-//! - [`repo`], [`rust`], [`modules`], [`imports`]: the files, their tokens, and how they hang
-//!   together.
+//! - [`repo`], [`rust`], [`modules`], [`imports`]: files, tokens, module declarations and imports.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -32,7 +31,7 @@ mod rooms;
 mod rust;
 mod words;
 
-/// Every check, in the order in which they are run.
+/// All checks, in execution order.
 const CHECKS: [fn(&Repo) -> Vec<Violation>; 7] = [
     limits::check,
     arrows::check,
@@ -51,10 +50,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Checks the repository that this crate stands in.
+/// Checks the repository that contains this crate.
 fn tidy() -> Result<ExitCode, String> {
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
-        .ok_or("CARGO_MANIFEST_DIR is not set, expected a start by cargo: cargo xtask tidy")?;
+        .ok_or("CARGO_MANIFEST_DIR is not set, run this with cargo: cargo xtask tidy")?;
     let repo = Repo::read(&PathBuf::from(here).join(".."))?;
     let mut found: Vec<_> = CHECKS.iter().flat_map(|check| check(&repo)).collect();
     found.sort();
@@ -65,9 +64,9 @@ fn tidy() -> Result<ExitCode, String> {
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Says why nothing was checked.
+/// Reports why nothing was checked.
 fn fail(message: &str) -> ExitCode {
-    // Nothing is left to be done when even this cannot be written.
+    // If this fails too, there is no way to report it.
     let _ = writeln!(std::io::stderr(), "error: {message}");
     ExitCode::from(2)
 }

@@ -1,15 +1,15 @@
-//! Which files the `mod` declarations of a source file mean.
+//! Resolves the `mod` declarations of a source file to files.
 
 use crate::rust::{Kind, Source, Token};
 
-/// Roots that cargo finds by itself.
+/// True for crate roots that cargo discovers automatically.
 pub(crate) fn is_root(path: &str) -> bool {
     let Some((_, inside)) = path.rsplit_once("src/") else { return false };
     let program = |p: &str| !p.contains('/') || p.ends_with("/main.rs");
     matches!(inside, "lib.rs" | "main.rs") || inside.strip_prefix("bin/").is_some_and(program)
 }
 
-/// A place at which the file of a declared module may stand.
+/// A possible location of a declared module's file.
 pub(crate) struct Declared {
     /// Path from the repository's root; the file need not exist.
     pub(crate) path: String,
@@ -17,7 +17,7 @@ pub(crate) struct Declared {
     pub(crate) line: usize,
 }
 
-/// Places of the modules that `source`, which stands at `path`, declares in other files.
+/// Possible locations of the modules that the source file at `path` declares in other files.
 pub(crate) fn declared(path: &str, source: &Source) -> Vec<Declared> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = name.trim_end_matches(".rs");
@@ -27,7 +27,7 @@ pub(crate) fn declared(path: &str, source: &Source) -> Vec<Declared> {
         format!("{directory}/{stem}")
     };
     let mut found = Vec::new();
-    // Modules written out in this file, each with the index of its closing brace.
+    // Inline modules, each with the index of its closing brace.
     let mut inline: Vec<(String, usize)> = Vec::new();
     for (i, token) in source.tokens.iter().enumerate() {
         inline.retain(|(_, end)| i < *end);

@@ -1,4 +1,4 @@
-//! The files of the repository: what git tracks or would track, read once.
+//! The files of the repository: those that git tracks or would track.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,27 +8,26 @@ use std::process::Command;
 use crate::modules;
 use crate::rust::Source;
 
-/// Directories of what tools made, where no git says what to leave out.
+/// Directories with generated files, skipped where git is not available.
 const GENERATED: [&str; 6] =
     [".git", "target", "node_modules", "dist", "__pycache__", "cachedyno-records"];
 
-/// Where circles of imports, many parameters and many fields are still allowed. It must become
-/// empty.
-const NOT_HELD: [&str; 0] = [];
+/// Path prefixes exempt from the rules on import cycles, parameters and fields. Must stay empty.
+const EXEMPT: [&str; 0] = [];
 
-/// True unless the file at `path` is one of those in which [`NOT_HELD`] allows them.
+/// True unless [`EXEMPT`] covers the file at `path`.
 pub(crate) fn is_held(path: &str) -> bool {
-    !NOT_HELD.iter().any(|start| path.starts_with(start))
+    !EXEMPT.iter().any(|start| path.starts_with(start))
 }
 
-/// A breach of a rule. Sorts by place.
+/// A violation of a rule, sorted by location.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Violation {
     /// Path from the repository's root.
     pub(crate) path: String,
-    /// Line, from 1.
+    /// Line, starting at 1.
     pub(crate) line: usize,
-    /// What is wrong, and the cure.
+    /// The problem and its fix.
     pub(crate) text: String,
 }
 
@@ -44,9 +43,9 @@ pub(crate) struct File {
     pub(crate) path: String,
     /// Its text.
     pub(crate) text: String,
-    /// Its tokens, when it is Rust.
+    /// Its tokens, if it is Rust.
     pub(crate) source: Option<Source>,
-    /// True when a declaration under `#[cfg(test)]` is what brings it in.
+    /// True if it is declared under `#[cfg(test)]`.
     declared_as_test: bool,
 }
 
@@ -67,7 +66,7 @@ impl File {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// True when all of it is test code, by its place, name or declaration.
+    /// True if the whole file is test code, judging by its location, name or declaration.
     pub(crate) fn is_test(&self) -> bool {
         let in_directory = |names: &[&str]| {
             self.path.split('/').rev().skip(1).any(|directory| names.contains(&directory))
@@ -81,7 +80,7 @@ impl File {
             || (name.starts_with("test_") && extension(name) == "py")
     }
 
-    /// True when `line` is test code: in a test file, or in an item under `#[cfg(test)]`.
+    /// True if `line` is test code: in a test file, or in an item under `#[cfg(test)]`.
     pub(crate) fn is_test_line(&self, line: usize) -> bool {
         self.is_test() || self.source.as_ref().is_some_and(|s| s.is_test_line(line))
     }
@@ -92,7 +91,7 @@ impl File {
     }
 }
 
-/// What follows the last point of a path's name; empty without one.
+/// The file name's extension; empty if there is none.
 pub(crate) fn extension(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map_or("", |(_, extension)| extension)
@@ -107,7 +106,7 @@ pub(crate) struct Repo {
 }
 
 impl Repo {
-    /// Reads what git lists below `root`; what git lists but is gone from disk is left out.
+    /// Reads the files that git lists below `root`; skips those missing on disk.
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
         let mut repo = Self { files: Vec::new(), paths: BTreeSet::new() };
         for path in listed(root)? {
@@ -124,7 +123,7 @@ impl Repo {
         Ok(repo)
     }
 
-    /// True when `path` is a file or a directory with files; the root is the empty path.
+    /// True if `path` is a file or a directory with files; the root is the empty path.
     pub(crate) fn has(&self, path: &str) -> bool {
         let directory = format!("{path}/");
         path.is_empty()
@@ -132,7 +131,7 @@ impl Repo {
             || self.paths.iter().any(|p| p.starts_with(&directory))
     }
 
-    /// Marks files that only tests declare, and what those declare in turn.
+    /// Marks files declared by test code, including transitive declarations.
     fn mark_declared_tests(&mut self) {
         loop {
             let declared: BTreeSet<String> = self
@@ -169,8 +168,8 @@ impl Repo {
     }
 }
 
-/// Paths from `root`: what git tracks or would track; where there is no git, what is on disk
-/// outside of [`GENERATED`].
+/// Paths relative to `root` that git tracks or would track; without git, all files on disk outside
+/// of [`GENERATED`].
 fn listed(root: &Path) -> Result<BTreeSet<String>, String> {
     let output = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
@@ -185,7 +184,7 @@ fn listed(root: &Path) -> Result<BTreeSet<String>, String> {
     Ok(found)
 }
 
-/// Adds the files of `directory`, which is a path from `root`, and of those in it.
+/// Adds the files in `directory`, a path relative to `root`, recursively.
 fn walk(root: &Path, directory: &str, found: &mut BTreeSet<String>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(root.join(directory))? {
         let entry = entry?;
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_known_by_place_and_name() {
+    fn tests_are_recognised_by_location_and_name() {
         for (path, expected) in [
             ("crates/stats/src/units/tests.rs", true),
             ("crates/rig/tests/redis.rs", true),
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_known_by_their_declaration() {
+    fn tests_are_recognised_by_their_declaration() {
         let repo = Repo::of(&[
             ("crates/a/src/lib.rs", "mod b;\n#[cfg(test)]\n#[path = \"b_tests.rs\"]\nmod tests;"),
             ("crates/a/src/b.rs", "#[cfg(test)]\nmod checks;"),

@@ -1,13 +1,13 @@
-//! What may be called where: pure rooms know no clock, socket or process; exiting and `unwrap`
-//! belong to `cli`, to this crate and to tests; one file prints, and one starts other programs.
+//! Forbidden calls: pure crates must not use clocks, sockets or processes. Only `cli`, this crate
+//! and tests may exit or `unwrap`. Only certain files may print or start other programs.
 
 use crate::repo::{File, Repo, Violation};
 use crate::rust::{Path, Source};
 
-/// Rooms that are pure functions of what they are given.
+/// Pure crates, whose results depend only on their inputs.
 const PURE_ROOMS: [&str; 4] = ["stats", "model", "workloads", "report"];
 
-/// What pure rooms may not name, and what it is.
+/// Paths that pure crates must not use, and their kind.
 const IMPURE: [(&str, &str); 13] = [
     ("std::time::Instant", "a clock"),
     ("std::time::SystemTime", "a clock"),
@@ -24,7 +24,7 @@ const IMPURE: [(&str, &str); 13] = [
     ("process::id", "a process"),
 ];
 
-/// What `report` may not name besides: it makes texts, and others write them.
+/// Paths that `report` must not use in addition: it only creates text and does not write files.
 const WRITING: [(&str, &str); 5] = [
     ("fs::write", "a file that is written"),
     ("File::create", "a file that is written"),
@@ -36,21 +36,21 @@ const WRITING: [(&str, &str); 5] = [
 /// Macros that print.
 const PRINTING: [&str; 4] = ["println", "eprintln", "print", "eprint"];
 
-/// The one file that writes to the terminal: it filters what it writes.
+/// The only file that writes to the terminal; it filters its output.
 const PRINTER: &str = "crates/cli/src/output.rs";
 
-/// What writes to the terminal, besides the macros.
+/// Functions that write to the terminal, in addition to the macros.
 const WRITERS: [&str; 3] = ["anstream", "io::stdout", "io::stderr"];
 
-/// Files that start other programs: what is started gets an environment without passwords. The
-/// program itself is started anew with its own.
+/// Files that may start other programs. Those get an environment without passwords, except when
+/// cachedyno restarts itself.
 const STARTERS: [&str; 3] = [
     "crates/rig/src/child.rs",
     "crates/cli/src/secrets.rs",
     "crates/cli/src/commands/redis_benchmark/mod.rs",
 ];
 
-/// Checks all Rust that is not test code.
+/// Checks all Rust code except tests.
 pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     let mut found = Vec::new();
     for (file, source) in repo.rust() {
@@ -83,7 +83,7 @@ fn impure_paths(file: &File, source: &Source) -> Vec<Violation> {
     found
 }
 
-/// True when the segments of `banned` stand one after another in `path`.
+/// True if `path` contains the segments of `banned` in sequence.
 fn names(path: &str, banned: &str) -> bool {
     let path: Vec<_> = path.split("::").collect();
     let banned: Vec<_> = banned.split("::").collect();
@@ -116,7 +116,7 @@ fn misplaced_calls(file: &File, source: &Source) -> Vec<Violation> {
     found
 }
 
-/// Text that reaches the terminal past the filter, and programs with all of our environment.
+/// Output that bypasses the terminal filter, and programs started with the full environment.
 fn unfiltered(file: &File, source: &Source) -> Vec<Violation> {
     let is_source = file.path.starts_with("crates/") && file.path.contains("/src/");
     if !is_source {

@@ -1,11 +1,11 @@
-//! Rust source as tokens: enough to count functions, follow modules and read paths.
+//! A Rust tokenizer, sufficient to measure functions, follow modules and read paths.
 //!
-//! Comments vanish; a string, raw string or character becomes one token, so that braces and words
-//! inside it count for nothing.
+//! Comments are dropped. A string, raw string or character is a single token, so that its contents
+//! are not mistaken for code.
 
 use std::ops::Range;
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Name, keyword or number.
@@ -16,16 +16,16 @@ pub(crate) enum Kind {
     Literal,
 }
 
-/// A token and the lines it stands on, from 1.
+/// A token and its lines, starting at 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: Kind,
     /// Its text; for literals without quotes.
     pub(crate) text: String,
     /// First line.
     pub(crate) first: usize,
-    /// Last line; differs from the first in literals of several lines.
+    /// Last line; differs from the first for multi-line literals.
     pub(crate) last: usize,
 }
 
@@ -41,11 +41,11 @@ impl Token {
 pub(crate) struct Function {
     /// Its name.
     pub(crate) name: String,
-    /// Line of the word `fn`.
+    /// Line of the keyword `fn`.
     pub(crate) first: usize,
     /// Line of the closing brace.
     pub(crate) last: usize,
-    /// Number of its parameters besides `self`; a tuple counts as many as it has parts.
+    /// Number of parameters except `self`; each element of a tuple counts.
     pub(crate) parameters: usize,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Function {
 pub(crate) struct Struct {
     /// Its name.
     pub(crate) name: String,
-    /// Line of the word `struct`.
+    /// Line of the keyword `struct`.
     pub(crate) line: usize,
     /// Number of its fields.
     pub(crate) fields: usize,
@@ -62,15 +62,15 @@ pub(crate) struct Struct {
     pub(crate) is_command_line: bool,
 }
 
-/// A path `a::b::c` as it stands in the source, or spelled out from the groups of a `use`.
+/// A path `a::b::c` in the source; the groups of a `use` are expanded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     /// Its segments with `::` between them; the last is `*` when all names are imported, and empty
     /// before generic arguments.
     pub(crate) text: String,
-    /// Line of its first word; in a group, of the first word of its own.
+    /// Line of its first segment; in a group, of the first segment after the prefix.
     pub(crate) line: usize,
-    /// Index of the token of that word.
+    /// Token index of that segment.
     pub(crate) at: usize,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads tokens and finds what is test code.
+    /// Tokenizes source and finds test code.
     pub(crate) fn read(text: &str) -> Self {
         let tokens = Lexer { chars: text.chars().collect(), at: 0, line: 1 }.tokens();
         let mut source = Self { tokens, test_spans: Vec::new() };
@@ -119,7 +119,7 @@ impl Source {
     }
 
     /// From `at`, the index of the brace that opens an item's body, or of the semicolon that ends
-    /// an item without one; what stands in round or square brackets is passed over.
+    /// an item without one; contents of round and square brackets are skipped.
     fn body_or_end(&self, mut at: usize) -> Option<usize> {
         while let Some(token) = self.tokens.get(at) {
             if token.is("{") || token.is(";") {
@@ -172,7 +172,7 @@ impl Source {
         types.filter_map(|part| self.type_of(part)).map(|of| self.width(of)).sum()
     }
 
-    /// What stands behind the colon of a parameter; `None` for `self`.
+    /// The tokens after the colon of a parameter; `None` for `self`.
     fn type_of(&self, part: Range<usize>) -> Option<Range<usize>> {
         let mut at = part.start;
         while at < part.end && !self.reads(at, &["self"]) {
@@ -187,7 +187,7 @@ impl Source {
         None
     }
 
-    /// 1 for a type, and for a tuple or a reference to one the sum of its parts.
+    /// 1 for a type; for a tuple or a reference to one, the sum over its elements.
     fn width(&self, mut of: Range<usize>) -> usize {
         while ["&", "mut", "'"].iter().any(|word| self.reads(of.start, &[word])) {
             of.start += if self.reads(of.start, &["'"]) { 2 } else { 1 };
@@ -199,7 +199,7 @@ impl Source {
         parts.into_iter().map(|part| self.width(part)).sum::<usize>().max(1)
     }
 
-    /// What stands between commas, those in brackets aside.
+    /// The parts between commas; commas in brackets do not separate.
     fn parts(&self, of: Range<usize>) -> Vec<Range<usize>> {
         let (mut found, mut start, mut at) = (Vec::new(), of.start, of.start);
         while at < of.end {
@@ -215,7 +215,8 @@ impl Source {
         found
     }
 
-    /// Index after the token at `at`, or after what it opens, angle brackets of types too.
+    /// Index after the token at `at`, or after its closing bracket if it opens one, including angle
+    /// brackets of types.
     fn after(&self, at: usize) -> usize {
         if ["(", "[", "{"].iter().any(|open| self.reads(at, &[open])) {
             return self.closing(at) + 1;
@@ -231,7 +232,7 @@ impl Source {
         inside + 1
     }
 
-    /// Spans of items whose `#[cfg(…)]` asks for `test`.
+    /// Spans of items whose `#[cfg(…)]` requires `test`.
     fn find_test_spans(&self) -> Vec<(usize, usize)> {
         let mut spans = Vec::new();
         for i in 0..self.tokens.len() {
@@ -250,7 +251,7 @@ impl Source {
         spans
     }
 
-    /// Every path, also of a single word, in the order of the tokens.
+    /// All paths, including single segments, in token order.
     pub(crate) fn paths(&self) -> Vec<Path> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -394,7 +395,7 @@ impl Lexer {
         }
     }
 
-    /// A literal between two `quote`s, in which a backslash takes the next character along.
+    /// A literal between two `quote`s; a backslash escapes the next character.
     fn quoted(&mut self, quote: char) -> String {
         self.bump();
         let start = self.at;
@@ -409,7 +410,7 @@ impl Lexer {
         text
     }
 
-    /// A raw string with its prefix (`r`, `br`, `cr`), when one starts here.
+    /// A raw string with its prefix (`r`, `br`, `cr`), if one starts here.
     fn raw_string(&mut self) -> Option<String> {
         let prefix = match (self.peek(0)?, self.peek(1)) {
             ('r', _) => 1,

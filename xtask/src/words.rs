@@ -1,10 +1,10 @@
-//! What no text of the project may contain: paths of one developer's machine, marks of unfinished
-//! work, debugging aids, and hosts of package registries (which only lock files name).
+//! Text that no file may contain: paths of one developer's machine, markers of unfinished work,
+//! debugging aids, and hosts of package registries (except in lock files).
 
 use crate::repo::{File, Repo, Violation};
 use crate::rust::is_word;
 
-/// Words and the cure. They are put together here so that this file may hold them.
+/// Forbidden words and their fix. They are concatenated, so that this file does not contain them.
 const WORDS: [(&str, &str); 5] = [
     (concat!("TO", "DO"), "do it, or open an issue"),
     (concat!("FIX", "ME"), "fix it, or open an issue"),
@@ -13,7 +13,7 @@ const WORDS: [(&str, &str); 5] = [
     (concat!("db", "g!("), "remove it"),
 ];
 
-/// Hosts from which packages are fetched.
+/// Hosts of package registries.
 const REGISTRIES: [&str; 7] = [
     concat!("registry.", "npmjs.org"),
     concat!("registry.", "yarnpkg.com"),
@@ -39,7 +39,7 @@ pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     found
 }
 
-/// What is wrong with one line.
+/// Problems of one line.
 fn faults(file: &File, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (word, cure) in WORDS {
@@ -57,7 +57,7 @@ fn faults(file: &File, text: &str) -> Vec<String> {
     found
 }
 
-/// True when `word` occurs and is no part of a longer word.
+/// True if `word` occurs and is not part of a longer word.
 fn stands_alone(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();
@@ -85,7 +85,7 @@ fn machine_path(text: &str) -> Option<&str> {
     starts(WORK).chain(homes).find(absolute).map(|at| &text[at..end(at)])
 }
 
-/// True for files that record where packages came from.
+/// True for lock files, which record the sources of packages.
 fn is_lock(name: &str) -> bool {
     let ends = |end| name.to_ascii_lowercase().ends_with(end);
     ends(".lock") || ends("-lock.json") || ends("-lock.yaml")
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn words_fail_wherever_they_stand() {
+    fn forbidden_words_fail_in_every_file() {
         for (word, cure) in WORDS {
             for path in ["README.md", "web/src/a.ts", "crates/a/src/tests.rs", "Makefile"] {
                 let expected = format!("{path}:2: `{word}` in the text: {cure}");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_a_machine_fail() {
+    fn machine_paths_fail() {
         for (text, path) in [
             (concat!("see `/wo", "rk/main/a.rs`."), concat!("/wo", "rk/main/a.rs")),
             (concat!("dir=/ho", "me/ann/x y"), concat!("/ho", "me/ann/x")),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn registries_stand_in_lock_files_only() {
+    fn registries_are_allowed_in_lock_files_only() {
         for host in REGISTRIES {
             let text = format!("https://{host}/left-pad");
             assert_eq!(of("web/package-lock.json", &text), [""; 0]);

@@ -1,4 +1,4 @@
-//! The calibration beside the records: one file, replaced whole by the next calibration.
+//! The calibration file next to the records, replaced by each new calibration.
 
 use model::Calibration;
 use model::calibration::CALIBRATION_FORMAT;
@@ -14,13 +14,13 @@ use crate::{ArchiveError, unreadable, written};
 /// Name of the calibration in the directory of records.
 pub const CALIBRATION: &str = "calibration.json";
 
-/// What every version of it begins with.
+/// The field that all format versions share.
 #[derive(Deserialize)]
 struct Format {
     format: u32,
 }
 
-/// Keeps it for later runs below `records`; the path of the file.
+/// Saves a calibration below `records` for later runs; returns the file's path.
 pub fn write_calibration(
     records: &Path,
     calibration: &Calibration,
@@ -32,7 +32,7 @@ pub fn write_calibration(
     Ok(path)
 }
 
-/// What was kept last; `None` when nothing was.
+/// Reads the saved calibration; `None` if there is none.
 pub fn read_calibration(records: &Path) -> Result<Option<Calibration>, ArchiveError> {
     let path = records.join(CALIBRATION);
     let directory = match Directory::open(records) {

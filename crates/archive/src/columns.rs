@@ -1,4 +1,4 @@
-//! Samples of a trial as columns of differences, and back.
+//! Conversion of a trial's samples to columns of differences and back.
 
 use model::{COUNTERS, Counter, ProcessUse, Sample, ThreadCpu};
 use serde::de::{SeqAccess, Visitor};
@@ -6,23 +6,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The readings of one counter: the first, then the difference of each to the last that was told;
-/// [`NOT_TOLD`], `null` in the file, where nothing was told. Differences of 0 at the end are left
-/// out, but for the first reading; one that was never told has no entries.
+/// The readings of one counter: the first one, then the difference of each to the last known one.
+/// A missing reading is [`MISSING`], `null` in the file. Trailing differences of 0 are omitted, but
+/// not the first reading. A counter without any reading has no entries.
 #[derive(Debug, Default)]
 struct Column(Vec<i64>);
 
-/// No difference of two readings of a counter is that large.
-const NOT_TOLD: i64 = i64::MIN;
+/// Marks a missing reading; no real difference is that large.
+const MISSING: i64 = i64::MIN;
 
 impl Serialize for Column {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.iter().map(|entry| (*entry != NOT_TOLD).then_some(*entry)))
+        to.collect_seq(self.0.iter().map(|entry| (*entry != MISSING).then_some(*entry)))
     }
 }
 
 impl<'de> Deserialize<'de> for Column {
-    /// Half of the memory that a list of options takes.
+    /// Avoids a list of options, which would take twice the memory.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Entries;
         impl<'de> Visitor<'de> for Entries {
@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for Column {
             fn visit_seq<A: SeqAccess<'de>>(self, mut of: A) -> Result<Column, A::Error> {
                 let mut entries = Vec::new();
                 while let Some(entry) = of.next_element::<Option<i64>>()? {
-                    entries.push(entry.unwrap_or(NOT_TOLD));
+                    entries.push(entry.unwrap_or(MISSING));
                 }
                 entries.shrink_to_fit();
                 Ok(Column(entries))
@@ -45,25 +45,25 @@ impl<'de> Deserialize<'de> for Column {
     }
 }
 
-/// What is wrong with a line.
+/// Description of an invalid line.
 type Problem = String;
 
-/// Samples of a trial at most; those who write keep 100,000.
+/// Maximum number of samples per trial; the writer keeps at most 100,000.
 const SAMPLES_MAX: usize = 1 << 17;
-/// Bytes of the name of a thread or an interface at most; Linux has 15.
+/// Maximum length in bytes of a thread or interface name; Linux allows 15.
 const NAME_MAX: usize = 64;
 
-/// The samples of a trial: a line of the file.
+/// A line of the file: the samples of a trial.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Line {
     pub(crate) block: u32,
     /// Id of the cell.
     pub(crate) cell: String,
-    /// Differences like the others, but whole: as long as there are samples.
+    /// Differences with one entry per sample; zeros at the end are not omitted.
     at_ns: Vec<i64>,
-    /// Name of the network's interface; `None` without one.
+    /// Name of the network interface, if any.
     interface: Option<String>,
-    /// By the counter's name; without those that were never told.
+    /// By counter name; counters without readings are omitted.
     counters: BTreeMap<String, Column>,
     server_threads: Vec<Thread>,
     generator_threads: Vec<Thread>,
@@ -92,8 +92,8 @@ impl Line {
         }
     }
 
-    /// The samples again, one after the other. Errors: columns that do not fit each other, or more
-    /// than can be of one trial. Names that are not known are passed over.
+    /// Decodes the samples. Unknown counters are ignored. Errors: columns of different lengths, or
+    /// more samples than a trial can have.
     pub(crate) fn samples(&self) -> Result<impl Iterator<Item = Sample> + '_, Problem> {
         let length = self.length()?;
         let mut counters = Vec::new();
@@ -108,11 +108,14 @@ impl Line {
             last = last.wrapping_add_signed(*difference);
             let mut sample = Sample { at_ns: last, ..Sample::default() };
             for (counter, readings) in &mut counters {
-                readings.told().into_iter().for_each(|number| (counter.put)(&mut sample, number));
+                readings
+                    .next_reading()
+                    .into_iter()
+                    .for_each(|number| (counter.put)(&mut sample, number));
             }
-            let of_server = threads_told(&mut server);
+            let of_server = current_threads(&mut server);
             sample.server.iter_mut().for_each(|used| used.threads.clone_from(&of_server));
-            sample.generator.threads = threads_told(&mut generator);
+            sample.generator.threads = current_threads(&mut generator);
             if let (Some(network), Some(name)) = (&mut sample.network, &self.interface) {
                 network.interface.clone_from(name);
             }
@@ -120,16 +123,15 @@ impl Line {
         }))
     }
 
-    /// Every how many samples are to be kept, so that they take that many bytes of memory at most.
-    /// Every thread and every column that ended early counts in every sample, so a short line can
-    /// stand for a lot.
-    pub(crate) fn step(&self, most_bytes: usize) -> usize {
+    /// The smallest n for which every n-th sample fits into `max_bytes` of memory. Each sample
+    /// counts with all threads, since a short line can expand to many entries.
+    pub(crate) fn step(&self, max_bytes: usize) -> usize {
         let threads = self.server_threads.len() + self.generator_threads.len();
         let each = size_of::<Sample>() + threads * (size_of::<ThreadCpu>() + NAME_MAX / 2);
-        self.at_ns.len().saturating_mul(each).div_ceil(most_bytes.max(1)).max(1)
+        self.at_ns.len().saturating_mul(each).div_ceil(max_bytes.max(1)).max(1)
     }
 
-    /// How many samples it holds. Errors: what no run has written.
+    /// Number of samples. Errors: too many samples, or a name that is too long.
     fn length(&self) -> Result<usize, Problem> {
         let names = self.server_threads.iter().chain(&self.generator_threads).map(|t| &t.name);
         let mut names = names.chain(&self.interface);
@@ -152,15 +154,15 @@ fn thread_readings(
     threads.iter().map(|thread| Ok((thread, Readings::of(&thread.cpu_ns, length)?))).collect()
 }
 
-fn threads_told(threads: &mut [(&Thread, Readings<'_>)]) -> Vec<ThreadCpu> {
-    let told = |(thread, readings): &mut (&Thread, Readings<'_>)| {
-        let cpu_ns = readings.told()?;
+fn current_threads(threads: &mut [(&Thread, Readings<'_>)]) -> Vec<ThreadCpu> {
+    let current = |(thread, readings): &mut (&Thread, Readings<'_>)| {
+        let cpu_ns = readings.next_reading()?;
         Some(ThreadCpu { id: thread.id, name: thread.name.clone(), cpu_ns })
     };
-    threads.iter_mut().filter_map(told).collect()
+    threads.iter_mut().filter_map(current).collect()
 }
 
-/// A column for each thread under each name that it had, in the order in which they were seen.
+/// One column per pair of thread id and name, in order of first appearance.
 fn threads<'a>(used: impl Iterator<Item = Option<&'a ProcessUse>> + Clone) -> Vec<Thread> {
     let length = used.clone().count();
     let mut places: BTreeMap<(u32, &str), usize> = BTreeMap::new();
@@ -183,16 +185,16 @@ fn threads<'a>(used: impl Iterator<Item = Option<&'a ProcessUse>> + Clone) -> Ve
     seen.into_iter().map(thread).collect()
 }
 
-/// From the last reading to this one. Wraps, so that any numbers come back as they were.
+/// Difference to the last reading. It wraps, so that any readings can be restored exactly.
 fn difference(last: &mut u64, reading: u64) -> i64 {
     reading.wrapping_sub(std::mem::replace(last, reading)).cast_signed()
 }
 
 fn column(readings: impl Iterator<Item = Option<u64>>) -> Column {
     let mut last = 0;
-    let entries = readings.map(|r| r.map_or(NOT_TOLD, |r| difference(&mut last, r)));
+    let entries = readings.map(|r| r.map_or(MISSING, |r| difference(&mut last, r)));
     let mut entries: Vec<i64> = entries.collect();
-    if entries.iter().all(|entry| *entry == NOT_TOLD) {
+    if entries.iter().all(|entry| *entry == MISSING) {
         return Column::default();
     }
     let cut = entries.iter().rposition(|difference| *difference != 0).unwrap_or(0);
@@ -200,15 +202,15 @@ fn column(readings: impl Iterator<Item = Option<u64>>) -> Column {
     Column(entries)
 }
 
-/// The readings of a column, one after the other.
+/// Decoder of a column.
 struct Readings<'a> {
     differences: std::slice::Iter<'a, i64>,
-    /// `None` for a counter that was never told.
+    /// Last known reading; `None` for a counter without readings.
     last: Option<u64>,
 }
 
 impl<'a> Readings<'a> {
-    /// Of a column of so many samples.
+    /// Decodes a column for `length` samples.
     fn of(column: &'a Column, length: usize) -> Result<Self, Problem> {
         if column.0.len() > length {
             return Err("a column is longer than that of the times".into());
@@ -217,10 +219,10 @@ impl<'a> Readings<'a> {
         Ok(Self { differences: column.0.iter(), last })
     }
 
-    /// The next reading; `None` where it was not told.
-    fn told(&mut self) -> Option<u64> {
+    /// The next reading; `None` if it is missing.
+    fn next_reading(&mut self) -> Option<u64> {
         match self.differences.next() {
-            Some(&NOT_TOLD) => None,
+            Some(&MISSING) => None,
             Some(difference) => {
                 self.last = Some(self.last?.wrapping_add_signed(*difference));
                 self.last

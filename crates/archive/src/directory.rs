@@ -1,10 +1,11 @@
-//! The only way to the files of a record.
+//! File access within a record; all other modules go through it.
 //!
 //! A record may come from somebody else, so none of its names is trusted. The directory is opened
-//! once and every file is reached from that descriptor by a name without a `/`: with `O_NOFOLLOW`
-//! no link can lead out of it. Only regular files are read or added to. They are opened with
-//! `O_NONBLOCK`, since opening a FIFO would otherwise wait for its other end for ever. A file with
-//! a second hard link is never added to, because its other name may be anywhere.
+//! once, and every file is opened relative to that descriptor by a name without a `/`. With
+//! `O_NOFOLLOW` no link can lead out of the directory. Only regular files are read or appended to.
+//! They are opened with `O_NONBLOCK`, since opening a FIFO would otherwise block until its other
+//! end is opened. A file with a second hard link is never appended to, because its other name can
+//! be anywhere.
 
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{ArchiveError, unreadable, written};
 
-/// What the user's umask leaves of it.
+/// Permissions of new files, reduced by the user's umask.
 const MODE: Mode = Mode::from_bits_truncate(0o666);
 
 /// An open directory.
@@ -29,10 +30,10 @@ pub(crate) struct Directory {
     path: PathBuf,
 }
 
-/// Refuses a sparse file: it takes no room on a disk and all of its length in memory.
+/// Rejects a sparse file, which uses little disk space but its full length in memory.
 fn without_holes(file: File) -> io::Result<File> {
     let length = i64::try_from(file.metadata()?.len()).unwrap_or(i64::MAX);
-    // Where holes are not known, the end of the file is the first.
+    // File systems without support for holes report the end of the file.
     let hole = lseek(&file, 0, Whence::SeekHole).unwrap_or(length);
     lseek(&file, 0, Whence::SeekSet)?;
     if hole < length {
@@ -44,7 +45,7 @@ fn without_holes(file: File) -> io::Result<File> {
 }
 
 impl Directory {
-    /// Opens a directory that the user named, through links as the user wrote it.
+    /// Opens a directory named by the user; follows links.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -52,7 +53,7 @@ impl Directory {
         Ok(Self { file, path: path.to_path_buf() })
     }
 
-    /// Opens the directory of a record that the user named.
+    /// Opens the directory of a record named by the user.
     pub(crate) fn of_record(path: &Path) -> Result<Self, ArchiveError> {
         Self::open(path).map_err(|e| match e.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => ArchiveError::NotARecord(path.into()),
@@ -60,7 +61,7 @@ impl Directory {
         })
     }
 
-    /// Opens a directory in this one, and never through a link.
+    /// Opens a subdirectory; never follows links.
     pub(crate) fn below(&self, name: &OsStr) -> io::Result<Self> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
         let file = openat(&self.file, name, flags, Mode::empty())?.into();
@@ -71,12 +72,12 @@ impl Directory {
         &self.path
     }
 
-    /// Where a file is, for messages.
+    /// Path of a file, for messages.
     pub(crate) fn place(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// A regular file without holes; `None` where there is nothing of that name.
+    /// Opens a regular file without holes; `None` if it does not exist.
     pub(crate) fn file(&self, name: &str) -> Result<Option<File>, ArchiveError> {
         match self.regular(name, OFlag::O_RDONLY).and_then(without_holes) {
             Ok(file) => Ok(Some(file)),
@@ -85,7 +86,7 @@ impl Directory {
         }
     }
 
-    /// All of a regular file; `None` where there is nothing of that name.
+    /// Reads a regular file; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
         let Some(mut file) = self.file(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -93,23 +94,23 @@ impl Directory {
         Ok(Some(bytes))
     }
 
-    /// A regular file to add to, to read and to shorten; made where there is none.
+    /// Opens a regular file for reading, appending and truncating; creates it if missing.
     pub(crate) fn append(&self, name: &str) -> Result<File, ArchiveError> {
         let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT;
         let file = self.regular(name, flags).map_err(|e| self.unwritten(name, e))?;
         let links = file.metadata().map_err(|e| self.unwritten(name, e))?.nlink();
         if links > 1 {
             let e = io::Error::other(format!(
-                "it has {links} names (hard links), and what is added would change all of them; \
-                 copy the record with `cp -r` and use the copy"
+                "it has {links} hard links, and appending would change all of them; copy the \
+                 record with `cp -r` and use the copy"
             ));
             return Err(self.unwritten(name, e));
         }
         Ok(file)
     }
 
-    /// Writes a file whole or not at all: under another name first, synced, then renamed. What has
-    /// the name already is replaced; a link is replaced itself and what it leads to stays.
+    /// Writes a file atomically: to a temporary file, which is synced and then renamed. An existing
+    /// file is replaced. A link is replaced too; its target is not changed.
     pub(crate) fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
         let (temporary, mut file) = self.temporary(name).map_err(|e| self.unwritten(name, e))?;
         let done = file
@@ -118,13 +119,13 @@ impl Directory {
             .and_then(|()| Ok(renameat(&self.file, &*temporary, &self.file, name)?))
             .and_then(|()| self.file.sync_all());
         done.map_err(|e| {
-            // Where it was renamed already there is nothing of that name any more.
+            // Fails harmlessly if the file was already renamed.
             let _ = unlinkat(&self.file, &*temporary, UnlinkatFlags::NoRemoveDir);
             self.unwritten(name, e)
         })
     }
 
-    /// Writes a new file whole or not at all; what has the name already stays.
+    /// Writes a new file atomically. Errors: a file of that name exists.
     fn write_new(
         &self,
         name: &str,
@@ -142,7 +143,7 @@ impl Directory {
         done
     }
 
-    /// Removes a name; nothing happens where there is none.
+    /// Removes a file; does nothing if it does not exist.
     pub(crate) fn remove(&self, name: &str) -> Result<(), ArchiveError> {
         match unlinkat(&self.file, name, UnlinkatFlags::NoRemoveDir) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
@@ -150,7 +151,7 @@ impl Directory {
         }
     }
 
-    /// Removes an empty directory in this one; whether it is gone.
+    /// Removes an empty subdirectory; true on success.
     pub(crate) fn remove_directory(&self, name: &OsStr) -> bool {
         unlinkat(&self.file, name, UnlinkatFlags::RemoveDir).is_ok()
     }
@@ -163,7 +164,7 @@ impl Directory {
         written(&self.place(name), source)
     }
 
-    /// A new file whose name nothing else has.
+    /// Creates a temporary file with an unused name.
     fn temporary(&self, name: &str) -> io::Result<(String, File)> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let own = std::process::id();
@@ -201,10 +202,10 @@ fn irregular(what: &str) -> io::Error {
     io::Error::other(format!("it is {what} (expected a regular file)"))
 }
 
-/// Writes a page to a path that the user chose: whole or not at all.
+/// Writes a page atomically to a path chosen by the user.
 ///
-/// Errors: something else than a regular file has that name, such as a link or a device, or the
-/// operating system refuses.
+/// Errors: the path is something other than a regular file, such as a link or a device, or an I/O
+/// error.
 pub fn write_page(path: &Path, text: &[u8]) -> Result<(), ArchiveError> {
     let failed = |source| written(path, source);
     match path.symlink_metadata() {
@@ -214,42 +215,41 @@ pub fn write_page(path: &Path, text: &[u8]) -> Result<(), ArchiveError> {
         _ => {}
     }
     let name = path.file_name().and_then(OsStr::to_str);
-    let name = name.ok_or_else(|| failed(io::Error::other("it has no name of a file")))?;
+    let name = name.ok_or_else(|| failed(io::Error::other("it has no file name")))?;
     let directory = Directory::open(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
     directory.write_whole(name, text)
 }
 
-/// Writes a new file to a path that the user chose: whole or not at all.
+/// Writes a new file atomically to a path chosen by the user.
 ///
-/// Errors: of kind `AlreadyExists` where something has that name, else those of the operating
-/// system and of `content`.
+/// Errors: `AlreadyExists` if the path exists, I/O errors, and those of `content`.
 pub fn write_new(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let name = path.file_name().and_then(OsStr::to_str);
-    let name = name.ok_or_else(|| io::Error::other("it has no name of a file"))?;
+    let name = name.ok_or_else(|| io::Error::other("it has no file name"))?;
     Directory::open(path.parent().unwrap_or(Path::new(".")))?.write_new(name, content)
 }
 
-/// Writes a file that is made from a record into it, whole or not at all: [`crate::REPORT`] or
+/// Atomically writes a file derived from a record into it: [`crate::REPORT`] or
 /// [`crate::SUMMARY`].
 pub fn write_derived(record: &Path, name: &str, text: &[u8]) -> Result<(), ArchiveError> {
     let failed = |source| written(&record.join(name), source);
     Directory::open(record).map_err(failed)?.write_whole(name, text)
 }
 
-/// Reads such a file; `None` where there is none that can be read.
+/// Reads a derived file; `None` if it is missing or unreadable.
 pub fn read_derived(record: &Path, name: &str) -> Option<Vec<u8>> {
     Directory::open(record).ok()?.read(name).ok()?
 }
 
-/// Adds bytes at the end of a file and syncs it to disk.
+/// Appends bytes to a file and syncs it to disk.
 pub(crate) fn append_whole(file: &mut File, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     let before = file.metadata().map_err(|e| written(path, e))?.len();
     let done = file.write_all(bytes).and_then(|()| file.sync_data());
     done.map_err(|e| {
-        // What fitted of them is taken back, so that the file stays a list of whole lines.
+        // Undo a partial write, so that the file contains only complete lines.
         match file.set_len(before) {
             Ok(()) => written(path, e),
             Err(also) => written(path, std::io::Error::other(format!("{e}; then {also}"))),

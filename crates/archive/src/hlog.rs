@@ -1,10 +1,10 @@
-//! `latency.hlog`: times in the course of a run, as a log of `HdrHistogram`, version 1.3.
+//! `latency.hlog`: latencies over time in `HdrHistogram`'s log format, version 1.3.
 //!
 //! Format: the comment of `HistogramLogWriter` in <https://github.com/HdrHistogram/HdrHistogram>.
-//! Lines of comment begin with `#`; then a header of names; then a line an interval with a tag,
-//! begin (seconds after the log's start time), length (seconds), longest time (here milliseconds)
-//! and the distribution (compressed V2, base64; values in nanoseconds). A tag is
-//! `cell:phase:operation:time`, with what a tag cannot hold replaced by `;` (a comma) or `_`.
+//! Comment lines start with `#`. They are followed by a header of column names and one line per
+//! interval: tag, start (seconds after the log's start time), length (seconds), maximum (here in
+//! milliseconds) and the distribution (compressed V2, base64; values in nanoseconds). A tag is
+//! `cell:phase:operation:time`; commas are replaced with `;` and white space with `_`.
 
 use model::Interval;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::directory::{Directory, append_whole};
 use crate::time::utc;
 use crate::{ArchiveError, LATENCY_LOG};
 
-/// Adds the intervals of a trial to the log of a run that began at `started_unix_ms`.
+/// Appends the intervals of a trial to the log of a run that started at `started_unix_ms`.
 pub(crate) fn append(
     record: &Directory,
     started_unix_ms: u64,

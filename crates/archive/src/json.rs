@@ -1,4 +1,4 @@
-//! Values of a record as JSON, with the file in what goes wrong.
+//! JSON of a record's values; errors name the file.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::{ArchiveError, written};
 
-/// The text of a value that goes into `path`.
+/// Serialises a value that will be written to `path`.
 pub(crate) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
     serde_json::to_vec(value).map_err(|e| written(path, e.into()))
 }
 
-/// The value of a line, from 1, of `path`.
+/// Parses a line of `path`; line numbers start at 1.
 pub(crate) fn parse<T: DeserializeOwned>(
     path: &Path,
     line: usize,

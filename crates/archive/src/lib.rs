@@ -1,21 +1,22 @@
-//! One directory a run: write, seal, list, find, read, resume.
+//! Run records, one directory per run: write, seal, list, find, read, resume.
 //!
-//! `cachedyno-records/<time>-<study>-<id>/` holds
+//! `cachedyno-records/<time>-<study>-<id>/` contains
 //! - `header.json`: plan, conditions, tool and command; written before the first trial;
-//! - `targets.jsonl`: a line for each target that answered, or why it did not;
-//! - `trials.jsonl`: a line for each trial, synced to disk when the trial ends;
-//! - `points.jsonl`: what is known of a trial under way that tells its points, a line for each,
-//!   removed when the trial's own line is written;
-//! - `latency.hlog`: times in the course of the trials, for tools of `HdrHistogram`;
-//! - `samples.jsonl.gz`: what server and generator used in the course of the trials, for each a
-//!   line of `columns`, compressed by itself;
-//! - `seal.json`: written last. A record without it was killed and can be resumed;
-//! - `report.html`, `summary.json`: made from the above, and can be made again.
+//! - `targets.jsonl`: one line per target: its state, or why it is unavailable;
+//! - `trials.jsonl`: one line per trial, synced to disk when the trial ends;
+//! - `points.jsonl`: one line per finished point of a running trial, removed when the trial's own
+//!   line is written;
+//! - `latency.hlog`: latencies over time, for `HdrHistogram` tools;
+//! - `samples.jsonl.gz`: resource usage of server and generator over time; one line per trial, in
+//!   the format of `columns`, each a separate gzip member;
+//! - `seal.json`: written last. A record without it belongs to a run that was killed and can be
+//!   resumed;
+//! - `report.html`, `summary.json`: derived from the other files, can be regenerated.
 //!
-//! Beside the records, `calibration.json` holds what `calibrate` found; later records copy it.
+//! Next to the records, `calibration.json` holds the result of `calibrate`; later records copy it.
 //!
-//! docs/FORMAT.md describes every key. Each line is written whole; a torn last line (power cut,
-//! `kill -9`) is ignored on reading and cut off on resuming.
+//! docs/FORMAT.md describes every key. A torn last line (power failure, `kill -9`) is ignored when
+//! reading and truncated when resuming.
 
 mod calibration;
 mod columns;
@@ -40,11 +41,11 @@ pub use writer::Writer;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Name of the directory that holds records, unless the user names another.
+/// Default directory of records.
 pub const RECORDS: &str = "cachedyno-records";
-/// Name of the log of times in a record; not there where no engine told of any.
+/// Name of the latency log in a record; missing if no engine reported latencies over time.
 pub const LATENCY_LOG: &str = "latency.hlog";
-/// Name of the samples in a record; not there where nothing was sampled.
+/// Name of the samples in a record; missing if nothing was sampled.
 pub const SAMPLES: &str = "samples.jsonl.gz";
 /// Name of the page in a record.
 pub const REPORT: &str = "report.html";
@@ -58,33 +59,33 @@ const POINTS: &str = "points.jsonl";
 const SEAL: &str = "seal.json";
 const LOCK: &str = "lock";
 
-/// A record that cannot be written, found or read.
+/// An error when writing, finding or reading a record.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The operating system refused.
+    /// An I/O error.
     #[error("record `{}` cannot be {doing}: {source}{}", path.display(), cure(doing))]
     Io {
         /// `written` or `read`.
         doing: &'static str,
         /// File or directory.
         path: PathBuf,
-        /// The system's own words.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file of the record is not what it should be.
+    /// A file of the record is damaged.
     #[error("record file `{}`, line {line}, is damaged: {problem}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Line, from 1.
+        /// Line number, starting at 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the damage.
         problem: String,
     },
-    /// The directory is no record.
+    /// The directory is not a record.
     #[error("`{}` is not a record (no {HEADER} in it)", .0.display())]
     NotARecord(PathBuf),
-    /// Written by a version that knows more.
+    /// The record was written by a newer version.
     #[error(
         "record `{}` has format {found}, this version reads {known} (use a newer cachedyno)",
         path.display()
@@ -92,44 +93,44 @@ pub enum ArchiveError {
     TooNew {
         /// The record.
         path: PathBuf,
-        /// Its format.
+        /// Format of the record.
         found: u32,
-        /// Ours.
+        /// Newest format that this version supports.
         known: u32,
     },
-    /// Nothing has that name.
+    /// No run has this name.
     #[error(
         "no run `{wanted}` in `{}` (known: {known}; `latest` and unique prefixes work \
          too, and --out DIR names another directory of records)",
         within.display()
     )]
     Unknown {
-        /// What the user asked for.
+        /// Name given by the user.
         wanted: String,
         /// Directory of records.
         within: PathBuf,
-        /// Ids that are there.
+        /// Ids of the existing runs.
         known: String,
     },
-    /// Several have that prefix.
+    /// Several runs have this prefix.
     #[error("run `{wanted}` is ambiguous, it matches {matches}")]
     Ambiguous {
-        /// What the user asked for.
+        /// Prefix given by the user.
         wanted: String,
-        /// Names that match.
+        /// Matching names.
         matches: String,
     },
-    /// Another cachedyno writes it at this moment.
+    /// Another cachedyno is writing the record.
     #[error("record `{}` is in use by another cachedyno", .0.display())]
     InUse(PathBuf),
 }
 
-/// The error of a file or directory that cannot be written.
+/// Error for a file or directory that cannot be written.
 fn written(path: &Path, source: io::Error) -> ArchiveError {
     ArchiveError::Io { doing: "written", path: path.to_path_buf(), source }
 }
 
-/// The error of one that cannot be read.
+/// Error for a file or directory that cannot be read.
 fn unreadable(path: &Path, source: io::Error) -> ArchiveError {
     ArchiveError::Io { doing: "read", path: path.to_path_buf(), source }
 }

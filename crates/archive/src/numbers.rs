@@ -1,24 +1,24 @@
-//! Numbers of a record, before anything is made of them.
+//! Range checks of the numbers in a record.
 //!
-//! A count or a time that nobody measured must not make sums overflow or loops endless. So no
-//! number of a file is negative beyond reason or larger than a measurement can be, and all whole
-//! numbers of a file together stay so small that no sum of some of them can overflow.
+//! Bogus counts or times must not cause overflows or endless loops. So the magnitude of each number
+//! in a file is limited to what can be measured, and the sum of all whole numbers of a file is
+//! limited so that no partial sum can overflow.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// Largest number: 292 years of nanoseconds are twice as many.
+/// Maximum magnitude of a number, about 146 years in nanoseconds.
 const NUMBER_MAX: f64 = 4.6e18;
-/// Most that all whole numbers of a file may be together.
+/// Maximum sum of the magnitudes of all whole numbers of a file.
 const SUM_MAX: u128 = i64::MAX as u128;
-/// Numbers that are counted on from, and the largest of them.
+/// Keys of ordinal numbers, which are incremented later, and their maximum.
 const ORDINALS: [&str; 2] = ["block", "number"];
 const ORDINAL_MAX: u128 = 1 << 30;
-/// Numbers of all 64 bits: they are compared, and never added up.
+/// Keys of unrestricted 64-bit numbers, which are compared but never summed.
 const ANY: [&str; 2] = ["seed", "limit_ns"];
 
-/// Checks the lines of a file of JSON. Errors: the line, from 1, and what is wrong; text that is no
-/// JSON is none of its business.
+/// Checks the lines of a JSON file; ignores invalid JSON. Errors: the line number, starting at 1,
+/// and the problem.
 pub(crate) fn check<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<(), (usize, String)> {
     let mut sum = 0;
     for (text, line) in lines.zip(1..) {
@@ -33,11 +33,11 @@ pub(crate) fn check<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<(), (us
     Ok(())
 }
 
-/// A value of JSON whose numbers are looked at, and of which nothing is kept.
+/// Visitor that checks the numbers of a JSON value without storing it.
 struct Checked<'a> {
-    /// The key that it stands under.
+    /// Key of the value.
     key: &'a str,
-    /// Whole numbers so far.
+    /// Sum of the whole numbers so far.
     sum: &'a mut u128,
 }
 
@@ -54,7 +54,7 @@ impl Checked<'_> {
         *sum += number;
         if *sum > SUM_MAX {
             return Err(E::custom(format!(
-                "`{key}` is `{number}`, more than can have been measured (expected at most \
+                "`{key}` is `{number}`, more than can be measured (expected at most \
                  {SUM_MAX} for all numbers of the file together)"
             )));
         }
@@ -90,7 +90,7 @@ impl<'de> Visitor<'de> for Checked<'_> {
             return Ok(());
         }
         Err(E::custom(format!(
-            "`{}` is `{number:e}`, more than can have been measured (expected at most \
+            "`{}` is `{number:e}`, more than can be measured (expected at most \
              {NUMBER_MAX:e})",
             self.key
         )))
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_on_from_has_room() {
+    fn ordinals_are_limited() {
         let check = |text: &str| check([text.as_bytes()].into_iter());
         assert_eq!(check(r#"{"block": 1073741824, "ok": 4294967295}"#), Ok(()));
         let (line, problem) = check(r#"{"block": 4294967295}"#).unwrap_err();

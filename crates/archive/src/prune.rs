@@ -1,4 +1,4 @@
-//! Removing records of earlier runs, and nothing else.
+//! Removes records of earlier runs.
 
 use model::Listed;
 use std::path::Path;
@@ -10,13 +10,13 @@ use crate::{
     TRIALS,
 };
 
-/// Files of a record; its header last, so that what is broken off is still a record.
+/// Files of a record. The header is last, so that a partially removed record is still a record.
 const FILES: [&str; 10] =
     [REPORT, SUMMARY, LATENCY_LOG, SAMPLES, POINTS, TRIALS, TARGETS, SEAL, LOCK, HEADER];
 
-/// Removes the files of a record below `records`, and its directory where nothing else is in it.
-/// Whether the directory is gone; one that is written at this moment stays. Links are not followed.
-/// Errors: something cannot be removed.
+/// Removes the files of a record below `records`, and its directory if it is empty then. Returns
+/// true if the directory was removed. A record in use is kept. Links are not followed. Errors: a
+/// file cannot be removed.
 pub fn remove(records: &Path, record: &Listed) -> Result<bool, ArchiveError> {
     let name = record.path.file_name().unwrap_or_default();
     let parent = Directory::open(records).map_err(|e| crate::unreadable(records, e))?;

@@ -1,4 +1,4 @@
-//! Reading records: one whole, or the list of all.
+//! Reads, lists and finds records.
 
 use model::leftovers::{KILLED, leftovers};
 use model::record::RECORD_FORMAT;
@@ -13,21 +13,20 @@ use crate::directory::Directory;
 use crate::json::parse;
 use crate::{ArchiveError, HEADER, LOCK, POINTS, TARGETS, TRIALS, numbers, seal};
 
-/// A record as read.
+/// The contents of a record.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Its directory.
     pub path: PathBuf,
     /// Plan, conditions, tool and command.
     pub header: Header,
-    /// What each target told last; one line a target.
+    /// The last known state of each target.
     pub targets: Vec<TargetState>,
-    /// Trials in the order in which they ended, then those that were under way, as far as they are
-    /// known.
+    /// Finished trials in the order in which they ended, then the finished points of running ones.
     pub trials: Vec<Trial>,
-    /// How it ended; `None` when it was killed, or is under way.
+    /// How the run ended; `None` if it was killed or is still running.
     pub seal: Option<Seal>,
-    /// True while the process that writes it does.
+    /// True while a process is writing the record.
     pub running: bool,
     /// Files that were changed after the record was sealed.
     pub changed: Vec<String>,
@@ -47,7 +46,7 @@ impl Record {
             targets.retain(|t| t.target != line.target);
             targets.push(line);
         }
-        // First what a trial's line takes the place of, since that may be written meanwhile.
+        // Read the points before the trials, since a trial's line may replace them in between.
         let parts = lines(directory, POINTS)?;
         let mut trials = lines(directory, TRIALS)?;
         for part in not_ended(parts, &trials) {
@@ -58,13 +57,13 @@ impl Record {
     }
 }
 
-/// Those parts whose trials have not come to their end.
+/// The parts whose trials have not ended.
 pub(crate) fn not_ended(mut parts: Vec<Trial>, ended: &[Trial]) -> Vec<Trial> {
     parts.retain(|part| !ended.iter().any(|trial| trial.repeats(part)));
     parts
 }
 
-/// How a run ended, if it has.
+/// Whether and how a run ended.
 #[derive(Default)]
 pub(crate) struct Ending {
     pub(crate) seal: Option<Seal>,
@@ -72,8 +71,9 @@ pub(crate) struct Ending {
     pub(crate) running: bool,
 }
 
-/// How a run ended. One that ends meanwhile is sealed before its record is not `in_use` any more,
-/// so that a record which is neither was killed only if it has no seal after that either.
+/// Reads whether and how a run ended. A run writes the seal before it releases the lock. So a
+/// record that is neither sealed nor `in_use` is checked for a seal again before it counts as
+/// killed.
 pub(crate) fn ending(
     record: &Directory,
     in_use: impl FnOnce(&Directory) -> bool,
@@ -86,9 +86,8 @@ pub(crate) fn ending(
     Ok(Ending { seal, changed, running })
 }
 
-/// All records below `records`, oldest first; directories that are no records are passed over, and
-/// so are links: what they lead to is not below. Records that cannot be read do not hide the
-/// others: their names, and what is wrong with them, are handed to `unreadable`.
+/// All records below `records`, oldest first. Links, and directories that are not records, are
+/// skipped. Names and errors of records that cannot be read are passed to `unreadable`.
 pub fn list(
     records: &Path,
     unreadable: &mut dyn FnMut(&OsStr, ArchiveError),
@@ -163,7 +162,7 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
         },
     };
     if wanted == "latest" {
-        // Names begin with the time.
+        // Names start with the time.
         let newest = all.last().map(name);
         return match damaged.into_iter().find(|(name, _)| Some(name) > newest.as_ref()) {
             Some((_, e)) => Err(e),
@@ -192,7 +191,7 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
     }
 }
 
-/// Runs that a message names at most.
+/// Maximum number of runs named in a message.
 const NAMED_MAX: usize = 20;
 
 fn named(names: impl ExactSizeIterator<Item = String>) -> String {
@@ -201,7 +200,7 @@ fn named(names: impl ExactSizeIterator<Item = String>) -> String {
     if more > 0 { format!("{text} and {more} more") } else { text }
 }
 
-/// Whether another cachedyno writes the record at this moment; not where it is no record.
+/// Whether another cachedyno is writing the record; false if it is not a record.
 pub fn is_in_use(path: &Path) -> bool {
     Directory::open(path).is_ok_and(|record| in_use(&record))
 }
@@ -211,7 +210,7 @@ pub(crate) fn in_use(record: &Directory) -> bool {
     lock.is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// Id of the run whose record a directory is; `None` where it is no record.
+/// Run id of a record's directory; `None` if it is not a record.
 pub fn run_of(directory: &Path) -> Option<String> {
     Some(header(&Directory::of_record(directory).ok()?).ok()?.run)
 }
@@ -234,7 +233,7 @@ pub(crate) fn header(record: &Directory) -> Result<Header, ArchiveError> {
     Ok(header)
 }
 
-/// Every whole line of a file; a file that is not there has none.
+/// Parses every complete line of a file; empty if the file does not exist.
 pub(crate) fn lines<T: DeserializeOwned>(
     record: &Directory,
     name: &str,

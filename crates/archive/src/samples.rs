@@ -1,9 +1,9 @@
-//! `samples.jsonl.gz`: what server and generator used in the course of the trials.
+//! `samples.jsonl.gz`: resource usage of server and generator over time.
 //!
-//! A gzip member a trial, each a line of JSON in columns; `zcat` gives them all.
+//! One gzip member per trial, each a line of column-oriented JSON; `zcat` prints them all.
 //!
-//! Packed and in columns they are small, as [`Sample`]s a hundred times as large. So they stay
-//! packed in memory, and one trial is unpacked at a time. What a member may unpack to is limited.
+//! As [`Sample`]s they would take about a hundred times as much memory. So they stay compressed in
+//! memory, and one trial is unpacked at a time. The unpacked size of a member is limited.
 
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
@@ -20,20 +20,20 @@ use crate::directory::{Directory, append_whole};
 use crate::json::{json, parse};
 use crate::{ArchiveError, SAMPLES, written};
 
-/// Bytes of a line beside [`LINE_FACTOR`] times the packed file.
+/// Maximum bytes of a line, in addition to [`LINE_FACTOR`] times the packed file.
 const LINE_BYTES: u64 = 16 << 20;
-/// How many times as long as the packed file a line may be; those of real runs are 4 to 8 times as
-/// long as their own member.
+/// Maximum ratio of a line to the packed file. In real runs, lines are 4 to 8 times as long as
+/// their member.
 const LINE_FACTOR: u64 = 12;
-/// Bytes of all unpacked samples that are kept together, beside [`KEPT_FACTOR`] times the packed
+/// Maximum bytes of unpacked samples in memory, in addition to [`KEPT_FACTOR`] times the packed
 /// file.
 const KEPT_BYTES: usize = 16 << 20;
 const KEPT_FACTOR: usize = 2;
 
-/// Samples by block and id of the cell.
+/// Samples by block and cell id.
 pub type SamplesByTrial = BTreeMap<(u32, String), Vec<Sample>>;
 
-/// Adds the samples of a trial to a record.
+/// Appends the samples of a trial to a record.
 pub(crate) fn append_samples(
     record: &Directory,
     trial: (u32, &str),
@@ -48,37 +48,36 @@ pub(crate) fn append_samples(
     append_whole(&mut record.append(SAMPLES)?, &path, &packed)
 }
 
-/// Cuts off a last member that has no end.
+/// Truncates an incomplete last member.
 pub(crate) fn cut_torn_member(record: &Directory) -> Result<(), ArchiveError> {
     let Some(packed) = record.read(SAMPLES)? else { return Ok(()) };
     let whole = PackedSamples::of(record.place(SAMPLES), packed)?.whole as u64;
     record.append(SAMPLES)?.set_len(whole).map_err(|e| record.unwritten(SAMPLES, e))
 }
 
-/// The samples of a record as they are in its file.
+/// The compressed samples of a record.
 #[derive(Debug)]
 pub struct PackedSamples {
     path: PathBuf,
     packed: Vec<u8>,
-    /// By block and cell, the number of the member, from 1, and where it is.
+    /// Member number, starting at 1, and byte range, by block and cell id.
     members: BTreeMap<(u32, String), (usize, Range<usize>)>,
-    /// Bytes of the whole members together.
+    /// Total bytes of the complete members.
     whole: usize,
 }
 
-/// Where a line belongs.
+/// The trial of a line.
 #[derive(Deserialize)]
-struct Place {
+struct TrialId {
     block: u32,
     cell: String,
 }
 
 impl PackedSamples {
-    /// Reads the samples of a record; of a cell of a block that was measured again, the later ones.
-    /// None where the record has no such file.
+    /// Reads the samples of a record; of a repeated trial, the later ones. Empty if the record has
+    /// no such file.
     ///
-    /// Errors: the file cannot be read, or is damaged before its last member; a torn last one is
-    /// ignored.
+    /// Errors: the file cannot be read or is damaged. A torn last member is ignored.
     pub fn read(record: &Path) -> Result<Self, ArchiveError> {
         let record = Directory::of_record(record)?;
         Self::of(record.place(SAMPLES), record.read(SAMPLES)?.unwrap_or_default())
@@ -89,14 +88,14 @@ impl PackedSamples {
         for number in 1.. {
             let begin = all.whole;
             let Some((text, length)) = all.unpack(number, begin)? else { break };
-            let Place { block, cell } = parse(&all.path, number, &text)?;
+            let TrialId { block, cell } = parse(&all.path, number, &text)?;
             all.whole = begin + length;
             all.members.insert((block, cell), (number, begin..all.whole));
         }
         Ok(all)
     }
 
-    /// The lines of the trials, by block and id of the cell; of each all samples are in order.
+    /// Member number and line of each trial, ordered by block and cell id.
     fn lines(&self) -> impl Iterator<Item = Result<(usize, Line), ArchiveError>> + '_ {
         self.members.values().map(|(number, range)| {
             let text = self.unpack(*number, range.start)?.map(|(text, _)| text).unwrap_or_default();
@@ -104,9 +103,9 @@ impl PackedSamples {
         })
     }
 
-    /// Hands over the samples of all trials, one at a time, with block and id of the cell.
+    /// Calls `each` for every sample, with its block and cell id.
     ///
-    /// Errors: the file is damaged; those of `each`.
+    /// Errors: the file is damaged, or an error of `each`.
     pub fn each<E: From<ArchiveError>>(
         &self,
         mut each: impl FnMut((u32, &str), Sample) -> Result<(), E>,
@@ -121,8 +120,8 @@ impl PackedSamples {
         Ok(())
     }
 
-    /// The samples of all trials at once. Where they would take much more memory than the record,
-    /// every second of each trial is left out, or three of four, and so on.
+    /// The samples of all trials. To limit memory, every second sample of each trial is dropped, or
+    /// three of four, and so on.
     pub fn by_trial(&self) -> Result<SamplesByTrial, ArchiveError> {
         let (mut all, mut bytes, mut step) = (SamplesByTrial::new(), 0, 1);
         for line in self.lines() {
@@ -147,8 +146,8 @@ impl PackedSamples {
         KEPT_BYTES + KEPT_FACTOR * self.packed.len()
     }
 
-    /// The text of the member that begins there, and its length in the file; `None` at the end, or
-    /// where the last one is torn.
+    /// Text and packed length of the member that starts at `begin`; `None` at the end of the file
+    /// or for a torn last member.
     fn unpack(
         &self,
         number: usize,
@@ -172,7 +171,7 @@ impl PackedSamples {
     }
 }
 
-/// Memory that a sample takes, about.
+/// Approximate memory of a sample, in bytes.
 fn bytes_of(sample: &Sample) -> usize {
     let threads = |threads: &[model::ThreadCpu]| size_of_val(threads) + 32 * threads.len();
     let server = sample.server.as_ref().map_or(0, |server| threads(&server.threads));

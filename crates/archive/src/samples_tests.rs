@@ -4,7 +4,7 @@ use super::*;
 use model::{NetworkUse, ProcessUse, StoreCounters, ThreadCpu};
 use std::fs::{self, OpenOptions};
 
-/// A sample of a server whose thread 7 does everything, and a thread that comes later.
+/// A sample of a server whose thread 7 does all the work, with a thread that starts later.
 fn sample(n: u64) -> Sample {
     let thread = |id, name: &str, cpu_ns| ThreadCpu { id, name: name.into(), cpu_ns };
     let mut threads = vec![thread(7, "redis-server", 90_000_000 * n)];
@@ -59,7 +59,7 @@ fn samples(number: u64) -> Vec<Sample> {
 }
 
 #[test]
-fn what_was_sampled_comes_back_to_the_last_digit() {
+fn samples_are_restored_exactly() {
     let record = tempfile::tempdir().unwrap();
     assert!(read(&record).unwrap().is_empty());
     let trials = [(0, "redis/steady/8", samples(8)), (1, "redis/steady/8", samples(1))];
@@ -77,9 +77,9 @@ fn what_was_sampled_comes_back_to_the_last_digit() {
 }
 
 #[test]
-fn of_trials_of_hours_all_samples_are_handed_over_and_some_are_kept_together() {
+fn long_trials_yield_all_samples_and_keep_a_subset_in_memory() {
     let record = tempfile::tempdir().unwrap();
-    // As real ones, they cannot be foretold.
+    // Unpredictable, like real samples.
     let at = |n: u64| Sample {
         at_ns: 100_000_000 * n + n.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 90_000_000,
         ..sample(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 8_000)
@@ -110,7 +110,7 @@ fn of_trials_of_hours_all_samples_are_handed_over_and_some_are_kept_together() {
 }
 
 #[test]
-fn a_cell_that_is_measured_again_has_the_later_samples() {
+fn a_repeated_trial_has_the_later_samples() {
     let record = tempfile::tempdir().unwrap();
     append_samples(&of(&record), (0, "a"), &samples(4)).unwrap();
     append_samples(&of(&record), (0, "a"), &samples(2)).unwrap();
@@ -118,7 +118,7 @@ fn a_cell_that_is_measured_again_has_the_later_samples() {
 }
 
 #[test]
-fn a_member_that_was_torn_anywhere_is_ignored_and_cut_off() {
+fn a_torn_member_is_ignored_and_truncated() {
     let record = tempfile::tempdir().unwrap();
     let path = record.path().join(SAMPLES);
     append_samples(&of(&record), (0, "a"), &samples(8)).unwrap();
@@ -136,7 +136,7 @@ fn a_member_that_was_torn_anywhere_is_ignored_and_cut_off() {
 }
 
 #[test]
-fn damage_is_an_error_with_its_place() {
+fn damage_is_an_error_with_its_line() {
     let record = tempfile::tempdir().unwrap();
     let path = record.path().join(SAMPLES);
     for block in 0..2 {
@@ -155,7 +155,7 @@ fn damage_is_an_error_with_its_place() {
 }
 
 #[test]
-fn tools_of_the_system_read_it() {
+fn system_tools_can_read_the_samples() {
     let record = tempfile::tempdir().unwrap();
     for block in 0..2 {
         append_samples(&of(&record), (block, "a"), &samples(8)).unwrap();
@@ -169,7 +169,7 @@ fn tools_of_the_system_read_it() {
     let text = String::from_utf8(packed.stdout).unwrap();
     assert_eq!(text.lines().count(), 2, "{text}");
     let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-    // First reading, then differences; what stays as it is needs one entry.
+    // First reading, then differences; a constant counter needs only one entry.
     let counters = &line["counters"];
     let cpu_ns = counters["server_cpu_ns"].as_array().unwrap();
     assert_eq!(cpu_ns[..3], [0, 91_000_000, 91_000_000].map(serde_json::Value::from));

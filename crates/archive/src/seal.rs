@@ -1,7 +1,7 @@
-//! `seal.json`: how a run ended, and the SHA-256 of every file that it wrote.
+//! `seal.json`: how a run ended, and the SHA-256 of every file it wrote.
 //!
-//! The sums find accidental edits. They are no signature: who edits a record can write the seal
-//! anew. What is made from the record (page, summary) is not among them, and neither is the lock.
+//! The checksums detect accidental edits. They are not a signature: anyone who edits a record can
+//! also rewrite the seal. Derived files (page, summary) and the lock are not included.
 
 use model::Seal;
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,10 @@ use crate::directory::Directory;
 use crate::json::{json, parse};
 use crate::{ArchiveError, HEADER, LATENCY_LOG, POINTS, SAMPLES, SEAL, TARGETS, TRIALS};
 
-/// The files that a run writes, in the order in which they are named.
+/// The files that a run writes, in the order in which changed ones are reported.
 const SEALED: [&str; 6] = [HEADER, TARGETS, TRIALS, POINTS, LATENCY_LOG, SAMPLES];
 
-/// What `seal.json` holds.
+/// Contents of `seal.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sealed {
     #[serde(flatten)]
@@ -25,12 +25,12 @@ struct Sealed {
     /// Hexadecimal SHA-256 by file; empty in a record of an older version.
     #[serde(default)]
     sha256: BTreeMap<String, String>,
-    /// Files that had been changed after an earlier seal, when the run was resumed.
+    /// Files that were changed after an earlier seal, before the run was resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changed_before: Vec<String>,
 }
 
-/// Seals a record; `changed_before` are files that did not fit an earlier seal.
+/// Seals a record; `changed_before` are files that did not match an earlier seal.
 pub(crate) fn write(
     record: &Directory,
     seal: &Seal,
@@ -46,7 +46,7 @@ pub(crate) fn write(
     record.write_whole(SEAL, &json(&record.place(SEAL), &sealed)?)
 }
 
-/// How the run ended, `None` when it was killed; and the files that were changed after it.
+/// The seal (`None` if the record has none), and the files that were changed since.
 pub(crate) fn read(record: &Directory) -> Result<(Option<Seal>, Vec<String>), ArchiveError> {
     let Some(text) = record.read(SEAL)? else { return Ok((None, Vec::new())) };
     let Sealed { seal, sha256, changed_before } = parse(&record.place(SEAL), 1, &text)?;
@@ -58,7 +58,7 @@ pub(crate) fn read(record: &Directory) -> Result<(Option<Seal>, Vec<String>), Ar
     Ok((Some(seal), changed))
 }
 
-/// The sum of a file; `None` where there is none.
+/// Hexadecimal SHA-256 of a file; `None` if it does not exist.
 fn sum(record: &Directory, name: &str) -> Result<Option<String>, ArchiveError> {
     let Some(mut file) = record.file(name)? else { return Ok(None) };
     let (mut hash, mut part) = (Sha256::new(), vec![0; 1 << 16]);

@@ -71,7 +71,7 @@ fn write(records: &Path, run: &str, started: u64) -> PathBuf {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn records_are_read_back_unchanged() {
     let records = tempfile::tempdir().unwrap();
     let path = write(records.path(), "aabbccdd", 1_795_289_000_000);
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -84,7 +84,7 @@ fn what_was_written_is_read() {
 }
 
 #[test]
-fn a_run_that_is_sealed_while_it_is_read_was_not_killed() {
+fn a_run_sealed_during_reading_is_not_reported_as_killed() {
     let records = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(records.path(), &header("aabbccdd", 0)).unwrap();
     let directory = Directory::of_record(writer.path()).unwrap();
@@ -130,7 +130,7 @@ fn points_of_a_trial_under_way_are_read_until_its_line_is_written() {
     let record = Record::read(&path).unwrap();
     assert_eq!(record.trials.len(), 3);
     assert_eq!((record.trials[1].took_ns, numbers(&record.trials[1])), (1, vec![Some(0), Some(1)]));
-    // The line of a trial takes the place of its points, and of no other's.
+    // The line of a trial replaces its own points only.
     let mut writer = Writer::resume(&path).unwrap();
     writer.event(&Event::TrialEnded(Box::new(trial(1)))).unwrap();
     let record = Record::read(&path).unwrap();
@@ -141,7 +141,7 @@ fn points_of_a_trial_under_way_are_read_until_its_line_is_written() {
 }
 
 #[test]
-fn a_log_of_times_has_one_head_also_after_resuming() {
+fn a_latency_log_has_one_header_even_after_resuming() {
     let records = tempfile::tempdir().unwrap();
     let path = write(records.path(), "aabbccdd", 1_795_289_000_250);
     let interval = |begun_unix_ms| Interval {
@@ -175,7 +175,7 @@ fn a_log_of_times_has_one_head_also_after_resuming() {
 }
 
 #[test]
-fn a_damaged_line_in_the_middle_is_an_error_with_its_place() {
+fn a_damaged_line_is_an_error_with_its_number() {
     let records = tempfile::tempdir().unwrap();
     let path = write(records.path(), "aabbccdd", 0);
     fs::write(path.join(TRIALS), "{}\n{}\n").unwrap();
@@ -209,7 +209,7 @@ fn runs_are_found_by_path_id_prefix_and_latest() {
     let text = found("zz").unwrap_err().to_string();
     assert!(text.contains("(known: aa110000, aa220000;"), "{text}");
 
-    // A damaged record is not passed over in silence.
+    // A damaged record is not silently skipped.
     fs::write(second.join("header.json"), "{").unwrap();
     for wanted in ["latest", "aa22", second.file_name().unwrap().to_str().unwrap()] {
         let text = found(wanted).unwrap_err().to_string();
@@ -219,7 +219,7 @@ fn runs_are_found_by_path_id_prefix_and_latest() {
 }
 
 #[test]
-fn a_record_in_use_is_not_written_by_two() {
+fn a_record_in_use_cannot_be_opened_twice() {
     let records = tempfile::tempdir().unwrap();
     let writer = Writer::create(records.path(), &header("aabbccdd", 0)).unwrap();
     assert!(matches!(Writer::resume(writer.path()), Err(ArchiveError::InUse(_))));
@@ -229,7 +229,7 @@ fn a_record_in_use_is_not_written_by_two() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_written_names_the_cure() {
+fn an_unwritable_directory_is_an_error_with_advice() {
     let records = tempfile::tempdir().unwrap();
     let file = records.path().join("file");
     fs::write(&file, "x").unwrap();
@@ -238,7 +238,7 @@ fn a_directory_that_cannot_be_written_names_the_cure() {
 }
 
 #[test]
-fn a_target_is_known_by_what_it_told_last() {
+fn the_last_state_of_a_target_counts() {
     let records = tempfile::tempdir().unwrap();
     let path = write(records.path(), "aabbccdd", 0);
     let failure = model::Failure { class: ErrorClass::Refused, message: "gone".into() };

@@ -1,4 +1,4 @@
-//! Writing a record: a sink of events.
+//! The event sink that writes a record.
 
 use model::{Event, Header, Sink, SinkError, Trial};
 use serde::Serialize;
@@ -15,22 +15,22 @@ use crate::{
     seal, written,
 };
 
-/// Writes one record; holds its lock as long as it lives.
+/// Writes one record and holds its lock until dropped.
 #[derive(Debug)]
 pub struct Writer {
     record: Directory,
     targets: File,
     trials: File,
-    /// When the run began, milliseconds since 1970.
+    /// Start of the run, milliseconds since the Unix epoch.
     started_unix_ms: u64,
-    /// Files that were changed after an earlier seal: sealing again must not hide that.
+    /// Files that were changed after an earlier seal; recorded in the next seal.
     changed: Vec<String>,
     lost: Option<String>,
     _lock: File,
 }
 
 impl Writer {
-    /// Makes the directory of a new record below `records` and writes its header.
+    /// Creates a new record's directory below `records` and writes its header.
     pub fn create(records: &Path, header: &Header) -> Result<Self, ArchiveError> {
         let path = records.join(directory_name(header));
         fs::create_dir_all(records).map_err(|e| written(records, e))?;
@@ -38,13 +38,13 @@ impl Writer {
         let record = Directory::open(&path).map_err(|e| written(&path, e))?;
         let text = json(&record.place(HEADER), header)?;
         record.write_whole(HEADER, &text).inspect_err(|_| {
-            // A directory without a header is no record; it is still empty.
+            // Without a header the directory is not a record. It is still empty.
             let _ = fs::remove_dir(&path);
         })?;
         Self::open(record, header.started_unix_ms)
     }
 
-    /// Opens an unsealed or interrupted record to add the missing trials.
+    /// Opens an unsealed or interrupted record to append the missing trials.
     pub fn resume(path: &Path) -> Result<Self, ArchiveError> {
         let record = Directory::of_record(path)?;
         let started_unix_ms = reader::header(&record)?.started_unix_ms;
@@ -63,7 +63,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Replaces the header of a record that was opened again, whose conditions have changed.
+    /// Replaces the header of a resumed record, whose conditions have changed.
     pub fn replace_header(&self, header: &Header) -> Result<(), ArchiveError> {
         self.record.write_whole(HEADER, &json(&self.record.place(HEADER), header)?)
     }
@@ -94,32 +94,32 @@ impl Writer {
         self.record.path()
     }
 
-    /// Files of a resumed record that were changed after it had been sealed.
+    /// Files of a resumed record that were changed after it was sealed.
     pub fn changed(&self) -> &[String] {
         &self.changed
     }
 
-    /// Why the record lacks what came last, as on a full disk.
+    /// Why the record is incomplete, such as a full disk; `None` if it is complete.
     pub fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
 
-    /// Removes the points of a trial that has ended, which are in its line.
+    /// Removes the points of a finished trial, since the trial's line contains them.
     fn forget_points(&self, ended: &Trial) -> Result<(), ArchiveError> {
         if self.record.file(POINTS)?.is_none() {
             return Ok(());
         }
         let parts = reader::lines(&self.record, POINTS)?;
         let place = self.record.place(POINTS);
-        let mut left = Vec::new();
+        let mut kept = Vec::new();
         for part in reader::not_ended(parts, slice::from_ref(ended)) {
-            left.extend(json(&place, &part)?);
-            left.push(b'\n');
+            kept.extend(json(&place, &part)?);
+            kept.push(b'\n');
         }
-        if left.is_empty() {
+        if kept.is_empty() {
             self.record.remove(POINTS)
         } else {
-            self.record.write_whole(POINTS, &left)
+            self.record.write_whole(POINTS, &kept)
         }
     }
 
@@ -157,7 +157,7 @@ impl Sink for Writer {
     }
 }
 
-/// `<time>-<study>-<id>`, time in UTC, so that names sort by time.
+/// `<time>-<study>-<id>`, with the time in UTC, so that names sort by time.
 fn directory_name(header: &Header) -> String {
     let time = utc(header.started_unix_ms);
     format!("{}-{}-{}", time.strftime("%Y%m%dT%H%M%SZ"), header.plan.study, header.run)
@@ -169,7 +169,7 @@ fn append_line(file: &mut File, path: &Path, value: &impl Serialize) -> Result<(
     append_whole(file, path, &line)
 }
 
-/// Cuts off a last line that has no end.
+/// Truncates an incomplete last line.
 fn cut_torn_line(record: &Directory, name: &str) -> Result<(), ArchiveError> {
     let mut file = record.append(name)?;
     let (mut part, mut length, mut whole) = (vec![0; 1 << 16], 0, 0);

@@ -1,8 +1,8 @@
-//! The binary `cachedyno` as its users see it: arguments, exit codes, output, records, and what it
-//! leaves behind, with real servers.
+//! End-to-end tests of the `cachedyno` binary with real servers: arguments, exit codes, output,
+//! records and leftovers.
 //!
-//! Every test works in a directory of its own; nothing is said about rates, and where only noise
-//! decides between VALID and NOT-STEADY both exit codes will do.
+//! Every test works in its own directory. No test asserts rates. Where noise decides between VALID
+//! and NOT-STEADY, both exit codes are accepted.
 
 #[cfg(test)]
 mod program {

@@ -1,5 +1,5 @@
-//! `cachedyno redis-benchmark` beside the real one: the same arguments, real servers, and standard
-//! output that is the same but for its numbers. What the two leave in the database is compared too.
+//! Compares `cachedyno redis-benchmark` with the original on real servers: same arguments, same
+//! standard output except for the numbers, same data in the database.
 
 #[cfg(test)]
 mod redis_benchmark {

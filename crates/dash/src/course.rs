@@ -1,4 +1,4 @@
-//! The last while of a run: rate and times twice a second, and what server and generator took.
+//! Recent history of a run: rate, latencies and resource usage, twice a second.
 
 use model::{ProcessUse, Recorded, RecordedOperation, Sample};
 use serde::Serialize;
@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 
 use crate::metrics::threads;
 
-/// Least time between two points, nanoseconds; a phase may end earlier.
+/// Minimum span of a point, nanoseconds; the last one of a phase can be shorter.
 const SPAN_NS: u64 = 500_000_000;
-/// What is shorter than this at the end of a phase says too little of a rate, nanoseconds.
+/// A shorter span at the end of a phase is too short for a rate, nanoseconds.
 const SPAN_NS_MIN: u64 = 200_000_000;
-/// Points that are kept, of either kind: those of half an hour.
+/// How many points of each kind are kept: half an hour's worth.
 const POINTS_MAX: usize = 3_600;
 
-/// What was done in a span of a phase.
+/// Requests in one span of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Point {
     /// Its end, seconds since the run began.
@@ -26,28 +26,28 @@ pub(crate) struct Point {
     /// Number of the stage, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     stage: Option<u32>,
-    /// Requests due each second, in the mean over the span, as those answered are.
+    /// Requests due per second, mean over the span.
     #[serde(skip_serializing_if = "Option::is_none")]
     planned_per_s: Option<f64>,
-    /// Requests answered each second, of all operations.
+    /// Requests answered per second, all operations.
     rate_per_s: f64,
     operations: Vec<PointOperation>,
 }
 
-/// What was done of one operation in a span; times in nanoseconds, from when requests were due
-/// under an open load, else from when they were sent.
+/// One operation in a span. Times in nanoseconds: response times under an open load, else service
+/// times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct PointOperation {
     operation: String,
     rate_per_s: f64,
-    /// Null without any; a bound where so many failed.
+    /// Null without requests; a lower bound if the percentile is a failed request.
     ns_p50: Option<Time>,
     ns_p99: Option<Time>,
     errors: u64,
     misses: u64,
 }
 
-/// What server and generator took in a span, and what was taken at its end.
+/// Resources that server and generator used in a span or held at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Usage {
     /// Its end, seconds since the run began.
@@ -58,7 +58,7 @@ pub(crate) struct Usage {
     /// CPUs that the server's processes kept busy.
     #[serde(skip_serializing_if = "Option::is_none")]
     server_cpus: Option<f64>,
-    /// The same by thread, without those that did nothing.
+    /// The same by thread, without idle threads.
     threads: Vec<ThreadUsage>,
     /// Resident memory of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub(crate) struct Usage {
     generator_cpus: f64,
     /// Threads of the generator that waited for a CPU, on average.
     generator_waiting: f64,
-    /// Memory of the store's data by its own account.
+    /// Memory of the store's data, as the store reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     store_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,44 +79,44 @@ pub(crate) struct Usage {
     evicted_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expired_per_s: Option<f64>,
-    /// Bytes that the server received each second.
+    /// Bytes that the server received per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     received_per_s: Option<f64>,
-    /// Bytes that it sent each second.
+    /// Bytes that it sent per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     sent_per_s: Option<f64>,
 }
 
-/// CPU of a thread of the server.
+/// CPU usage of a server thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ThreadUsage {
     name: String,
     cpus: f64,
 }
 
-/// The last points of a run, of both kinds.
+/// The last points and usage records of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
     points: VecDeque<Point>,
     usage: VecDeque<Usage>,
     pending: Option<Pending>,
-    /// Trials that have begun.
+    /// Number of trials started.
     trial: u64,
-    /// How long the load waits for an answer, nanoseconds.
+    /// Timeout of requests, nanoseconds.
     timeout_ns: u64,
-    /// The sample that the next usage counts from.
+    /// The sample at the start of the next usage record.
     before: Option<Box<Sample>>,
 }
 
-/// What was recorded since the last point.
+/// Requests recorded since the last point.
 #[derive(Debug)]
 struct Pending {
     target: String,
     phase: String,
     stage: Option<u32>,
-    /// Requests due each second at `to_ns`.
+    /// Requests due per second at `to_ns`.
     planned_per_s: Option<f64>,
-    /// The sum of these over the span's nanoseconds.
+    /// The integral of that rate over the span's nanoseconds.
     planned_sum: f64,
     from_ns: u64,
     to_ns: u64,
@@ -124,13 +124,13 @@ struct Pending {
 }
 
 impl Course {
-    /// Takes in what was recorded; the points that are whole by it.
+    /// Adds recorded requests; returns the points that they complete.
     pub(crate) fn recorded(&mut self, target: &str, recorded: &Recorded, at_s: f64) -> Vec<Point> {
-        let mut whole = Vec::new();
+        let mut completed = Vec::new();
         let continues =
             |pending: &Pending| pending.phase == recorded.phase && pending.to_ns <= recorded.at_ns;
         if self.pending.as_ref().is_some_and(|pending| !continues(pending)) {
-            whole.extend(self.cut(at_s));
+            completed.extend(self.cut(at_s));
         }
         let pending = self.pending.get_or_insert_with(|| Pending {
             target: target.into(),
@@ -145,7 +145,7 @@ impl Course {
         pending.add(recorded);
         if pending.to_ns - pending.from_ns >= SPAN_NS {
             let (phase, from_ns) = (pending.phase.clone(), pending.to_ns);
-            whole.extend(self.cut(at_s));
+            completed.extend(self.cut(at_s));
             self.pending = Some(Pending {
                 target: target.into(),
                 phase,
@@ -157,17 +157,17 @@ impl Course {
                 operations: Vec::new(),
             });
         }
-        whole
+        completed
     }
 
-    /// Ends the point under way, as at the end of a trial.
+    /// Ends the current point, as at the end of a trial.
     pub(crate) fn cut(&mut self, at_s: f64) -> Option<Point> {
         let point = self.pending.take()?.point(at_s, self.trial, self.timeout_ns)?;
         keep(&mut self.points, point.clone());
         Some(point)
     }
 
-    /// Takes in a sample; what was taken since the last one, where enough time has passed.
+    /// Adds a sample; returns the usage since the last record, if enough time has passed.
     pub(crate) fn sampled(&mut self, target: &str, sample: &Sample, at_s: f64) -> Option<Usage> {
         let Some(before) = &self.before else {
             self.before = Some(Box::new(sample.clone()));
@@ -182,12 +182,12 @@ impl Course {
         Some(usage)
     }
 
-    /// A run begins in which the load waits so long for an answer.
+    /// Notes the start of a run with this request timeout.
     pub(crate) fn run_started(&mut self, timeout_ns: u64) {
         self.timeout_ns = timeout_ns;
     }
 
-    /// A trial begins: its samples have nothing to do with those before.
+    /// Notes the start of a trial; its samples do not continue the previous ones.
     pub(crate) fn trial_started(&mut self) {
         self.trial += 1;
         self.before = None;
@@ -229,7 +229,7 @@ impl Pending {
         }
     }
 
-    /// `None` where the span is too short to tell a rate.
+    /// `None` if the span is too short for a rate.
     fn point(self, at_s: f64, trial: u64, timeout_ns: u64) -> Option<Point> {
         let length_ns = self.to_ns - self.from_ns;
         if length_ns < SPAN_NS_MIN {
@@ -268,11 +268,11 @@ fn usage((target, trial): (&str, u64), (before, after): (&Sample, &Sample), at_s
     let cpus = |before: u64, after: u64| rate(before, after) / 1e9;
     let server = before.server.as_ref().zip(after.server.as_ref());
     let store = before.store.as_ref().zip(after.store.as_ref());
-    let told = |read: fn(&model::StoreCounters) -> Option<u64>| {
+    let store_rate = |read: fn(&model::StoreCounters) -> Option<u64>| {
         store.and_then(|(b, a)| Some(rate(read(b)?, read(a)?)))
     };
     let network = before.network.as_ref().zip(after.network.as_ref());
-    // What the host receives, the server has sent; on the loopback both are the same.
+    // Bytes received by this host were sent by the server; on loopback both are equal.
     let received = network.map(|(b, a)| rate(b.sent_bytes, a.sent_bytes));
     let sent = network.map(|(b, a)| rate(b.received_bytes, a.received_bytes));
     let latest = after.store.as_ref();
@@ -289,16 +289,16 @@ fn usage((target, trial): (&str, u64), (before, after): (&Sample, &Sample), at_s
         generator_waiting: cpus(generator_before.run_delay_ns, generator.run_delay_ns),
         store_bytes: latest.and_then(|s| s.used_bytes),
         connections: latest.and_then(|s| s.connections),
-        evicted_per_s: told(|s| s.evicted),
-        expired_per_s: told(|s| s.expired),
-        received_per_s: told(|s| s.received_bytes).or(received),
-        sent_per_s: told(|s| s.sent_bytes).or(sent),
+        evicted_per_s: store_rate(|s| s.evicted),
+        expired_per_s: store_rate(|s| s.expired),
+        received_per_s: store_rate(|s| s.received_bytes).or(received),
+        sent_per_s: store_rate(|s| s.sent_bytes).or(sent),
     }
 }
 
 fn busy_threads(before: &ProcessUse, after: &ProcessUse, seconds: f64) -> Vec<ThreadUsage> {
     let earlier = threads(before);
-    // One that was not seen before may have run for long: it counts from the next time on.
+    // A new thread has no earlier CPU time to compare with; it counts from the next sample on.
     let used = threads(after).into_iter().filter_map(|(name, cpu_ns)| {
         let (_, before_ns) = earlier.iter().find(|(n, _)| *n == name)?;
         let cpus = cpu_ns.saturating_sub(*before_ns) as f64 / 1e9 / seconds;
@@ -333,69 +333,69 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_what_was_done_in_half_a_second() {
+    fn a_point_covers_half_a_second() {
         let mut course = Course::default();
         assert_eq!(course.recorded("redis", &recorded("mixed", 250, 100, 1_000), 1.0), []);
-        let whole = course.recorded("redis", &recorded("mixed", 500, 150, 3_000), 1.25);
-        let [point] = &whole[..] else { panic!("{whole:?}") };
+        let completed = course.recorded("redis", &recorded("mixed", 500, 150, 3_000), 1.25);
+        let [point] = &completed[..] else { panic!("{completed:?}") };
         assert_eq!((point.at_s, point.rate_per_s, point.stage), (1.25, 500.0, Some(2)));
         let [get] = &point.operations[..] else { panic!("{point:?}") };
         assert_eq!((get.rate_per_s, get.errors, get.misses), (500.0, 2, 4));
         assert!(matches!(get.ns_p50, Some(Time::Of(2_990..3_010))), "{get:?}");
-        // The next one begins where it ended.
-        let whole = course.recorded("redis", &recorded("mixed", 1_000, 50, 1_000), 1.75);
-        assert_eq!((whole[0].rate_per_s, course.points().len()), (100.0, 2));
+        // The next one starts where this one ended.
+        let completed = course.recorded("redis", &recorded("mixed", 1_000, 50, 1_000), 1.75);
+        assert_eq!((completed[0].rate_per_s, course.points().len()), (100.0, 2));
     }
 
     #[test]
-    fn requests_that_failed_are_slower_than_the_percentiles() {
+    fn failed_requests_count_as_slower_than_any_answered() {
         let mut course = Course::default();
         course.run_started(5_000 * MS);
-        // One of 61 timed out, then the only one.
-        let whole = course.recorded("redis", &recorded("mixed", 500, 60, 1_000), 0.5);
-        let [get] = &whole[0].operations[..] else { panic!("{whole:?}") };
+        // First one of 61 requests times out, then the only one.
+        let completed = course.recorded("redis", &recorded("mixed", 500, 60, 1_000), 0.5);
+        let [get] = &completed[0].operations[..] else { panic!("{completed:?}") };
         assert!(matches!(get.ns_p50, Some(Time::Of(990..=1_010))), "{get:?}");
         let json = serde_json::to_value(get).unwrap();
         assert_eq!(json["ns_p99"], serde_json::json!({"at_least": 5_000 * MS}));
-        let whole = course.recorded("redis", &recorded("mixed", 1_000, 0, 1), 1.0);
-        let p50 = whole[0].operations[0].ns_p50;
+        let completed = course.recorded("redis", &recorded("mixed", 1_000, 0, 1), 1.0);
+        let p50 = completed[0].operations[0].ns_p50;
         assert_eq!(p50, Some(Time::Bound { at_least: 5_000 * MS }));
     }
 
     #[test]
-    fn what_was_planned_is_a_mean_over_the_span_as_the_rate_is() {
+    fn the_planned_rate_is_the_mean_over_the_span() {
         let mut course = Course::default();
         let planned = |at_ms: u64, planned_per_s: f64| Recorded {
             planned_per_s: Some(planned_per_s),
             ..recorded("mixed", at_ms, 100, 1_000)
         };
-        // From 1,000 to 2,000 between the first and the second, and as much at once later.
+        // The planned rate is interpolated linearly between two recordings.
         course.recorded("redis", &planned(250, 1_000.0), 0.25);
         let means = [(500, 2_000.0), (750, 2_000.0), (1_000, 2_000.0), (1_500, 3_000.0)];
-        let told = means.map(|(at_ms, per_s)| {
+        let planned_means = means.map(|(at_ms, per_s)| {
             let points = course.recorded("redis", &planned(at_ms, per_s), at_ms as f64 / 1e3);
             points.first().and_then(|point| point.planned_per_s)
         });
-        assert_eq!(told, [Some(1_250.0), None, Some(2_000.0), Some(2_500.0)]);
+        assert_eq!(planned_means, [Some(1_250.0), None, Some(2_000.0), Some(2_500.0)]);
     }
 
     #[test]
-    fn a_phase_ends_a_point_and_a_stall_is_one_of_nothing() {
+    fn a_phase_end_completes_a_point_and_a_stall_has_rate_zero() {
         let mut course = Course::default();
         course.recorded("redis", &recorded("read", 250, 100, 1_000), 1.0);
-        let whole = course.recorded("redis", &recorded("write", 600, 60, 1_000), 2.0);
+        let completed = course.recorded("redis", &recorded("write", 600, 60, 1_000), 2.0);
         let of = |p: &Point| (p.phase.clone(), p.rate_per_s);
         let expected = [("read".to_string(), 400.0), ("write".to_string(), 100.0)];
-        assert_eq!(whole.iter().map(of).collect::<Vec<_>>(), expected);
+        assert_eq!(completed.iter().map(of).collect::<Vec<_>>(), expected);
         let stalled = Recorded { operations: Vec::new(), ..recorded("write", 1_200, 0, 1) };
-        let whole = course.recorded("redis", &stalled, 2.6);
-        assert_eq!(whole.iter().map(of).collect::<Vec<_>>(), [("write".to_string(), 0.0)]);
-        // Nothing is left to tell when the trial ends.
+        let completed = course.recorded("redis", &stalled, 2.6);
+        assert_eq!(completed.iter().map(of).collect::<Vec<_>>(), [("write".to_string(), 0.0)]);
+        // No point is pending when the trial ends.
         assert_eq!(course.cut(2.7), None);
     }
 
     #[test]
-    fn only_the_last_while_is_kept() {
+    fn only_recent_points_are_kept() {
         let mut course = Course::default();
         for i in 1..=POINTS_MAX as u64 + 10 {
             course.recorded("redis", &recorded("mixed", i * 500, 1, 1_000), i as f64);
@@ -426,7 +426,7 @@ mod tests {
         assert_eq!((usage.server_cpus, usage.evicted_per_s), (Some(0.8), Some(30.0)));
         assert_eq!(usage.threads, [ThreadUsage { name: "worker 2".into(), cpus: 0.4 }]);
         assert_eq!((usage.server_bytes, usage.connections), (Some(4096), None));
-        // A new trial counts from its own first sample.
+        // The usage of a new trial starts at its first sample.
         course.trial_started();
         assert_eq!(course.sampled("redis", &sample(100, 0, 0), 2.0), None);
         let next = course.sampled("redis", &sample(700, 0, 0), 2.6).unwrap();

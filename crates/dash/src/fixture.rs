@@ -1,4 +1,4 @@
-//! A run that was made up, event by event.
+//! A synthetic run, event by event.
 
 use model::{
     Counts, ErrorClass, Event, Failure, Header, NetworkUse, ProcessUse, Recorded,
@@ -13,7 +13,7 @@ pub(crate) const CELL: &str = "redis/get=0.9,set=0.1/8";
 /// Requests of the histogram, by their time in nanoseconds.
 pub(crate) const TIMES: [(u64, u64); 3] = [(9_000, 100), (152_500, 800), (2_750_000, 100)];
 
-/// A whole run: a target that is measured in one trial, which fails, and one that is missing.
+/// A complete run: one target is measured in one trial, which fails; another is not installed.
 pub(crate) fn run() -> Vec<Event> {
     let missing =
         Failure { class: ErrorClass::Missing, message: "memcached is not installed".into() };
@@ -70,7 +70,7 @@ fn counts() -> Counts {
     counts
 }
 
-/// What was recorded until that many milliseconds after the phase's beginning.
+/// A recording at that time, in milliseconds since the start of the phase.
 pub(crate) fn recorded(at_ms: u64) -> Event {
     let mut response = Histogram::new();
     let mut service = Histogram::new();
@@ -89,7 +89,7 @@ pub(crate) fn recorded(at_ms: u64) -> Event {
     }))
 }
 
-/// The sample at that second of a trial; everything grows by a half or by tens each second.
+/// The sample at that second of a trial; counters grow linearly with time.
 pub(crate) fn sampled(second: u64) -> Event {
     let cpu_ns = second * 500_000_000;
     let used = ProcessUse {

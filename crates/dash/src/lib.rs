@@ -1,14 +1,14 @@
-//! Watching a run while it lasts: a live page and metrics for Prometheus, over HTTP.
+//! Live monitoring of a run over HTTP: a live page and Prometheus metrics.
 //!
-//! - [`Listener`]: an address, taken before anything is started; [`Dash`]: the sink that serves it.
-//! - `watched`: all that is known, as JSON for the page; `state`: what changes seldom; `course`:
-//!   rate, times and use of CPUs and memory over the last while.
+//! - [`Listener`]: an address, bound before anything is started; [`Dash`]: the sink that serves it.
+//! - `watched`: the run's whole live state, as JSON for the page; `state`: its slowly changing
+//!   part; `course`: recent rate, latencies, CPU and memory usage.
 //! - `metrics`: the same for Prometheus, as text and as protobuf with native histograms.
-//! - `server`: the only place that knows HTTP.
+//! - `server`: the HTTP server; no other module handles HTTP.
 //!
-//! The run waits for no reader. Events are taken in under a lock that is held for microseconds,
-//! news goes to readers through a bounded channel, and one who lags behind is given a fresh
-//! snapshot instead of what it missed. The server has a thread of its own.
+//! Readers never block the run. Events are processed under a lock that is held for microseconds.
+//! Updates reach readers through a bounded channel, and a reader that lags behind gets a fresh
+//! snapshot instead of the updates it missed. The server runs on its own thread.
 
 mod course;
 mod listener;

@@ -1,45 +1,42 @@
-//! Where a run is watched.
+//! The address on which a run is served.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
-/// Why a run cannot be watched there.
+/// Why a run cannot be served on an address.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The text is no address.
+    /// The text is not an address.
     #[error("`{0}` is not an address (expected IP:PORT, as in 127.0.0.1:9464)")]
     Address(String),
-    /// Someone else listens there.
-    #[error(
-        "port `{port}` of {ip} is taken by another program (expected a free one; 0 takes any that \
-         is free)"
-    )]
+    /// Another program listens on the port.
+    #[error("port `{port}` on {ip} is already in use (expected a free port; 0 picks a free one)")]
     Taken {
         /// The address.
         ip: IpAddr,
-        /// The port that is taken.
+        /// The port in use.
         port: u16,
     },
-    /// The address is that of another machine.
+    /// The address belongs to another machine.
     #[error(
-        "`{0}` is not an address of this machine (expected one of its own; 127.0.0.1 for readers \
-         on this machine, 0.0.0.0 for all)"
+        "`{0}` is not an address of this machine (use 127.0.0.1 for readers on this machine, \
+         0.0.0.0 for all)"
     )]
     NotOurs(IpAddr),
-    /// Anything else that the system objects to.
-    #[error("`{address}` cannot be listened on: {source} (expected a port of 1024 or more)")]
+    /// Any other error of the operating system.
+    #[error("cannot listen on `{address}`: {source} (expected a port of 1024 or more)")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The server's thread or its event loop cannot be had.
-    #[error("the server cannot be started: {0}")]
+    /// The server's thread or its event loop cannot be created.
+    #[error("cannot start the server: {0}")]
     Start(io::Error),
 }
 
-/// An address that is listened on, and not answered yet.
+/// A bound address on which no request is answered yet.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) socket: TcpListener,
@@ -47,8 +44,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Takes an address such as `127.0.0.1:9464` or `[::1]:0`; `localhost` is 127.0.0.1, and port 0
-    /// any that is free.
+    /// Binds an address such as `127.0.0.1:9464` or `[::1]:0`; `localhost` is 127.0.0.1, and port 0
+    /// picks a free port.
     pub fn bind(text: &str) -> Result<Self, ServeError> {
         let address = read(text).ok_or_else(|| ServeError::Address(text.into()))?;
         let bound = TcpListener::bind(address).and_then(|socket| {
@@ -62,12 +59,12 @@ impl Listener {
         })
     }
 
-    /// The address, with the port that was taken.
+    /// The bound address with its actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// True where only this machine can read.
+    /// True if only this machine can connect.
     pub fn is_private(&self) -> bool {
         self.address.ip().is_loopback()
     }
@@ -98,12 +95,15 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_port_and_a_foreign_address_say_so() {
+    fn a_port_in_use_and_a_foreign_address_are_reported() {
         let first = Listener::bind("127.0.0.1:0").unwrap();
         let port = first.address().port();
         let refused = Listener::bind(&format!("127.0.0.1:{port}")).unwrap_err().to_string();
-        assert!(refused.starts_with(&format!("port `{port}` of 127.0.0.1 is taken")), "{refused}");
-        // Set aside for documentation (RFC 5737): nobody has it.
+        assert!(
+            refused.starts_with(&format!("port `{port}` on 127.0.0.1 is already in use")),
+            "{refused}"
+        );
+        // Reserved for documentation (RFC 5737): no machine has it.
         let refused = Listener::bind("192.0.2.1:9464").unwrap_err().to_string();
         assert!(refused.starts_with("`192.0.2.1` is not an address of this machine"), "{refused}");
     }

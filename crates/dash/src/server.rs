@@ -1,4 +1,4 @@
-//! The HTTP server: four pages, read-only, on a thread of its own.
+//! The HTTP server: four read-only pages, served by a dedicated thread.
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
@@ -34,40 +34,40 @@ use crate::metrics::Form;
 use crate::watched::{News, Watched};
 use crate::{Listener, ServeError};
 
-/// The live page; build.rs chose it.
+/// The live page that build.rs chose.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/live.html"));
-/// News that a reader may lag behind by: those of about ten seconds.
+/// Updates that a reader can lag behind: about ten seconds' worth.
 const NEWS_MAX: usize = 128;
-/// Readers of news at the same time.
+/// Maximum number of concurrent event readers.
 const READERS_MAX: usize = 64;
-/// Connections at the same time, readers of news among them. A further one takes the place of the
-/// oldest that does not read news, so that nobody keeps others out, and no descriptor from the
-/// generator.
+/// Maximum number of open connections, event readers included. Beyond it, a new connection
+/// replaces the oldest one that does not read events: idle clients cannot lock others out, and the
+/// generator does not run out of file descriptors.
 const CONNECTIONS_MAX: usize = 2 * READERS_MAX;
-/// How long a request's headers may take, and how large they may be.
+/// Limits on the time and size of a request's headers.
 const HEADERS_WITHIN: Duration = Duration::from_millis(if cfg!(test) { 2_000 } else { 10_000 });
 const HEADERS_BYTES_MAX: usize = 16 << 10;
-/// How long a reader may take nothing of what was sent to it, in milliseconds.
-const TAKEN_WITHIN_MS: u32 = if cfg!(test) { 3_000 } else { 30_000 };
-/// How long a connection may last. The live page connects again and gets all that is known.
+/// Sent data must be acknowledged within this time, milliseconds.
+const ACKNOWLEDGED_WITHIN_MS: u32 = if cfg!(test) { 3_000 } else { 30_000 };
+/// Maximum age of a connection. The live page then reconnects and gets a snapshot.
 const CONNECTED_MAX: Duration = Duration::from_secs(900);
-/// How soon a connection is accepted again after a failure, such as a lack of descriptors.
+/// Delay after a failed accept, such as one for lack of file descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-/// What is answered in place of the report.
-const NO_REPORT: &str = "there is no report yet: it is written when the run is over\n";
-/// How soon a reader that lost the server asks again.
+/// Reply to a request for a report that does not exist.
+const NO_REPORT: &str = "no report yet; it is written when the run ends\n";
+/// Delay after which a disconnected reader reconnects.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long readers get to fetch the report when the run is over.
+/// Time for readers to fetch the report after the run.
 const LINGER: Duration = Duration::from_secs(5);
-/// How often it is looked whether they have.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between checks whether readers are still connected.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the run's thread and the server's share.
+/// State shared by the run's thread and the server's thread.
 struct Shared {
     watched: Mutex<Watched>,
     news: broadcast::Sender<News>,
     report: Mutex<Option<PathBuf>>,
-    begun: Instant,
+    started: Instant,
 }
 
 impl Shared {
@@ -76,13 +76,13 @@ impl Shared {
     }
 
     fn at_s(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+        self.started.elapsed().as_secs_f64()
     }
 
-    /// Tells those who listen; nobody is waited for.
-    fn tell(&self, news: impl IntoIterator<Item = News>) {
+    /// Sends updates to all readers without waiting for them.
+    fn publish(&self, news: impl IntoIterator<Item = News>) {
         for news in news {
-            // An error says that nobody listens.
+            // The only error is that nobody listens.
             let _ = self.news.send(news);
         }
     }
@@ -92,23 +92,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Serves what it hears of a run, until it is dropped.
+/// Sink that serves the run's events until it is dropped.
 pub struct Dash {
     shared: Arc<Shared>,
-    /// Dropped to end the server.
+    /// Dropped to stop the server.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listener {
-    /// Begins to answer, on a thread that calls `prepare` first, for example to be pinned.
+    /// Starts to answer requests on a new thread, which calls `prepare` first, for example to pin
+    /// itself.
     pub fn serve(self, prepare: impl FnOnce() + Send + 'static) -> Result<Dash, ServeError> {
         self.socket.set_nonblocking(true).map_err(ServeError::Start)?;
         let shared = Arc::new(Shared {
             watched: Mutex::default(),
             news: broadcast::Sender::new(NEWS_MAX),
             report: Mutex::default(),
-            begun: Instant::now(),
+            started: Instant::now(),
         });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -120,7 +121,7 @@ impl Listener {
         let thread = thread::Builder::new().name("dash".into()).spawn(move || {
             prepare();
             let server = serve(socket, own, is_private);
-            // Answers under way end with the runtime: a reader that takes nothing holds nobody up.
+            // Unfinished replies end with the runtime, so a stuck reader does not delay the end.
             runtime.block_on(async {
                 let server = tokio::spawn(server);
                 let _ = stopped.await;
@@ -141,7 +142,7 @@ async fn serve(socket: TcpListener, shared: Arc<Shared>, is_private: bool) -> io
         .route("/events", get(events))
         .route("/report", get(report))
         .fallback(async || {
-            let text = "there are /, /metrics, /events and, after the run, /report\n";
+            let text = "pages: /, /metrics, /events and, after the run, /report\n";
             no_store((StatusCode::NOT_FOUND, text))
         })
         .with_state(shared);
@@ -159,13 +160,13 @@ async fn serve(socket: TcpListener, shared: Arc<Shared>, is_private: bool) -> io
             continue;
         };
         make_room(&mut connections).await;
-        // Without it a reader that takes nothing keeps its place until the connection is too old.
-        let _ = setsockopt(&socket, TcpUserTimeout, &TAKEN_WITHIN_MS);
+        // Otherwise a stuck reader keeps its slot until `CONNECTED_MAX`.
+        let _ = setsockopt(&socket, TcpUserTimeout, &ACKNOWLEDGED_WITHIN_MS);
         let reads_news = ReadsNews::default();
         let pages = pages.clone().layer(Extension(reads_news.clone()));
         let connection =
             http.serve_connection(TokioIo::new(socket), TowerToHyperService::new(pages));
-        // A reader that hangs up, is late or sends nonsense is nobody's concern.
+        // Errors of single connections are ignored.
         let task = tokio::spawn(async move { drop(timeout(CONNECTED_MAX, connection).await) });
         connections.push_back(Connection { task, reads_news });
     }
@@ -177,7 +178,7 @@ struct Connection {
     reads_news: ReadsNews,
 }
 
-/// Whether a connection reads news; shared with its reader.
+/// Whether a connection reads events; shared with its reader.
 #[derive(Clone, Default)]
 struct ReadsNews(Arc<AtomicBool>);
 
@@ -188,29 +189,29 @@ async fn make_room(connections: &mut VecDeque<Connection>) {
         return;
     }
     let idle = |connection: &Connection| !connection.reads_news.0.load(Ordering::Relaxed);
-    // There is one: fewer read news than are connected.
+    // One exists: `READERS_MAX` is less than `CONNECTIONS_MAX`.
     let oldest = connections.iter().position(idle).unwrap_or_default();
     if let Some(Connection { task, .. }) = connections.remove(oldest) {
         task.abort();
-        // Its descriptor is free once it has ended.
+        // Its file descriptor is free once the task has ended.
         let _ = task.await;
     }
 }
 
-/// Refuses requests for another host: a page of another site could otherwise have its name lead
-/// here, and read what only this machine should (DNS rebinding).
+/// Refuses requests for another host. Otherwise another site could point its name at this address
+/// and read data meant for this machine only (DNS rebinding).
 async fn for_this_machine(request: Request, next: Next) -> Response {
     let hosts = request.headers().get_all(header::HOST);
-    // HTTP/1.0 has none (RFC 9112, section 3.2).
+    // Only HTTP/1.1 requires a `Host` (RFC 9112, section 3.2).
     if request.version() == Version::HTTP_11 && hosts.iter().count() != 1 {
-        return no_store((StatusCode::BAD_REQUEST, "expected one header `Host`\n"));
+        return no_store((StatusCode::BAD_REQUEST, "expected exactly one `Host` header\n"));
     }
     let mut named = hosts.iter().map(|host| host.to_str().unwrap_or_default());
     let target = request.uri().authority().map(Authority::as_str);
     if named.all(is_this_machine) && target.is_none_or(is_this_machine) {
         return next.run(request).await;
     }
-    let text = "this page is served for this machine alone (expected http://localhost or \
+    let text = "this page is only served to this machine (expected http://localhost or \
                 http://127.0.0.1; --serve 0.0.0.0:PORT serves others)\n";
     no_store((StatusCode::MISDIRECTED_REQUEST, text))
 }
@@ -226,7 +227,7 @@ fn is_this_machine(host: &str) -> bool {
         || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// What is asked for again must not come from a cache.
+/// Forbids caching of a reply.
 fn no_store(answer: impl IntoResponse) -> Response {
     let headers =
         [(header::CACHE_CONTROL, "no-store"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
@@ -236,12 +237,12 @@ fn no_store(answer: impl IntoResponse) -> Response {
 async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let form = Form::preferred(&accept.collect::<Vec<_>>().join(","));
-    // A copy, so that the run's thread does not wait while it is written out.
+    // Render a copy, so that the run's thread does not wait for the lock.
     let metrics = shared.watched().metrics.clone();
     no_store(([(header::CONTENT_TYPE, form.content_type())], metrics.render(form)))
 }
 
-/// Reads a file that is no link; the directory above it may be reached by one.
+/// Reads a regular file, but not through a symbolic link; parent directories can be links.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
     let mut file = File::options().read(true).custom_flags(flags).open(path)?;
@@ -267,8 +268,7 @@ async fn events(
 ) -> Response {
     if shared.news.receiver_count() >= READERS_MAX {
         let text = format!(
-            "there are {READERS_MAX} readers already, as many as are served at the same time: try \
-             again when one has gone\n"
+            "all {READERS_MAX} reader slots are in use; try again when a reader has disconnected\n"
         );
         return no_store((StatusCode::SERVICE_UNAVAILABLE, text));
     }
@@ -277,11 +277,11 @@ async fn events(
     no_store(stream)
 }
 
-/// One who reads news.
+/// A client of the event stream.
 struct Reader {
     shared: Arc<Shared>,
     inbox: broadcast::Receiver<News>,
-    /// Everything until `inbox` begins; taken once it is told.
+    /// State before the first update in `inbox`; `None` once it is sent.
     snapshot: Option<News>,
     reads_news: ReadsNews,
 }
@@ -294,14 +294,14 @@ impl Drop for Reader {
 
 impl Reader {
     fn new(shared: Arc<Shared>, reads_news: ReadsNews) -> Self {
-        let (inbox, snapshot) = Self::everything(&shared);
+        let (inbox, snapshot) = Self::subscribe(&shared);
         reads_news.0.store(true, Ordering::Relaxed);
         Self { shared, inbox, snapshot: Some(snapshot), reads_news }
     }
 
-    /// All that is known, and all that comes after it.
-    fn everything(shared: &Shared) -> (broadcast::Receiver<News>, News) {
-        // News is sent under the same lock: nothing is missed or told twice.
+    /// A snapshot, and a receiver of all updates after it.
+    fn subscribe(shared: &Shared) -> (broadcast::Receiver<News>, News) {
+        // Updates are sent under the same lock, so none is missed or sent twice.
         let watched = shared.watched();
         (shared.news.subscribe(), watched.snapshot(shared.at_s()))
     }
@@ -322,7 +322,7 @@ impl Reader {
             Ok(news) => Some(news),
             Err(broadcast::error::RecvError::Closed) => None,
             Err(broadcast::error::RecvError::Lagged(_)) => {
-                let (inbox, snapshot) = Self::everything(&self.shared);
+                let (inbox, snapshot) = Self::subscribe(&self.shared);
                 self.inbox = inbox;
                 Some(snapshot)
             }
@@ -338,27 +338,27 @@ impl Sink for Dash {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         let mut watched = self.shared.watched();
         let news = watched.take(event, self.shared.at_s());
-        self.shared.tell(news);
+        self.shared.publish(news);
         Ok(())
     }
 }
 
 impl Dash {
-    /// Tells readers where the run's report is; `None` where there will be none.
+    /// Sets the report to serve, or `None` for no report, and notifies the readers.
     pub fn report(&mut self, page: Option<PathBuf>) {
-        let is_there = page.is_some();
+        let available = page.is_some();
         *lock(&self.shared.report) = page;
         let mut watched = self.shared.watched();
-        let news = watched.reported(is_there);
-        self.shared.tell([news]);
+        let news = watched.set_report_available(available);
+        self.shared.publish([news]);
     }
 
-    /// Ends it, once readers have hung up, as the live page does when it has the report, or after
-    /// five seconds.
+    /// Stops the server when all readers have disconnected, as the live page does once it has the
+    /// report, or after five seconds.
     pub fn end(self) {
         let until = Instant::now() + LINGER;
         while self.shared.news.receiver_count() > 0 && Instant::now() < until {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
@@ -367,7 +367,7 @@ impl Drop for Dash {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic there was told by its thread.
+            // The thread has already reported its panic, if any.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! What changes seldom while a run lasts: targets, the trial under way, what failed, how it ended.
+//! The slowly changing state of a run: targets, current trial, failures, final status.
 
 use model::{
     Cell, Event, Failure, Header, Load, Plan, Schedule, Seal, SealStatus, TargetState, Trial,
@@ -6,13 +6,13 @@ use model::{
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// Stages of a load of which each is told.
-const STAGES_TOLD_MAX: usize = 2;
+/// Loads with more stages than this are abbreviated.
+const STAGES_SHOWN_MAX: usize = 2;
 
-/// Warnings, and trials that failed, of which the words are kept.
-const WORDS_MAX: usize = 20;
+/// How many warnings, and how many failed trials, are kept.
+const MESSAGES_MAX: usize = 20;
 
-/// The state of a run, as readers get it.
+/// The state of a run, as sent to readers.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct State {
     run: String,
@@ -22,18 +22,18 @@ pub(crate) struct State {
     scale: &'static str,
     tool: String,
     started_unix_ms: u64,
-    /// Those that were checked.
+    /// The targets that were checked.
     targets: Vec<Target>,
     now: Option<Now>,
-    /// Share of the run that was done when the trial under way began.
+    /// Share of the run that was done when the current trial started.
     done_share: f64,
-    /// Seconds that were left then; `None` where that is not foreseen.
+    /// Seconds left at that time; `None` if unknown.
     left_s: Option<f64>,
     /// Trials that have ended.
     trials: u64,
-    /// The last of those that failed, and of probes.
+    /// The last trials and probes that failed.
     failed: VecDeque<Failed>,
-    /// The last ones.
+    /// The last warnings.
     warnings: VecDeque<String>,
     ended: Option<Ended>,
     #[serde(skip)]
@@ -48,7 +48,7 @@ struct Target {
     unavailable: Option<String>,
 }
 
-/// The trial under way.
+/// The current trial.
 #[derive(Debug, Serialize)]
 struct Now {
     /// From 0.
@@ -57,11 +57,11 @@ struct Now {
     target: String,
     profile: String,
     load: String,
-    /// When it began, seconds since the run did.
+    /// Start of the trial, seconds since the start of the run.
     since_s: f64,
-    /// `None` before the first.
+    /// `None` before the first phase.
     phase: Option<String>,
-    /// From 0; `None` where the load has none.
+    /// From 0; `None` if the load has no stages.
     stage: Option<u32>,
 }
 
@@ -77,13 +77,13 @@ struct Failed {
 struct Ended {
     status: SealStatus,
     because: String,
-    /// Whether there is a report to read; `None` while it is made.
+    /// Whether a report is available; `None` while it is being written.
     report: Option<bool>,
 }
 
 impl State {
-    /// Takes in what is neither recorded nor sampled nor of one trial; true where that changed
-    /// anything.
+    /// Applies an event that is not a recording, a sample or the start or end of a trial; true if
+    /// it changed anything.
     pub(crate) fn take(&mut self, event: &Event) -> bool {
         match event {
             Event::RunStarted(header) => self.run_started(header),
@@ -130,10 +130,10 @@ impl State {
         self.ended = Some(Ended { status: seal.status, because, report: None });
     }
 
-    /// The report is there, or will never be.
-    pub(crate) fn reported(&mut self, is_there: bool) {
+    /// Notes whether a report is available after the run.
+    pub(crate) fn set_report_available(&mut self, available: bool) {
         if let Some(ended) = &mut self.ended {
-            ended.report = Some(is_there);
+            ended.report = Some(available);
         }
     }
 
@@ -141,7 +141,7 @@ impl State {
         self.cells.iter().find(|cell| cell.id == id)
     }
 
-    /// Name of a cell's target; the cell's id where it is not of the plan.
+    /// Name of a cell's target; the cell's id if the plan does not contain it.
     pub(crate) fn target_of(&self, cell: &str) -> String {
         self.cell(cell).map_or(cell, |c| &c.target).to_string()
     }
@@ -180,11 +180,11 @@ impl State {
         keep(&mut self.failed, Failed { cell, block: trial.block, message });
     }
 
-    /// The phase and the stage under way; true where they changed.
-    pub(crate) fn phase_is(&mut self, phase: &str, stage: Option<u32>) -> bool {
+    /// Sets the current phase and stage; true if they changed.
+    pub(crate) fn set_phase(&mut self, phase: &str, stage: Option<u32>) -> bool {
         let Some(now) = &mut self.now else { return false };
         let is_new = now.phase.as_deref() != Some(phase);
-        // Progress knows no stage: what was recorded told it.
+        // Progress events carry no stage; keep the one last recorded.
         let stage = if is_new { stage } else { stage.or(now.stage) };
         let changes = is_new || now.stage != stage;
         (now.phase, now.stage) = (Some(phase.into()), stage);
@@ -192,7 +192,7 @@ impl State {
     }
 }
 
-/// A load in few words: of many stages their number, and the most that any asks for.
+/// A short description of a load: many stages appear as their number and the highest level.
 fn brief(load: &Load) -> String {
     let Schedule::Stages(stages) = &load.schedule else { return load.to_string() };
     let stages = stages.len();
@@ -200,7 +200,7 @@ fn brief(load: &Load) -> String {
         Some(rate_per_s) => format!("{rate_per_s}/s"),
         None => format!("{} clients", load.clients),
     };
-    if stages <= STAGES_TOLD_MAX {
+    if stages <= STAGES_SHOWN_MAX {
         load.to_string()
     } else {
         format!("{stages} stages, up to {most}")
@@ -208,7 +208,7 @@ fn brief(load: &Load) -> String {
 }
 
 fn keep<T>(all: &mut VecDeque<T>, one: T) {
-    if all.len() == WORDS_MAX {
+    if all.len() == MESSAGES_MAX {
         all.pop_front();
     }
     all.push_back(one);
@@ -220,18 +220,18 @@ mod tests {
     use model::{Arrivals, Stage};
 
     #[test]
-    fn a_load_of_many_stages_is_told_in_brief() {
+    fn a_load_of_many_stages_is_abbreviated() {
         let staged =
             |load: Load, stages| brief(&Load { schedule: Schedule::Stages(stages), ..load });
         let clients = |most: u64| {
-            let crowd = (1..=most).map(|level| Stage::level(level, 400_000_000)).collect();
-            staged(Load::closed(most as u32), crowd)
+            let stages = (1..=most).map(|level| Stage::level(level, 400_000_000)).collect();
+            staged(Load::closed(most as u32), stages)
         };
         assert_eq!(clients(40), "40 stages, up to 40 clients");
         assert_eq!(clients(2), "1 client for 0.4 s, then 2 clients for 0.4 s");
         assert_eq!(brief(&Load::closed(8)), "8 clients");
         let poisson = Load { arrivals: Arrivals::Poisson, ..Load::closed(8) };
-        let climb = vec![Stage { length_ns: 1, from: 10, to: 4_000 }; 3];
-        assert_eq!(staged(poisson, climb), "3 stages, up to 4000/s");
+        let ramp = vec![Stage { length_ns: 1, from: 10, to: 4_000 }; 3];
+        assert_eq!(staged(poisson, ramp), "3 stages, up to 4000/s");
     }
 }

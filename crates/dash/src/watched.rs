@@ -1,4 +1,4 @@
-//! What a run is at, as JSON for the page; docs/FORMAT.md describes it.
+//! Live state of a run, as JSON for the page; docs/FORMAT.md describes it.
 
 use model::{Event, Recorded};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::state::State;
 /// Version of the JSON.
 const FORMAT: u32 = 1;
 
-/// Something for readers: the name of an event, and its data as JSON.
+/// An update for readers: an event name and its data as JSON.
 #[derive(Clone, Debug)]
 pub(crate) struct News {
     pub(crate) name: &'static str,
@@ -26,7 +26,7 @@ impl News {
     }
 }
 
-/// All that is known of a run under way.
+/// Live state of a run in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     pub(crate) metrics: Metrics,
@@ -37,7 +37,7 @@ pub(crate) struct Watched {
 #[derive(Serialize)]
 struct Snapshot<'a> {
     format: u32,
-    /// Seconds since the run began.
+    /// Seconds since the start of the run.
     at_s: f64,
     state: &'a State,
     points: &'a VecDeque<Point>,
@@ -45,7 +45,7 @@ struct Snapshot<'a> {
 }
 
 impl Watched {
-    /// Takes in what happened, that many seconds after the run began; what readers are told.
+    /// Applies an event that happened `at_s` seconds into the run; returns the updates for readers.
     pub(crate) fn take(&mut self, event: &Event, at_s: f64) -> Vec<News> {
         self.metrics.take(event);
         match event {
@@ -56,7 +56,7 @@ impl Watched {
                 return usage.iter().map(|usage| News::new("usage", usage)).collect();
             }
             Event::Progress { phase, .. } => {
-                if !self.state.phase_is(phase, None) {
+                if !self.state.set_phase(phase, None) {
                     return Vec::new();
                 }
             }
@@ -77,9 +77,9 @@ impl Watched {
                 }
             }
         }
-        // What was under way is told before what came after it.
-        let over = matches!(event, Event::TrialEnded(_) | Event::RunEnded(_));
-        let point = if over { self.course.cut(at_s) } else { None };
+        // The unfinished point is sent before the new state.
+        let ends = matches!(event, Event::TrialEnded(_) | Event::RunEnded(_));
+        let point = if ends { self.course.cut(at_s) } else { None };
         let mut news: Vec<News> = point.iter().map(|point| News::new("point", point)).collect();
         news.push(self.state_news());
         news
@@ -89,15 +89,15 @@ impl Watched {
         let target = self.state.target_of(&recorded.cell);
         let points = self.course.recorded(&target, recorded, at_s);
         let mut news: Vec<News> = points.iter().map(|point| News::new("point", point)).collect();
-        if self.state.phase_is(&recorded.phase, recorded.stage) {
+        if self.state.set_phase(&recorded.phase, recorded.stage) {
             news.push(self.state_news());
         }
         news
     }
 
-    /// The report is there, or will never be; what readers are told.
-    pub(crate) fn reported(&mut self, is_there: bool) -> News {
-        self.state.reported(is_there);
+    /// Notes whether a report is available after the run; returns the update for readers.
+    pub(crate) fn set_report_available(&mut self, available: bool) -> News {
+        self.state.set_report_available(available);
         self.state_news()
     }
 
@@ -105,7 +105,7 @@ impl Watched {
         News::new("state", &self.state)
     }
 
-    /// Everything, for a reader who knows nothing.
+    /// The full state, for a reader that has just connected.
     pub(crate) fn snapshot(&self, at_s: f64) -> News {
         let (points, usage) = (self.course.points(), self.course.usage());
         let snapshot = Snapshot { format: FORMAT, at_s, state: &self.state, points, usage };
@@ -119,21 +119,21 @@ mod tests {
     use crate::fixture;
     use serde_json::Value;
 
-    fn told(news: &[News]) -> Vec<(&'static str, Value)> {
+    fn parsed(news: &[News]) -> Vec<(&'static str, Value)> {
         news.iter().map(|n| (n.name, serde_json::from_str(&n.json).unwrap())).collect()
     }
 
     #[test]
-    fn readers_are_told_what_changed_and_newcomers_everything() {
+    fn readers_get_changes_and_new_readers_get_a_snapshot() {
         let mut watched = Watched::default();
         let mut at_s = 0.0;
         let mut names = Vec::new();
         for event in fixture::run() {
             at_s += 1.0;
-            names.extend(told(&watched.take(&event, at_s)).into_iter().map(|(name, _)| name));
+            names.extend(parsed(&watched.take(&event, at_s)).into_iter().map(|(name, _)| name));
         }
-        // Run, two targets, trial and phase; a point and its stage; then the ends of trial and run
-        // with a warning between.
+        // Run, two targets, trial and phase; a point and its stage; then the end of the trial, a
+        // warning and the end of the run.
         let state = ["state"; 5];
         let rest = ["point", "state", "usage", "state", "state", "state"];
         assert_eq!(names, [&state[..], &rest].concat());
@@ -153,7 +153,9 @@ mod tests {
         assert_eq!(state["ended"]["status"], "complete");
         assert_eq!(state["ended"]["report"], Value::Null);
         assert!(state.get("cells").is_none());
-        let [(_, state)] = &told(&[watched.reported(true)])[..] else { panic!("one news") };
+        let [(_, state)] = &parsed(&[watched.set_report_available(true)])[..] else {
+            panic!("expected one update")
+        };
         assert_eq!(state["ended"]["report"], true);
     }
 }

@@ -1,4 +1,4 @@
-//! What is done around a run: facts, a place for its data, a check, and the cleaning up.
+//! Administration around a run: facts, preparing a place for data, verification and cleanup.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,26 +6,28 @@ use std::path::PathBuf;
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::{Closed, Found, StoreError};
 
-use crate::patience::Patience;
+use crate::patience::CleanupDeadline;
 use crate::wire::Dialect;
 use crate::{SessionOptions, fault, kv, open_page_store, open_session_store};
 
-/// What a store tells about itself.
+/// Facts that a store reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Product and version as the server reports it: `Redis 7.0.15`, `Valkey 8.1.1`,
-    /// `MariaDB 10.11.19`, `memcached 1.6.18`, `files on ext4`; of several servers each once.
+    /// Product and version as the server reports it: `Redis 7.0.15`, `Valkey 8.1.1`, `MariaDB
+    /// 10.11.19`, `memcached 1.6.18`, `files on ext4`; distinct versions of several servers once
+    /// each.
     pub version: String,
-    /// Whether nobody's data is there: no key in the database, no table; `None` where the server
-    /// does not tell. Always true of files, whose sessions go into a new subdirectory.
+    /// Whether the store is empty: no key in the database, no table; `None` if the server does not
+    /// report it. Always true for files, whose sessions go into a new subdirectory.
     pub empty: Option<bool>,
-    /// Name and value of every setting that the server tells, sorted by name, without those that
-    /// may hold a secret; empty where the server does not let us ask.
+    /// Names and values of all settings that the server reports, sorted by name, except those that
+    /// can contain a secret; empty if the server denies access.
     pub configuration: Vec<(String, String)>,
 }
 
 impl Facts {
-    /// Whether two stores are empty: not where one holds data, unknown where one does not tell.
+    /// Whether two stores are both empty: false if either contains data, unknown if either does not
+    /// report it.
     pub fn both_empty(one: Option<bool>, other: Option<bool>) -> Option<bool> {
         match (one, other) {
             (Some(false), _) | (_, Some(false)) => Some(false),
@@ -35,38 +37,39 @@ impl Facts {
     }
 }
 
-/// What one server reports about its memory, which the data of all its databases share. What it
-/// does not report is `None`.
+/// Memory statistics of one server, shared by all its databases. Fields that it does not report are
+/// `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// Address of the server.
     pub server: String,
     /// Memory in use, bytes.
     pub used_bytes: Option<u64>,
-    /// Its own limit of that, bytes; 0 where none is set.
+    /// Its own limit for that, bytes; 0 if there is none.
     pub limit_bytes: Option<u64>,
     /// Memory of its machine, bytes.
     pub system_bytes: Option<u64>,
-    /// What it does at its limit, as it spells it: `allkeys-lru`, `noeviction`.
+    /// Its eviction policy, as the server spells it: `allkeys-lru`, `noeviction`.
     pub policy: Option<String>,
-    /// Keys in all databases together.
+    /// Total keys in all databases.
     pub keys: Option<u64>,
     /// Keys evicted since it started.
     pub evicted: Option<u64>,
-    /// True where memory is divided by the size of items and each part evicts by itself: then free
-    /// memory protects no item.
+    /// True if memory is divided by item size and each class evicts separately; then free memory
+    /// does not protect any item.
     pub by_size_class: bool,
 }
 
-/// The connection around a run, one a target. Not for the measured span.
+/// The administrative connection of a run, one per target. Not for the timed span.
 pub trait Admin: Send {
     /// Version, emptiness and configuration.
     fn facts(&mut self) -> Result<Facts, Failure>;
 
-    /// Makes the place for the sessions: the table `name` of the layout's schema, for values of
-    /// up to `value_bytes`, or the subdirectory `name`. Returns the directory for
-    /// [`SessionOptions::directory`]; empty for servers. Something of that name which exists
-    /// already is left alone and an error of class `NotOurs`. Nothing where keys need no place.
+    /// Prepares the place for sessions: the table `name` in the layout's schema, for values of up
+    /// to `value_bytes`, or the subdirectory `name`. Returns the directory for
+    /// [`SessionOptions::directory`]; empty for servers. An existing table or subdirectory of that
+    /// name is left unchanged and is an error of class `NotOurs`. Does nothing if keys need no
+    /// place.
     fn prepare(
         &mut self,
         layout: Layout,
@@ -77,111 +80,113 @@ pub trait Admin: Send {
         Ok(PathBuf::new())
     }
 
-    /// Makes what clients of an application cache find there: the tables of
-    /// [`Backend::MagentoMysql`]; nothing for a backend that makes all it needs by itself. Tables
-    /// of these names which exist already are left alone and an error of class `NotOurs`;
-    /// [`Admin::clean`] removes those that were made.
+    /// Prepares a store for clients of an application cache: creates the tables of
+    /// [`Backend::MagentoMysql`] and does nothing for other backends. Existing tables of these
+    /// names are left unchanged and are an error of class `NotOurs`. [`Admin::clean`] removes the
+    /// created ones.
     fn prepare_cache(&mut self, backend: Backend) -> Result<(), Failure> {
         let _ = backend;
         Ok(())
     }
 
-    /// Writes the session `id` (which must not exist) by a client of its own, reads it back,
-    /// compares it and removes it again. `id` should carry the run's prefix.
+    /// Writes the session `id` (which must not exist) with a separate client, reads it back,
+    /// compares it and removes it. `id` should start with the run's prefix.
     fn verify(&mut self, layout: Layout, options: &SessionOptions, id: &str)
     -> Result<(), Failure>;
 
     /// Writes `key` (which must not exist) as a plain key, reads it back, compares it and removes
-    /// it again, as far as the store knows how. `key` should carry the run's prefix. Errors: also
-    /// a store that keeps no plain keys.
+    /// it, unless the store lacks the commands. `key` should start with the run's prefix. Errors:
+    /// also a store without plain keys.
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
         let message = format!("key `{key}` cannot be written: the store keeps no plain keys");
         Err(Failure { class: ErrorClass::Other, message })
     }
 
-    /// The value of a plain key; `None` where there is none. Errors: also a store that keeps no
-    /// plain keys.
+    /// The value of a plain key; `None` if it does not exist. Errors: also a store without plain
+    /// keys.
     fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let key = String::from_utf8_lossy(key);
         let message = format!("key `{key}` cannot be read: the store keeps no plain keys");
         Err(Failure { class: ErrorClass::Other, message })
     }
 
-    /// Checks that commands of a user touch only the run's own keys, as
-    /// [`check_own_keys`](crate::kv::check_own_keys) does, and asks the server where it knows which
-    /// arguments are keys. Errors: one that does not, or of which the server says otherwise.
+    /// Checks that custom commands touch only the run's own keys, as
+    /// [`check_own_keys`](crate::kv::check_own_keys) does, and queries the server if it knows which
+    /// arguments are keys. Errors: a command that can touch other keys, or a different answer from
+    /// the server.
     fn check_commands(&mut self, commands: &[&str]) -> Result<(), Failure> {
         match commands.first() {
             None => Ok(()),
             Some(command) => {
-                let message = format!("command `{command}` cannot be sent: the store takes none");
+                let message =
+                    format!("command `{command}` cannot be sent: the store accepts no commands");
                 Err(Failure { class: ErrorClass::Other, message })
             }
         }
     }
 
-    /// Removes what this run made and nothing else: on Redis the keys of the sessions whose ids
-    /// begin with `prefix` (by `SCAN` and `UNLINK`; an empty prefix is refused), on SQL servers the
-    /// tables whose names do (none for an empty one), and everywhere the tables or subdirectories
-    /// that [`Admin::prepare`] of this very value created. Errors: also the end of `patience`.
+    /// Removes only what this run created: on Redis the keys of sessions whose IDs start with
+    /// `prefix` (with `SCAN` and `UNLINK`; an empty prefix is rejected), on SQL servers the tables
+    /// whose names start with it (none if it is empty), and everywhere the tables or subdirectories
+    /// that [`Admin::prepare`] of this value created. Errors: also the end of `patience`.
     fn clean(
         &mut self,
         layout: Layout,
         prefix: &str,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure>;
 
-    /// As [`Admin::clean`], after a run that was killed: also where keys can only be listed by
-    /// walking through all that the store holds, as on memcached. Errors: also a store that lists
-    /// none.
+    /// Like [`Admin::clean`], after a run that was killed: also finds keys that can only be listed
+    /// by scanning the whole store, as on memcached. Errors: also a store that cannot list keys.
     fn sweep(
         &mut self,
         layout: Layout,
         prefix: &str,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure> {
         self.clean(layout, prefix, patience)
     }
 
-    /// True where [`Admin::clean`] finds what the run wrote; else its keys are removed by name.
+    /// True if [`Admin::clean`] finds what the run wrote; otherwise its keys are removed by name.
     fn lists_names(&self) -> bool {
         true
     }
 
-    /// Removes keys by name where they cannot be listed, in batches of at most some thousands; how
-    /// many of them were there. Elsewhere this does nothing.
+    /// Removes keys by name if they cannot be listed, in batches of at most a few thousand; returns
+    /// how many existed. Does nothing for other stores.
     fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {
         let _ = names;
         Ok(0)
     }
 
-    /// What the store tells about itself now, of several servers together; `None` where it tells
-    /// nothing of that kind, and never will. While a load runs, it is asked on a connection of its
-    /// own.
+    /// Current statistics of the store, summed over its servers; `None` if it never reports any.
+    /// While a load runs, they are queried on a separate connection.
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
         Ok(None)
     }
 
-    /// Numbers about the store that are no counters: what the last save cost, what a key takes. Of
-    /// several servers the sum of what was copied, else the most; empty where it tells none.
+    /// Statistics of the store other than counters: the cost of the last save, the size of a key.
+    /// For several servers, the sum of copied bytes and the maximum of all others; empty if it
+    /// reports none.
     fn numbers(&mut self) -> Result<Vec<Fact>, Failure> {
         Ok(Vec::new())
     }
 
-    /// Lets each server save its data to disk in the background. Errors: also a store that cannot.
+    /// Starts a background save on each server. Errors: also a store that cannot save.
     fn save(&mut self) -> Result<(), Failure> {
-        let message = "the plan saves the store's data to disk, which this store cannot do".into();
+        let message =
+            "the plan includes saving the data to disk, which this store does not support".into();
         Err(Failure { class: ErrorClass::Other, message })
     }
 
-    /// How much memory is left, of each server by itself, of a cluster of each primary. Empty where
-    /// data are not limited by memory. A server that refuses to tell leaves its fields unknown.
+    /// Memory statistics of each server, for a cluster of each primary. Empty if data are not
+    /// limited by memory. A server that denies access leaves its fields unknown.
     fn room(&mut self) -> Result<Vec<Room>, Failure> {
         Ok(Vec::new())
     }
 }
 
-/// Checks a command without asking a server.
+/// Checks a command without querying a server.
 pub(crate) fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), Failure> {
     let checked = kv::check_own_keys(dialect, command);
     checked.map_err(|e| {
@@ -190,18 +195,22 @@ pub(crate) fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), Fail
     })
 }
 
-/// Refuses to remove the keys of all.
+/// Rejects an empty prefix, which would match all keys.
 pub(crate) fn check_prefix(prefix: &str) -> Result<(), Failure> {
     if !prefix.is_empty() {
         return Ok(());
     }
-    let message = "an empty prefix would remove the keys of others (expected the run's)".into();
+    let message =
+        "an empty prefix would also match keys of other programs (expected the run's prefix)"
+            .into();
     Err(Failure { class: ErrorClass::NotOurs, message })
 }
 
-/// Settings of several servers as those of one: what is the same on all once, the rest with the
-/// server's address behind its name.
-pub(crate) fn together(of_servers: Vec<(String, Vec<(String, String)>)>) -> Vec<(String, String)> {
+/// Merges the settings of several servers: identical ones once, others with the server's address
+/// after the name.
+pub(crate) fn merge_settings(
+    of_servers: Vec<(String, Vec<(String, String)>)>,
+) -> Vec<(String, String)> {
     let number = of_servers.len();
     let mut servers: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for (server, settings) in of_servers {
@@ -220,25 +229,25 @@ pub(crate) fn together(of_servers: Vec<(String, Vec<(String, String)>)>) -> Vec<
     all
 }
 
-/// What several servers told, together; `None` when none of them told anything.
-pub(crate) fn counted(
+/// The merged counters of several servers; `None` if all are empty.
+pub(crate) fn merge_counters(
     of_servers: impl Iterator<Item = Result<StoreCounters, StoreError>>,
 ) -> Result<Option<StoreCounters>, Failure> {
     let mut all = StoreCounters::default();
     for one in of_servers {
         all = all.and(&one?);
     }
-    Ok(Some(all).filter(|told| *told != StoreCounters::default()))
+    Ok(Some(all).filter(|merged| *merged != StoreCounters::default()))
 }
 
-/// Versions of several servers, each once.
+/// Joins the versions of several servers without duplicates.
 pub(crate) fn versions(mut versions: Vec<String>) -> String {
     versions.sort();
     versions.dedup();
-    fault::words(versions.join(" and ").as_bytes())
+    fault::printable(versions.join(" and ").as_bytes())
 }
 
-/// Writes and reads one session as a client of the layout does.
+/// Writes and reads one session with a client of the layout.
 pub(crate) fn round_trip(
     endpoint: &Endpoint,
     layout: Layout,
@@ -268,7 +277,7 @@ pub(crate) fn round_trip(
     Err(Failure {
         class: ErrorClass::Protocol,
         message: format!(
-            "session `{id}` was written but came back {} (expected the {} bytes written)",
+            "session `{id}` was written but read back {} (expected the {} bytes written)",
             if found == Found::No { "missing".into() } else { format!("as {} bytes", read.len()) },
             written.len()
         ),
@@ -280,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stores_are_empty_together_where_all_tell_so() {
+    fn both_stores_must_report_that_they_are_empty() {
         let [yes, no] = [Some(true), Some(false)];
         assert_eq!(Facts::both_empty(yes, yes), yes);
         assert_eq!(Facts::both_empty(yes, None), None);
@@ -289,12 +298,13 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_several_servers_are_told_once_where_they_agree() {
+    fn identical_settings_of_several_servers_are_merged() {
         let settings = |value: &str| vec![("a".into(), "1".into()), ("b".into(), value.into())];
-        let all = together(vec![("h:1".into(), settings("x")), ("h:2".into(), settings("y"))]);
-        let told = [("a", "1"), ("b (h:1)", "x"), ("b (h:2)", "y")];
-        assert_eq!(all, told.map(|(name, value)| (name.to_string(), value.to_string())));
-        assert_eq!(together(vec![("h:1".into(), settings("x"))]), settings("x"));
+        let all =
+            merge_settings(vec![("h:1".into(), settings("x")), ("h:2".into(), settings("y"))]);
+        let merged = [("a", "1"), ("b (h:1)", "x"), ("b (h:2)", "y")];
+        assert_eq!(all, merged.map(|(name, value)| (name.to_string(), value.to_string())));
+        assert_eq!(merge_settings(vec![("h:1".into(), settings("x"))]), settings("x"));
         assert_eq!(versions(vec!["b 2".into(), "b 1".into(), "b 2".into()]), "b 1 and b 2");
     }
 }

@@ -1,6 +1,6 @@
-//! The layouts of application caches: which software's, over which products.
+//! Storage layouts of application caches.
 //!
-//! Those on one product stand in its folder; those on two are here.
+//! Layouts on a single product are in that product's folder; those on two products are here.
 
 mod dice;
 mod expiry;
@@ -17,17 +17,17 @@ use crate::{CacheOptions, files, mysql, redis};
 use simple::SimpleTwoLevels;
 use two_levels::TwoLevels;
 
-pub(crate) use dice::Dice;
+pub(crate) use dice::Random;
 pub(crate) use expiry::{expire_s, now_s};
 pub(crate) use levels::SlowLevel;
 
-/// Opens one client of a backend: servers are connected to, logged in to and asked for one answer.
+/// Opens one client of a backend: connects to its servers, logs in and sends one request to each.
 pub fn open_tagged_cache(
     backend: Backend,
     options: &CacheOptions,
 ) -> Result<Box<dyn TaggedCache>, Failure> {
     if options.timeout.is_zero() {
-        let message = "a time-out of `0` ends every call (expected more: timeout)".into();
+        let message = "a timeout of `0` fails every call (expected more than 0: timeout)".into();
         return Err(Failure { class: ErrorClass::Other, message });
     }
     match backend {
@@ -55,7 +55,7 @@ pub fn open_tagged_cache(
     .map_err(Failure::from)
 }
 
-/// memcached before another store.
+/// The fast level, memcached.
 fn fast_level(options: &CacheOptions) -> Result<ZendMemcached, StoreError> {
     ZendMemcached::connect(options.first_endpoint()?, options.timeout)
 }

@@ -1,4 +1,4 @@
-//! The time of day, as software writes it into what it stores.
+//! Wall-clock time, as software stores it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! Key-value operations of any dialect: those that it has a word for, and those made of them.
+//! Key-value operations in any dialect: native commands, and operations composed of them.
 
 use load::wire::Operation;
 use std::collections::BTreeSet;
@@ -8,12 +8,12 @@ use crate::command::arguments;
 use crate::wire::Dialect;
 use crate::{fault, memcached, redis};
 
-/// Writes a key that nobody wrote before.
+/// Writes a new key.
 pub const INSERT: &str = "insert";
-/// Reads a key and, when its value has come, writes it.
+/// Reads a key, then writes it once the value has arrived.
 pub const READ_MODIFY_WRITE: &str = "rmw";
 
-/// Commands of Redis and memcached that work on a key whatever string it holds.
+/// Commands of Redis and memcached that work on a key with any string value.
 const ON_STRINGS: [&str; 44] = [
     "get", "set", "setnx", "getset", "getdel", "getex", "setex", "psetex", "append", "strlen",
     "setrange", "getrange", "substr", "mget", "mset", "setbit", "getbit", "bitcount", "bitpos",
@@ -22,45 +22,45 @@ const ON_STRINGS: [&str; 44] = [
     "delete", "gat", "mg", "ms", "md",
 ];
 
-/// Whether an operation finds what a fill wrote as it needs it: a string of any content. False for
-/// those of other types, for numbers, and for what is not known.
+/// Whether an operation works on the keys of a fill, which are strings of arbitrary content. False
+/// for operations on other types or numbers, and for unknown commands.
 pub fn works_on_strings(name: &str, command: Option<&str>) -> bool {
     let word = command.map_or(name, |text| text.split_whitespace().next().unwrap_or_default());
     let word = word.to_lowercase();
     [INSERT, READ_MODIFY_WRITE].contains(&&*word) || ON_STRINGS.contains(&&*word)
 }
 
-/// Checks that a command touches only keys of the run: it is one that is known to touch no keys but
-/// those it names, and every key that it names begins with `__key__`, and so with the run's name.
-/// Errors: a sentence for people.
+/// Checks that a command touches only keys of the run: it is known to touch no keys except those it
+/// names, and each of these starts with `__key__` and so with the run's name. Errors: a readable
+/// message.
 pub fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), String> {
     let checked = arguments::split(command).and_then(|words| match dialect {
         Dialect::Redis => redis::own_keys::checked(&words).map(drop),
         Dialect::Memcached(_) => memcached::own_keys::check(&words),
     });
-    checked.map_err(|e| format!("`{}`: {e}", fault::words(command.as_bytes())))
+    checked.map_err(|e| format!("`{}`: {e}", fault::printable(command.as_bytes())))
 }
 
-/// Whether an operation leaves each key as it is, or replaces its whole value by the load's own.
-/// False for commands of a user.
+/// Whether an operation leaves each key unchanged or replaces its whole value with the load's own.
+/// False for custom commands.
 pub fn keeps_values(name: &str, command: Option<&str>) -> bool {
     const KEEPING: [&str; 6] = [INSERT, READ_MODIFY_WRITE, "set", "get", "gets", "ping"];
     command.is_none() && KEEPING.contains(&name)
 }
 
-/// Commands of those that write, but leave a key no larger however often they are sent.
+/// Write commands that do not make a key grow when they are repeated.
 const REPLACING: [&str; 13] = [
     "set", "setnx", "getset", "setex", "psetex", "mset", "getdel", "rename", "copy", "hset",
     "hsetnx", "add", "replace",
 ];
 
-/// Commands that store something more each time, also without `__data__`.
+/// Commands that add data on every call, even without `__data__`.
 const ADDING: [&str; 12] = [
     "append", "lpush", "rpush", "lpushx", "rpushx", "linsert", "sadd", "zadd", "xadd", "pfadd",
     "geoadd", "prepend",
 ];
 
-/// Commands whose reply is short, whatever their keys hold.
+/// Commands with a short reply regardless of what their keys contain.
 const SHORT_REPLIES: &str = "\
     set setex psetex setnx mset msetnx append prepend add replace cas setrange incr incrby decr \
     decrby incrbyfloat strlen exists touch expire pexpire expireat pexpireat persist ttl pttl \
@@ -71,11 +71,11 @@ const SHORT_REPLIES: &str = "\
     zrevrank zincrby zunionstore zinterstore zdiffstore zrangestore xadd xlen xdel xtrim xack \
     geoadd geodist ms md ma";
 
-/// Commands that return as many elements as they are asked for, also more than there are.
+/// Commands that return as many elements as requested, even more than exist.
 const DRAWING: [&str; 3] = ["srandmember", "hrandfield", "zrandmember"];
 
-/// What a command moves at most, bytes; `value_bytes` is what a key holds, `element_bytes` the
-/// longest value that is sent.
+/// Upper bound of the bytes that a command transfers, request and reply. `value_bytes` is the size
+/// of a key's value, `element_bytes` the longest value sent.
 pub fn in_flight_bytes(command: &str, value_bytes: u64, element_bytes: u64) -> u64 {
     let words: Vec<String> = command.split_whitespace().map(str::to_lowercase).collect();
     let word = words.first().map_or("", String::as_str);
@@ -95,14 +95,14 @@ pub fn in_flight_bytes(command: &str, value_bytes: u64, element_bytes: u64) -> u
     request_bytes.saturating_add(reply_bytes)
 }
 
-/// How many different keys a command makes of one name.
+/// Number of distinct keys that a command derives from one key name.
 pub fn names(command: &str) -> usize {
     let words = command.split_whitespace().filter(|word| word.contains("__key__"));
     words.collect::<BTreeSet<_>>().len()
 }
 
-/// Whether an operation stores something more each time that it is sent: a key, an element, a
-/// part. True for what is not known.
+/// Whether an operation adds data on every call: a key, an element or a part of a value. True for
+/// unknown commands.
 pub fn adds(name: &str, command: Option<&str>) -> bool {
     let Some(text) = command else {
         return [INSERT, "lpush", "rpush", "sadd", "zadd", "append"].contains(&name);
@@ -110,7 +110,7 @@ pub fn adds(name: &str, command: Option<&str>) -> bool {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     let word = words.first().map_or("", String::as_str);
     let is_drawn = text.contains("__rand_int__");
-    // The names of a hash's fields, each before its value.
+    // The field names of a hash, each followed by its value.
     let draws_fields = word.starts_with("hset")
         && words.iter().skip(2).step_by(2).any(|field| field.contains("__data__"));
     ADDING.contains(&word)
@@ -121,7 +121,7 @@ pub fn adds(name: &str, command: Option<&str>) -> bool {
 /// Bytes of a `HyperLogLog` with many elements. Source: the documentation of `PFCOUNT`.
 const HYPERLOGLOG_BYTES: u64 = 12 << 10;
 
-/// Bytes that a command makes a value grow to, whatever it is sent; 0 for the others.
+/// Size in bytes to which a command grows a value, whatever its arguments; 0 for other commands.
 pub fn grows_to_bytes(command: &str) -> u64 {
     let mut words = command.split_whitespace();
     let word = words.next().unwrap_or_default().to_lowercase();
@@ -131,7 +131,7 @@ pub fn grows_to_bytes(command: &str) -> u64 {
     if !["setrange", "setbit", "bitfield"].contains(&&*word) {
         return 0;
     }
-    // Offsets of `BITFIELD` may have a `#` before them, and count integers of up to eight bytes.
+    // Offsets of `BITFIELD` can have a `#` prefix and then count integers of up to eight bytes.
     let numbers = words.filter_map(|word| {
         let (number, times) = word.strip_prefix('#').map_or((word, 1), |number| (number, 8));
         Some(number.parse::<u64>().ok()?.saturating_mul(times))
@@ -139,14 +139,14 @@ pub fn grows_to_bytes(command: &str) -> u64 {
     numbers.max().unwrap_or(0)
 }
 
-/// Numbers of the arguments of a Redis command that name keys, from 0 for its name; `None` for a
-/// command that may touch others, or that is not known.
+/// Indexes of the arguments of a Redis command that name keys (the command's name is 0). `None` for
+/// an unknown command, or one that can touch other keys.
 pub fn named_keys(arguments: &[Vec<u8>]) -> Option<Vec<usize>> {
-    redis::own_keys::named(arguments).ok()
+    redis::own_keys::key_positions(arguments).ok()
 }
 
-/// As [`Dialect::operation`], which it asks, and besides [`INSERT`] and [`READ_MODIFY_WRITE`].
-/// Which keys are inserted is the load's to say. Errors: a sentence for people.
+/// Like [`Dialect::operation`], but also knows [`INSERT`] and [`READ_MODIFY_WRITE`]. The load
+/// chooses the keys to insert. Errors: a readable message.
 pub fn operation(
     dialect: Dialect,
     name: &str,

@@ -1,16 +1,14 @@
-//! Products: codecs, connections, and the layouts of real software on them.
+//! Products: codecs, connections and the storage layouts of real software.
 //!
-//! One folder a product ([`model::Product`]). Those that keep sessions offer a plain
-//! store (one key, row or file a session, [`open_session_store`]), a page store (a shop's session
+//! Each product ([`model::Product`]) has its own folder. Products that store sessions offer a plain
+//! store (one key, row or file per session, [`open_session_store`]), a page store (a shop's session
 //! handler with its lock, [`open_page_store`]) and an [`Admin`] that reads facts, prepares and
-//! cleans.
-//! Layouts of application caches with tags ([`open_tagged_cache`]) lie beside them.
-//! All of them block; each value is one client with its own connection and may move to a thread.
-//! For the event loop of `load` there are the codecs of `redis` and `memcached`, put together in
-//! [`wire`].
+//! cleans up. Layouts of application caches with tags are opened by [`open_tagged_cache`]. All
+//! calls block. Each value is one client with its own connection and can move to another thread.
+//! [`wire`] combines the codecs of `redis` and `memcached` for the event loop of `load`.
 //!
-//! Drivers time no operation: the engine does. Only [`workloads::store::LockWait`] is measured
-//! here, because nobody else can see it.
+//! Drivers do not time operations; the engine does. They only measure
+//! [`workloads::store::LockWait`], which is not visible from outside.
 
 mod admin;
 mod bounded;
@@ -49,15 +47,16 @@ use model::{Endpoint, Failure, NetAddress};
 pub use admin::{Admin, Facts, Room};
 pub use cache::open_tagged_cache;
 pub use options::{CacheOptions, SessionOptions};
-pub use patience::Patience;
+pub use patience::CleanupDeadline;
 pub use sessions::{open_page_store, open_session_store};
 
-/// Whether somebody listens at an address. Errors: the system's own, a time-out among them.
+/// Checks that a server is listening at an address. Errors: those of the system, including a
+/// timeout.
 pub fn reach(address: &NetAddress, timeout: Duration) -> io::Result<()> {
     socket::reach(address, timeout)
 }
 
-/// Connects for administration; errors as [`open_session_store`].
+/// Opens an administrative connection; errors as [`open_session_store`].
 pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failure> {
     match endpoint {
         Endpoint::Files { directory } => files::open_admin(directory),

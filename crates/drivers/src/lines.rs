@@ -1,32 +1,32 @@
-//! The lines of a reply as they come, and the lengths in them; for the protocols of Redis and
-//! memcached alike.
+//! Incremental reading of the lines of a reply and of the lengths in them, for the protocols of
+//! both Redis and memcached.
 
 use load::wire::protocol::Malformed;
 
 use crate::fault;
 
-/// Longest line.
+/// Longest line, bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 64 << 10;
-/// Digits of the longest length; so many fit in 64 bits.
+/// Most digits of a length; this many fit into 64 bits.
 pub(crate) const DIGITS_MAX: usize = 18;
-/// Bytes kept of the words of an error.
-pub(crate) const WORDS_BYTES_MAX: usize = 200;
+/// Bytes kept of an error message.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 200;
 
-/// Looks for the end of a line in what has come, no byte twice.
+/// Finds the end of a line in the received bytes without scanning a byte twice.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// Bytes of the line at hand that are known to hold no line feed.
+    /// Bytes of the current line already known to contain no line feed.
     searched: usize,
 }
 
 impl Lines {
-    /// The line at hand was read by another path.
+    /// Resets the state after the current line was read by another path.
     #[inline]
     pub(crate) fn forget(&mut self) {
         self.searched = 0;
     }
 
-    /// The first line of `bytes` without its end; `None` when that has not come yet.
+    /// The first line of `bytes` without its line ending; `None` if it is incomplete.
     #[inline]
     pub(crate) fn first<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<&'a [u8]>, Malformed> {
         let window = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
@@ -42,21 +42,21 @@ impl Lines {
         self.searched = 0;
         match window[..end].split_last() {
             Some((b'\r', text)) => Ok(Some(text)),
-            _ => Err(no_return()),
+            _ => Err(missing_carriage_return()),
         }
     }
 }
 
-/// A line that a line feed alone ends.
-pub(crate) fn no_return() -> Malformed {
+/// The error for a line that ends with a line feed alone.
+pub(crate) fn missing_carriage_return() -> Malformed {
     Malformed("a line ends without a carriage return".into())
 }
 
-/// A length or a count, in decimal digits.
+/// Parses a length or a count in decimal digits.
 pub(crate) fn length(digits: &[u8]) -> Result<u64, Malformed> {
     if digits.is_empty() || digits.len() > DIGITS_MAX || !digits.iter().all(u8::is_ascii_digit) {
-        let text = fault::words(&digits[..digits.len().min(40)]);
-        return Err(Malformed(format!("`{text}` is no length (expected decimal digits)")));
+        let text = fault::printable(&digits[..digits.len().min(40)]);
+        return Err(Malformed(format!("`{text}` is not a length (expected decimal digits)")));
     }
     Ok(digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }

@@ -1,4 +1,4 @@
-//! What clients need to know besides the endpoint.
+//! Client options in addition to the endpoint.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,34 +7,35 @@ use std::time::Duration;
 use model::{Connections, Endpoint, ErrorClass, Failure};
 use workloads::store::StoreError;
 
-/// What a client of a session store needs to know.
+/// Options for a client of a session store.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// When connections are made. Matters to the plain layouts of databases only: files have none,
-    /// Redis and every page store keep theirs.
+    /// When connections are opened. Applies only to the plain layouts of databases: files have no
+    /// connections, and Redis and all page stores keep theirs open.
     pub connections: Connections,
-    /// Lifetime of a session in seconds, at least 1. Files have none.
+    /// Lifetime of a session in seconds, at least 1. Files ignore it.
     pub ttl_s: u64,
-    /// Time after which an unanswered call fails, above zero.
+    /// Timeout of a call, above zero.
     pub timeout: Duration,
-    /// Table of a database, a plain identifier that [`Admin::prepare`](crate::Admin::prepare)
-    /// created.
+    /// Table in a database, a plain identifier created by
+    /// [`Admin::prepare`](crate::Admin::prepare).
     pub table: String,
-    /// Directory of the files, which [`Admin::prepare`](crate::Admin::prepare) made; empty for
+    /// Directory of the files, created by [`Admin::prepare`](crate::Admin::prepare); empty for
     /// servers.
     pub directory: PathBuf,
 }
 
-/// What a client of an application cache needs to know.
+/// Options for a client of an application cache.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
-    /// Where the backend's stores are, in the order of [`model::Backend::products`].
+    /// The backend's stores, in the order of [`model::Backend::products`].
     pub endpoints: Vec<Endpoint>,
     /// Directory of the backend's files; empty for a backend without files.
     pub directory: PathBuf,
-    /// Time after which an unanswered call fails, above zero.
+    /// Timeout of a call, above zero.
     pub timeout: Duration,
-    /// What differs from the defaults of `Cm_Cache_Backend_Redis`, by [`model::CM_SETTINGS`].
+    /// Settings that differ from the defaults of `Cm_Cache_Backend_Redis`, by
+    /// [`model::CM_SETTINGS`].
     pub cm_settings: BTreeMap<String, String>,
 }
 
@@ -47,7 +48,7 @@ impl CacheOptions {
         self.endpoints.last().ok_or_else(no_server)
     }
 
-    /// The server of a cache that needs one product alone.
+    /// The server of a cache that uses only one product.
     pub(crate) fn only_endpoint(&self, product: &str) -> Result<&Endpoint, Failure> {
         let [endpoint] = self.endpoints.as_slice() else {
             let number = self.endpoints.len();

@@ -1,14 +1,14 @@
-//! Symfony's `PdoSessionHandler` (7.1) with its default lock, a transaction, on whichever database:
+//! Symfony's `PdoSessionHandler` (7.1) on any database, with its default lock, a transaction:
 //! Shopware's default session store.
 //!
-//! Open: a transaction begins, and the row is read with a lock. A row that is missing is inserted
-//! empty to hold the lock; where somebody else was first (duplicate key), the transaction is rolled
-//! back and begun again. SQLite locks the whole database as its transaction begins, and inserts
-//! nothing. Close: the row is inserted or updated by one statement, and the transaction committed.
+//! Open: starts a transaction and reads the row with a lock. A missing row is inserted empty to
+//! hold the lock. If another client inserted it first (duplicate key), the transaction is rolled
+//! back and started again. SQLite locks the whole database at the start of a transaction and
+//! inserts nothing. Close: inserts or updates the row with one statement and commits.
 //!
-//! The connection is kept, whatever the workload says about connections: connecting is not part
-//! of a page. An open that cannot have its lock ends in an error of class `Lock` with the
-//! transaction rolled back.
+//! The connection stays open regardless of the workload's connection setting: connecting is not
+//! part of a page. An open that cannot get its lock fails with an error of class `Lock` and a
+//! rolled-back transaction.
 
 use std::time::{Duration, Instant};
 
@@ -17,51 +17,52 @@ use workloads::store::{Closed, Found, LockWait, Opened, PageStore, StoreError};
 
 use crate::clock::now_s;
 
-/// A free row is answered in well under a millisecond.
+/// Shortest time of a statement that counts as a lock wait. Reading an unlocked row takes well
+/// under a millisecond.
 const WAITED_FROM: Duration = Duration::from_millis(2);
 
-/// How long to wait for the server, and how long the server may wait for a lock: it gives up first.
-/// InnoDB counts in whole seconds from 1, so it takes at least two.
-pub(crate) fn timeouts(asked: Duration) -> (Duration, Duration) {
-    let timeout = asked.max(Duration::from_secs(2));
+/// Timeouts of the client and of the server's lock wait; the server gives up first. InnoDB counts
+/// in whole seconds from 1, so the minimum is two.
+pub(crate) fn timeouts(requested: Duration) -> (Duration, Duration) {
+    let timeout = requested.max(Duration::from_secs(2));
     (timeout, timeout.saturating_sub(Duration::from_millis(500)))
 }
 
-/// A connection as PHP's PDO gives it to the handler, with the statements that differ.
+/// A connection as PHP's PDO gives it to the handler. Implementations differ in their statements.
 pub(crate) trait Connection: Send {
-    /// True where a row is locked, by reading or inserting it; false where beginning locks all.
+    /// True if reading or inserting locks the row; false if starting the transaction locks the
+    /// whole database.
     const LOCKS_ROWS: bool;
 
-    /// How long a statement that takes a lock waited for it, of the time that it took; zero where
-    /// it did not.
+    /// Lock wait of a locking statement that took `took`; zero if it did not wait.
     ///
-    /// By default a wait is what takes [`WAITED_FROM`] or longer: nothing tells it exactly, as
-    /// servers count waits of all clients together, and asking with `NOWAIT` first would send what
-    /// Symfony does not send. Shorter waits are missed, and a server that stalls is taken for one.
+    /// By default, [`WAITED_FROM`] or longer counts as a wait. No exact figure exists: servers
+    /// count waits of all clients together, and trying `NOWAIT` first would send a statement that
+    /// Symfony does not send. Shorter waits are missed, and a stalled server is counted as a wait.
     fn waited(&self, took: Duration) -> Duration {
         if took < WAITED_FROM { Duration::ZERO } else { took }
     }
 
-    /// Begins a transaction.
+    /// Starts a transaction.
     fn begin(&mut self) -> Result<(), StoreError>;
 
-    /// Reads and locks a row: its data into `value`, and its column `sess_lifetime`, seconds since
-    /// 1970; `None` where there is none.
+    /// Reads and locks a row. Stores its data in `value` and returns its column `sess_lifetime`,
+    /// seconds since 1970; `None` if the row does not exist.
     fn select(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Option<u64>, StoreError>;
 
-    /// Inserts a row that is not there; false where it is.
+    /// Inserts a new row; false if it already exists.
     fn insert(&mut self, row: &Row<'_>) -> Result<bool, StoreError>;
 
-    /// Inserts a row, or updates the one that is there.
+    /// Inserts a row or updates the existing one.
     fn merge(&mut self, row: &Row<'_>) -> Result<(), StoreError>;
 
-    /// Ends the transaction, whose changes stay.
+    /// Commits the transaction.
     fn commit(&mut self) -> Result<(), StoreError>;
 
-    /// Ends the transaction, whose changes are undone.
+    /// Rolls the transaction back.
     fn roll_back(&mut self) -> Result<(), StoreError>;
 
-    /// Lets go of the statements of a call, as PHP does when the handler's method returns.
+    /// Releases the statements of a call, as PHP does when the handler's method returns.
     fn release(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -71,7 +72,7 @@ pub(crate) trait Connection: Send {
 pub(crate) struct Row<'a> {
     pub(crate) id: &'a str,
     pub(crate) value: &'a [u8],
-    /// When it expires, seconds since 1970; now for one that only holds the lock.
+    /// Expiry time, seconds since 1970; the current time for a row that only holds the lock.
     pub(crate) expires_s: u64,
     /// Now, seconds since 1970.
     pub(crate) now_s: u64,
@@ -90,7 +91,7 @@ impl<C: Connection> Page<C> {
         Self { connection, ttl_s, id: String::new(), is_open: false }
     }
 
-    /// Rolls back after `e`, which stays the error to be told.
+    /// Rolls back after `e`. Returns `e`, or the error of the rollback.
     fn give_up(&mut self, e: StoreError) -> StoreError {
         if e.fatal {
             return e;
@@ -103,8 +104,8 @@ impl<C: Connection> Page<C> {
         let Self { connection, id, .. } = self;
         let started = Instant::now();
         connection.begin()?;
-        let begun = if C::LOCKS_ROWS { Duration::ZERO } else { started.elapsed() };
-        let mut waited = connection.waited(begun);
+        let begin_time = if C::LOCKS_ROWS { Duration::ZERO } else { started.elapsed() };
+        let mut waited = connection.waited(begin_time);
         for attempt in 1..=2 {
             let started = Instant::now();
             value.clear();
@@ -128,12 +129,12 @@ impl<C: Connection> Page<C> {
             if inserted {
                 return Ok(Opened { found: Found::No, lock: lock(attempt, waited) });
             }
-            // It was created and committed while this insert waited.
+            // Another client created and committed the row while this insert waited.
             waited = waited.max(started.elapsed());
             connection.roll_back()?;
             connection.begin()?;
         }
-        let message = format!("session `{id}` is a duplicate that nobody can read");
+        let message = format!("session `{id}` is a duplicate key but cannot be read");
         Err(StoreError::soft(ErrorClass::Reply, message))
     }
 
@@ -146,14 +147,14 @@ impl<C: Connection> Page<C> {
     }
 }
 
-/// A wait within the store is one more attempt, as after a duplicate key.
+/// A wait inside the store counts as a second attempt, as does a duplicate key.
 fn lock(attempt: u32, waited: Duration) -> LockWait {
     let attempts = if waited.is_zero() { attempt } else { 2 };
     LockWait { attempts, waited_ns: waited.as_nanos() as u64 }
 }
 
-/// Whether a row is a session: not once it has expired, and not the empty one that another's failed
-/// page left behind its lock.
+/// Whether a row contains a session. An expired row does not, nor does the empty row that a failed
+/// page left behind.
 fn found(expires_s: u64, value: &mut Vec<u8>) -> Found {
     if expires_s < now_s() {
         value.clear();

@@ -1,36 +1,37 @@
-//! PHP's `serialize` and `unserialize`, as far as caches written in PHP use them.
+//! PHP's `serialize` and `unserialize`, limited to what caches written in PHP use.
 //!
-//! `N;` is null, `b:1;` true, `i:7;` an integer, `s:3:"abc";` three bytes, `a:1:{i:0;s:1:"x";}` an
-//! array of keys (integers or strings) and values in their order, `O:1:"C":0:{}` an object of class
-//! `C` with its members. Source: `ext/standard/var.c` and `var_unserializer.re` of php-src.
+//! `N;` is null, `b:1;` true, `i:7;` an integer, `s:3:"abc";` a string of three bytes,
+//! `a:1:{i:0;s:1:"x";}` an array of keys (integers or strings) and values in order, and
+//! `O:1:"C":0:{}` an object of class `C` with its members. Source: `ext/standard/var.c` and
+//! `var_unserializer.re` of php-src.
 
-/// How deep arrays may lie in arrays; what caches write has three levels.
+/// Maximum nesting depth of arrays; caches write three levels.
 const DEPTH_MAX: usize = 16;
 
-/// A value; its strings are borrowed.
+/// A value with borrowed strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     Null,
     Bool(bool),
     Int(i64),
     Str(&'a [u8]),
-    /// An array, or with a class the members of an object.
+    /// An array, or the members of an object if a class is given.
     Array(Option<&'a [u8]>, Vec<(Value<'a>, Value<'a>)>),
 }
 
 impl<'a> Value<'a> {
-    /// An array whose keys are names.
+    /// An array with string keys.
     pub(crate) fn named<const N: usize>(entries: [(&'a str, Value<'a>); N]) -> Self {
         let entries = entries.map(|(name, value)| (Value::Str(name.as_bytes()), value));
         Value::Array(None, entries.into())
     }
 
-    /// An array whose keys count from 0.
+    /// An array with keys counted from 0.
     pub(crate) fn list(values: impl Iterator<Item = Value<'a>>) -> Self {
         Value::Array(None, (0..).map(Value::Int).zip(values).collect())
     }
 
-    /// A text as a key of an array: PHP makes a number of what looks like one.
+    /// A string as an array key: PHP turns decimal integers into numbers.
     pub(crate) fn key(text: &'a str) -> Self {
         match text.parse::<i64>() {
             Ok(number) if number.to_string() == text => Value::Int(number),
@@ -38,12 +39,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The keys of an array as a list of their own.
+    /// Array keys as a list.
     pub(crate) fn keys(texts: &[&'a str]) -> Self {
         Value::list(texts.iter().copied().map(Value::key))
     }
 
-    /// The texts of a list of keys; `None` for something else.
+    /// The strings of a list of keys; `None` for any other value.
     pub(crate) fn into_keys(self) -> Option<Vec<String>> {
         let Value::Array(None, entries) = self else { return None };
         let key = |(at, (place, key)): (i64, (Value<'_>, Value<'_>))| match key {
@@ -55,7 +56,7 @@ impl<'a> Value<'a> {
         (0..).zip(entries).map(key).collect()
     }
 
-    /// Appends the value as `serialize` writes it.
+    /// Appends the value in the format of `serialize`.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Value::Null => out.extend_from_slice(b"N;"),
@@ -80,25 +81,25 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Reads the value that `bytes` begins with; what follows it is left alone, as by
-    /// `unserialize` before PHP 8.3. `None` for anything else.
+    /// Parses the value at the start of `bytes` and ignores what follows, as `unserialize` did
+    /// before PHP 8.3. `None` if there is no valid value.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         Reader { rest: bytes }.value(0)
     }
 
-    /// Reads the value that is all of `bytes`; `None` for anything else.
+    /// Parses `bytes` as exactly one value; `None` if they are not.
     pub(crate) fn read_whole(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader { rest: bytes };
         let value = reader.value(0)?;
         reader.rest.is_empty().then_some(value)
     }
 
-    /// The entry of an array under a name.
+    /// The array entry with a string key.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         self.entry(|key| *key == Value::Str(name.as_bytes()))
     }
 
-    /// The entry of an array under a number.
+    /// The array entry with a number key.
     pub(crate) fn at(&self, index: i64) -> Option<&Self> {
         self.entry(|key| *key == Value::Int(index))
     }
@@ -108,18 +109,18 @@ impl<'a> Value<'a> {
         entries.iter().find(|(key, _)| is(key)).map(|(_, value)| value)
     }
 
-    /// The number, where it is one.
+    /// The value as an integer, if it is one.
     pub(crate) fn int(&self) -> Option<i64> {
         if let Value::Int(value) = self { Some(*value) } else { None }
     }
 
-    /// The bytes, where it is a string.
+    /// The value as bytes, if it is a string.
     pub(crate) fn str(&self) -> Option<&'a [u8]> {
         if let Value::Str(bytes) = self { Some(bytes) } else { None }
     }
 }
 
-/// `s:3:"abc"`, or with another letter.
+/// Appends `s:3:"abc"`, or the same with another letter.
 fn quoted(letter: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(letter);
     out.extend_from_slice(format!(":{}:\"", bytes.len()).as_bytes());
@@ -185,7 +186,7 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
-    /// A colon, an integer and `end`.
+    /// Parses a colon, an integer and `end`.
     fn number(&mut self, end: u8) -> Option<i64> {
         self.take(b":")?;
         let length = self.rest.iter().position(|byte| *byte == end)?;
@@ -206,9 +207,9 @@ mod tests {
 
     use super::*;
 
-    /// As `serialize` of PHP 8.2 writes them.
+    /// Values as written by `serialize` in PHP 8.2.
     #[test]
-    fn values_are_those_of_php() {
+    fn values_match_php() {
         let tags = [&b"T1"[..], b"T\xff\"2"].map(Value::Str);
         let value = Value::named([
             ("hash", Value::Int(-907_060_870)),
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused() {
+    fn invalid_values_are_rejected() {
         for bytes in [
             &b""[..],
             b"x",
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_written_as_php_does() {
+    fn keys_are_written_as_in_php() {
         // serialize(array_keys(['T2' => 1, '17' => 1, '017' => 1, '-0' => 1, 'ü' => 1])) of PHP 8.2
         let keys = ["T2", "17", "017", "-0", "ü"];
         let written = "a:5:{i:0;s:2:\"T2\";i:1;i:17;i:2;s:3:\"017\";i:3;s:2:\"-0\";i:4;s:2:\"ü\";}";
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_nothing() {
+    fn incomplete_values_are_rejected() {
         for bad in ["", "s:3:\"ab\";", "s:2:\"ab\"", "s:-1:\"\";", "s:2:\"ab\";x", "x"] {
             assert_eq!(Value::read_whole(bad.as_bytes()), None, "{bad}");
         }
@@ -288,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn strings_and_keys_come_back(text: Vec<u8>, keys in prop::collection::vec("\\PC*", 0..5)) {
+        fn texts_and_keys_round_trip(text: Vec<u8>, keys in prop::collection::vec("\\PC*", 0..5)) {
             let mut out = Vec::new();
             Value::Str(&text).write(&mut out);
             prop_assert_eq!(Value::read_whole(&out).and_then(|v| v.str()), Some(text.as_slice()));
@@ -299,7 +300,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(
+        fn written_values_parse_back(
             number: i64,
             texts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 0..9),
         ) {
@@ -314,7 +315,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let _ = Value::read(&bytes);
             keys_of(&bytes);
         }

@@ -1,24 +1,24 @@
-//! Single replies and any streams, for the property tests of parsers.
+//! Helpers for the parsers' property tests: single replies and arbitrary streams.
 
 use load::wire::protocol::{Expect, Judged, Parser, Shape};
 use proptest::prelude::*;
 
-use crate::streams::{ANY, told};
+use crate::streams::{ANY, parse_stream};
 
 pub(crate) const OK: Judged = Judged::Ok { verified: false };
 
-/// The one reply in a stream, however it is cut.
+/// The only reply in a stream, checked to be the same however the stream is split.
 pub(crate) fn reply<P: Parser + Default>(stream: &[u8], expect: &Expect) -> Judged {
-    let whole = told::<P>(stream, expect, &[stream.len()]);
-    assert_eq!(told::<P>(stream, expect, &[1]), whole, "byte by byte");
+    let whole = parse_stream::<P>(stream, expect, &[stream.len()]);
+    assert_eq!(parse_stream::<P>(stream, expect, &[1]), whole, "byte by byte");
     assert_eq!((whole.fault.as_ref(), whole.taken), (None, stream.len()), "{:?}", whole.judged);
     <[Judged; 1]>::try_from(whole.judged).unwrap()[0].clone()
 }
 
-/// What is wrong with a stream, however it is cut.
+/// The parse error of a stream, checked to be the same however the stream is split.
 pub(crate) fn fault<P: Parser + Default>(stream: &[u8]) -> String {
-    let whole = told::<P>(stream, &ANY, &[stream.len()]);
-    assert_eq!(told::<P>(stream, &ANY, &[1]).fault, whole.fault, "byte by byte");
+    let whole = parse_stream::<P>(stream, &ANY, &[stream.len()]);
+    assert_eq!(parse_stream::<P>(stream, &ANY, &[1]).fault, whole.fault, "byte by byte");
     whole.fault.unwrap_or_else(|| panic!("{:?}", whole.judged)).0
 }
 

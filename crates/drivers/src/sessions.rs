@@ -5,10 +5,10 @@ use workloads::store::{PageStore, SessionStore};
 
 use crate::{SessionOptions, files, memcached, mysql, postgres, redis, sqlite};
 
-/// Opens one client of the plain layout.
+/// Opens one client with the plain layout.
 ///
-/// Servers are connected to, logged in to and asked for one answer, so that a wrong password
-/// (`Denied`), nobody listening (`Refused`) and a hanging server (`Timeout`) show here.
+/// Connects to the server, logs in and sends one request, so that a wrong password (`Denied`), a
+/// closed port (`Refused`) and a hanging server (`Timeout`) fail here.
 pub fn open_session_store(
     endpoint: &Endpoint,
     options: &SessionOptions,
@@ -48,7 +48,7 @@ fn check(options: &SessionOptions) -> Result<(), Failure> {
         return wrong("a lifetime of `0` seconds stores nothing (expected at least 1: ttl_s)");
     }
     if options.timeout.is_zero() {
-        return wrong("a time-out of `0` ends every call (expected more: timeout)");
+        return wrong("a timeout of `0` fails every call (expected more than 0: timeout)");
     }
     Ok(())
 }

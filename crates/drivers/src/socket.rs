@@ -1,7 +1,7 @@
 //! A blocking connection to a server: TCP, a unix socket, or TLS over TCP.
 //!
-//! What a server answers to one request is bounded in time and in bytes below all protocols, TLS
-//! included: a server that sends a byte now and then, or without end, is given up.
+//! Each reply is limited in time and in bytes below all protocols, including TLS: a server that
+//! sends a byte now and then, or never stops sending, is given up on.
 
 use std::fmt::Display;
 use std::io::{self, Read, Write};
@@ -26,8 +26,8 @@ use workloads::store::StoreError;
 use crate::bounded::Bounded;
 use crate::{fault, tls};
 
-/// Such a connection. Each read and write is bounded by the time-out, and so are all of them
-/// together from one [`Socket::begin`] to the next.
+/// A blocking connection. The timeout limits each read and write, and also all of them together
+/// from one [`Socket::begin`] to the next.
 pub(crate) enum Socket {
     Tcp(Bounded<TcpStream>),
     Unix(Bounded<UnixStream>),
@@ -35,7 +35,7 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Connects, over TLS where that is given; a unix socket needs none.
+    /// Connects, over TLS if given; a unix socket never uses TLS.
     pub(crate) fn connect(
         address: &NetAddress,
         tls: Option<&Tls>,
@@ -56,7 +56,7 @@ impl Socket {
         })
     }
 
-    /// Begins a request: from here on its answer's time and bytes are counted.
+    /// Starts a request and resets the limits of its reply.
     pub(crate) fn begin(&mut self) {
         match self {
             Self::Tcp(s) => s.begin(),
@@ -81,7 +81,7 @@ impl Socket {
         }
     }
 
-    /// Where the server is: of several addresses of a host the one that answered.
+    /// The server's address: for a host with several, the one that answered.
     pub(crate) fn peer(&self) -> io::Result<Option<SocketAddr>> {
         match self {
             Self::Tcp(s) => s.socket.peer_addr().map(Some),
@@ -90,7 +90,7 @@ impl Socket {
         }
     }
 
-    /// False once the server has ended the connection; looks at it without waiting.
+    /// False once the server has closed the connection; checks without waiting.
     pub(crate) fn is_open(&self) -> bool {
         let fd = match self {
             Self::Tcp(s) => s.socket.as_raw_fd(),
@@ -104,7 +104,7 @@ impl Socket {
     }
 }
 
-/// Connects and lets go again.
+/// Connects and disconnects.
 pub(crate) fn reach(address: &NetAddress, timeout: Duration) -> io::Result<()> {
     match address {
         NetAddress::Tcp(host, port) => tcp(host, *port, timeout).map(drop),
@@ -115,7 +115,7 @@ pub(crate) fn reach(address: &NetAddress, timeout: Duration) -> io::Result<()> {
 fn over(tls: Option<&Tls>, socket: Bounded<TcpStream>) -> io::Result<Socket> {
     match tls {
         None => Ok(Socket::Tcp(socket)),
-        Some(tls) => tls::secured(socket, tls).map(|stream| Socket::Tls(Box::new(stream))),
+        Some(tls) => tls::handshake(socket, tls).map(|stream| Socket::Tls(Box::new(stream))),
     }
 }
 
@@ -140,7 +140,8 @@ fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Asks the resolver, which takes no time-out, on a thread that is left behind when it is late.
+/// Resolves a host on a separate thread, which is abandoned when it exceeds the timeout: the
+/// resolver itself has none.
 fn addresses(host: &str, port: u16, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![(ip, port).into()]);
@@ -149,7 +150,7 @@ fn addresses(host: &str, port: u16, timeout: Duration) -> io::Result<Vec<SocketA
     let host = host.to_string();
     thread::spawn(move || {
         let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
-        // Nobody waits for an answer that is late.
+        // Nobody is waiting for a late answer.
         let _ = answer.send(found);
     });
     match answered.recv_timeout(timeout) {
@@ -158,7 +159,8 @@ fn addresses(host: &str, port: u16, timeout: Duration) -> io::Result<Vec<SocketA
     }
 }
 
-/// The send time-out is set first: it also bounds a connect to a server whose backlog is full.
+/// Sets the send timeout before connecting: it also limits a connect to a server whose backlog is
+/// full.
 fn unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let fd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     let micros = timeout.as_micros().clamp(1, i64::MAX as u128) as i64;
@@ -169,7 +171,7 @@ fn unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     Ok(UnixStream::from(fd))
 }
 
-/// The address of a server; of several, the first.
+/// The address of a server; the first one if it has several.
 pub(crate) fn resolve(address: &NetAddress) -> Result<Address, Failure> {
     let (host, port) = match address {
         NetAddress::Unix(path) => return Ok(Address::Unix(path.clone())),

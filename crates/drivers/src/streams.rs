@@ -1,4 +1,4 @@
-//! Streams of replies for tests and for fuzzing: read in pieces, as the engine reads them.
+//! Reply streams for tests and fuzzing, parsed in pieces as the engine receives them.
 
 use std::sync::LazyLock;
 
@@ -8,48 +8,53 @@ use workloads::kv::Values;
 pub(crate) const ANY: Expect = Expect { shape: Shape::Any, bytes: None, verify: false, key: 0 };
 pub(crate) const DONE: Expect = Expect { shape: Shape::Done, ..ANY };
 pub(crate) const VALUE: Expect = Expect { shape: Shape::Value, ..ANY };
-/// Longest piece that a parser may want to see again.
+/// Most bytes that a parser can leave unconsumed.
 const LINE_BYTES_MAX: usize = 64 << 10;
 pub(crate) static VALUES: LazyLock<Values> = LazyLock::new(|| Values::new(7));
 
-/// What a stream held: how its replies were counted, bytes taken in, and what was wrong at its end.
+/// Result of parsing a stream: the classified replies, the bytes consumed and the error that ended
+/// it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct ParsedStream {
     pub(crate) judged: Vec<Judged>,
     pub(crate) taken: usize,
     pub(crate) fault: Option<Malformed>,
 }
 
-/// Reads a stream in pieces of these lengths, over and over.
-pub(crate) fn told<P: Parser + Default>(stream: &[u8], expect: &Expect, pieces: &[usize]) -> Told {
+/// Parses a stream in pieces of these lengths, repeated in a cycle.
+pub(crate) fn parse_stream<P: Parser + Default>(
+    stream: &[u8],
+    expect: &Expect,
+    pieces: &[usize],
+) -> ParsedStream {
     let mut parser = P::default();
-    let mut told = Told { judged: Vec::new(), taken: 0, fault: None };
-    let mut come = 0;
+    let mut parsed = ParsedStream { judged: Vec::new(), taken: 0, fault: None };
+    let mut received = 0;
     for piece in pieces.iter().cycle() {
-        come = (come + piece).min(stream.len());
-        while told.taken < come {
-            let at_hand = &stream[told.taken..come];
-            match parser.advance(at_hand, expect, &VALUES) {
+        received = (received + piece).min(stream.len());
+        while parsed.taken < received {
+            let unread = &stream[parsed.taken..received];
+            match parser.advance(unread, expect, &VALUES) {
                 Ok(Step::Whole { used, judged }) => {
-                    assert!(used > 0 && used <= at_hand.len(), "{used} of {}", at_hand.len());
-                    told.taken += used;
-                    told.judged.push(judged);
+                    assert!(used > 0 && used <= unread.len(), "{used} of {}", unread.len());
+                    parsed.taken += used;
+                    parsed.judged.push(judged);
                 }
                 Ok(Step::More { used }) => {
-                    let again = at_hand.len().checked_sub(used).unwrap();
-                    assert!(again < LINE_BYTES_MAX, "{again} bytes are to be given again");
-                    told.taken += used;
+                    let left = unread.len().checked_sub(used).unwrap();
+                    assert!(left < LINE_BYTES_MAX, "{left} bytes left unconsumed");
+                    parsed.taken += used;
                     break;
                 }
                 Err(fault) => {
-                    told.fault = Some(fault);
-                    return told;
+                    parsed.fault = Some(fault);
+                    return parsed;
                 }
             }
         }
-        if come == stream.len() {
-            return told;
+        if received == stream.len() {
+            return parsed;
         }
     }
-    told
+    parsed
 }

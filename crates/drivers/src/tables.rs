@@ -1,48 +1,53 @@
-//! Tables on SQL servers: what they may be called, and how those of a run are made and dropped.
+//! Tables on SQL servers: their names, and creating and dropping those of a run.
 
 use model::{ErrorClass, Failure, Layout};
 use workloads::store::StoreError;
 
-use crate::{Patience, fault};
+use crate::{CleanupDeadline, fault};
 
-/// A connection around a run, to a database in which it makes tables.
+/// An administrative connection to a database in which a run creates tables.
 pub(crate) trait Tables {
-    /// Runs a statement whose answer does not matter.
+    /// Runs a statement and ignores its result.
     fn run(&mut self, statement: &str) -> Result<(), Failure>;
 
-    /// Names of the tables that begin with a plain identifier, as the server says.
+    /// Names of the tables that start with a plain identifier, as reported by the server.
     fn names(&mut self, prefix: &str) -> Result<Vec<String>, Failure>;
 
-    /// Tables that this value made.
-    fn made(&mut self) -> &mut Vec<String>;
+    /// Tables created through this value.
+    fn created(&mut self) -> &mut Vec<String>;
 
-    /// Errors: a table of this name is there already, and stays as it is.
-    fn expect_none(&mut self, table: &str) -> Result<(), Failure> {
+    /// Errors: a table of this name already exists. It is left unchanged.
+    fn expect_absent(&mut self, table: &str) -> Result<(), Failure> {
         if self.names(table)?.iter().any(|name| name == table) {
-            let message = format!("table `{table}` exists already (left as it is: look into it)");
+            let message =
+                format!("table `{table}` already exists (left unchanged: check its contents)");
             return Err(Failure { class: ErrorClass::NotOurs, message });
         }
         Ok(())
     }
 
-    /// Makes a table by its `CREATE TABLE` and the statements that follow. One that is there
-    /// already is left alone.
+    /// Creates a table with its `CREATE TABLE` and the statements that follow. An existing table is
+    /// left unchanged.
     fn create(&mut self, table: &str, statements: &[String]) -> Result<(), Failure> {
-        self.expect_none(table)?;
+        self.expect_absent(table)?;
         for (number, statement) in statements.iter().enumerate() {
             self.run(statement)?;
             if number == 0 {
-                self.made().push(table.into());
+                self.created().push(table.into());
             }
         }
         Ok(())
     }
 
-    /// Drops the tables that begin with `prefix`, where it is not empty, and those that were made.
-    fn drop_all(&mut self, prefix: &str, patience: &mut Patience<'_>) -> Result<(), Failure> {
+    /// Drops the tables that start with `prefix`, unless it is empty, and those created here.
+    fn drop_all(
+        &mut self,
+        prefix: &str,
+        patience: &mut CleanupDeadline<'_>,
+    ) -> Result<(), Failure> {
         if !prefix.is_empty() {
             let prefix = identifier(prefix)?;
-            // The server compared; nothing is removed on its word alone.
+            // Check again instead of relying on the server's matching alone.
             let left = self.names(prefix)?;
             for table in left.iter().filter(|table| table.starts_with(prefix)) {
                 patience.check()?;
@@ -50,16 +55,16 @@ pub(crate) trait Tables {
                 self.run(&format!("DROP TABLE IF EXISTS {table}"))?;
             }
         }
-        while let Some(table) = self.made().last().cloned() {
+        while let Some(table) = self.created().last().cloned() {
             patience.check()?;
             self.run(&format!("DROP TABLE IF EXISTS {table}"))?;
-            self.made().pop();
+            self.created().pop();
         }
         Ok(())
     }
 }
 
-/// The column of a session's name in a layout's table.
+/// The column of the session's name in a layout's table.
 pub(crate) fn id_column(layout: Layout) -> &'static str {
     match layout {
         Layout::Plain => "name",
@@ -67,15 +72,15 @@ pub(crate) fn id_column(layout: Layout) -> &'static str {
     }
 }
 
-/// A table's name that needs no quotes: a letter or `_`, then letters, digits and `_`, at most 63,
-/// since PostgreSQL cuts what is longer.
+/// Checks a table name that needs no quotes: a letter or `_`, then letters, digits and `_`, at most
+/// 63 characters, since PostgreSQL truncates longer names.
 pub(crate) fn identifier(name: &str) -> Result<&str, StoreError> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if begins && name.len() <= 63 && name.chars().all(good) {
         return Ok(name);
     }
-    let shown = fault::words(name.as_bytes());
+    let shown = fault::printable(name.as_bytes());
     let expected = "a letter, then letters, digits and `_`, at most 63";
     Err(StoreError::fatal(
         ErrorClass::Other,

@@ -1,12 +1,12 @@
-//! Tags of a record as software takes them.
+//! The tags of a record as cache software uses them.
 
-/// The tags in their order, each once.
-pub(crate) fn once(tags: &[String]) -> Vec<&str> {
-    let mut once: Vec<&str> = Vec::with_capacity(tags.len());
+/// Removes duplicate tags and keeps the order.
+pub(crate) fn unique(tags: &[String]) -> Vec<&str> {
+    let mut unique: Vec<&str> = Vec::with_capacity(tags.len());
     for tag in tags {
-        if !once.contains(&tag.as_str()) {
-            once.push(tag);
+        if !unique.contains(&tag.as_str()) {
+            unique.push(tag);
         }
     }
-    once
+    unique
 }

@@ -1,9 +1,8 @@
-//! TLS of a client: whom it trusts, and how it proves who it is.
+//! Client-side TLS: trusted authorities and client certificates.
 //!
-//! Certificates and keys are PEM files (RFC 7468). Verification is that of webpki: a chain to a
-//! trusted authority, and the server's name among the certificate's alternative names; the common
-//! name is not looked at. Where nothing else is said, the system's authorities are trusted
-//! (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others).
+//! Certificates and keys are PEM files (RFC 7468). webpki verifies a chain to a trusted authority
+//! and the server's name among the certificate's alternative names; it ignores the common name. By
+//! default the system's authorities are trusted (`SSL_CERT_FILE` and `SSL_CERT_DIR` override them).
 
 use std::fs;
 use std::io;
@@ -27,19 +26,19 @@ use workloads::store::StoreError;
 
 use crate::bounded::Bounded;
 
-/// What is checked of a server's certificate.
+/// Verification of a server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Check {
-    /// That it comes from a trusted authority and is for the server's name.
+    /// Issued by a trusted authority for the server's name.
     #[default]
     Full,
-    /// That it comes from a trusted authority, whatever name it is for.
+    /// Issued by a trusted authority for any name.
     Authority,
-    /// Nothing: whoever stands between can read and change everything.
+    /// No verification: a man in the middle can read and change everything.
     Nothing,
 }
 
-/// A version of the protocol.
+/// A TLS version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// TLS 1.2.
@@ -48,27 +47,27 @@ pub enum Version {
     V13,
 }
 
-/// How TLS is spoken to a server.
+/// TLS options of a connection to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// PEM file of trusted authorities; with neither this nor a directory, the system's are
+    /// PEM file of trusted authorities; without this and a directory, the system's authorities are
     /// trusted.
     pub ca_file: Option<PathBuf>,
-    /// Directory whose PEM files hold trusted authorities; other files in it are left alone.
+    /// Directory of PEM files with trusted authorities; other files in it are ignored.
     pub ca_directory: Option<PathBuf>,
-    /// What is checked of the server's certificate.
+    /// Verification of the server's certificate.
     pub check: Check,
-    /// PEM file of the client's own certificate and those between it and an authority.
+    /// PEM file of the client's certificate and any intermediate certificates.
     pub certificate: Option<PathBuf>,
-    /// PEM file of its private key, which is not encrypted.
+    /// PEM file of its unencrypted private key.
     pub key: Option<PathBuf>,
-    /// The server's name, asked for (SNI) and checked; `None` for the host that is connected to.
+    /// The server's name, sent as SNI and verified; `None` for the host that is connected to.
     pub name: Option<String>,
-    /// Cipher suites of TLS 1.2 by their OpenSSL names, separated by colons, the preferred first.
+    /// Cipher suites for TLS 1.2 by their OpenSSL names, separated by colons, most preferred first.
     pub ciphers: Option<String>,
-    /// The same of TLS 1.3.
+    /// Cipher suites for TLS 1.3, in the same form.
     pub ciphersuites: Option<String>,
-    /// The oldest and the newest version that is spoken.
+    /// The oldest and the newest allowed version.
     pub versions: (Version, Version),
 }
 
@@ -88,13 +87,13 @@ impl Default for Options {
     }
 }
 
-/// Reads the files that the options name, for connections to `host`.
+/// Reads the files named in the options and prepares connections to `host`.
 ///
-/// Errors: a sentence for people; nothing is connected to.
+/// Errors: a readable message. Does not connect.
 pub fn client(options: &Options, host: &str) -> Result<Tls, String> {
     let name = options.name.as_deref().unwrap_or(host);
     let name = ServerName::try_from(name.to_string()).map_err(|_| {
-        format!("`{name}` is no name of a server (expected a host name or an IP address)")
+        format!("`{name}` is not a server name (expected a host name or an IP address)")
     })?;
     let provider = Arc::new(provider(options)?);
     let verifier = verifier(options, &provider)?;
@@ -110,7 +109,7 @@ pub fn client(options: &Options, host: &str) -> Result<Tls, String> {
             let path = options.certificate.as_deref().unwrap_or(Path::new(""));
             let path = path.display();
             format!(
-                "the client's certificate `{path}` and its key do not go together or cannot be \
+                "the client's certificate `{path}` and its key do not match or cannot be \
                  used: {e}"
             )
         })?,
@@ -118,7 +117,7 @@ pub fn client(options: &Options, host: &str) -> Result<Tls, String> {
     Ok(Tls { config: Arc::new(config), name })
 }
 
-/// How TLS is spoken to a target at an address; `None` where it is not, as on a unix socket.
+/// TLS for a target at an address; `None` if it is off or the address is a unix socket.
 pub(crate) fn of_target(
     files: Option<&TlsFiles>,
     address: &NetAddress,
@@ -142,8 +141,8 @@ fn versions(options: &Options) -> Result<Vec<&'static SupportedProtocolVersion>,
     let wanted = all.into_iter().filter(|(v, _)| (oldest..=newest).contains(v));
     let wanted: Vec<_> = wanted.map(|(_, version)| version).collect();
     if wanted.is_empty() {
-        let problem = "no version of TLS is both new and old enough";
-        return Err(format!("{problem} (expected an oldest before the newest)"));
+        let problem = "the range of TLS versions is empty";
+        return Err(format!("{problem} (expected the oldest to be at most the newest)"));
     }
     Ok(wanted)
 }
@@ -163,7 +162,7 @@ const SUITES_13: [(&str, CipherSuite); 3] = [
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
-/// The provider of cryptography with the suites that were asked for.
+/// The crypto provider with the requested cipher suites.
 fn provider(options: &Options) -> Result<CryptoProvider, String> {
     let whole = ring::default_provider();
     let wanted_13 = listed(options.ciphersuites.as_deref(), &SUITES_13)?;
@@ -173,26 +172,26 @@ fn provider(options: &Options) -> Result<CryptoProvider, String> {
     Ok(CryptoProvider { cipher_suites: wanted.filter_map(find).collect(), ..whole.clone() })
 }
 
-/// The suites of a list, in its order; unknown ones are left out, as OpenSSL does.
+/// The suites of a list, in its order. Unknown names are ignored, as in OpenSSL.
 fn listed(list: Option<&str>, known: &[(&str, CipherSuite)]) -> Result<Vec<CipherSuite>, String> {
     let Some(list) = list else { return Ok(known.iter().map(|(_, suite)| *suite).collect()) };
     let find = |name: &str| known.iter().find(|(own, _)| *own == name).map(|(_, suite)| *suite);
     let found: Vec<_> = list.split([':', ',', ' ']).filter_map(find).collect();
     if found.is_empty() {
         let known = known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(":");
-        return Err(format!("no cipher suite of `{list}` is known (expected some of {known})"));
+        return Err(format!("`{list}` contains no known cipher suite (expected some of {known})"));
     }
     Ok(found)
 }
 
-/// Certificate chain and key of the client.
+/// The client's certificate chain and private key.
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn identity(options: &Options) -> Result<Option<Identity>, String> {
     let (certificate, key) = match (&options.certificate, &options.key) {
         (None, None) => return Ok(None),
-        (Some(_), None) => return Err(half("key")),
-        (None, Some(_)) => return Err(half("certificate")),
+        (Some(_), None) => return Err(missing_half("key")),
+        (None, Some(_)) => return Err(missing_half("certificate")),
         (Some(certificate), Some(key)) => (certificate, key),
     };
     let chain = certificates(certificate, "certificates")?;
@@ -201,11 +200,11 @@ fn identity(options: &Options) -> Result<Option<Identity>, String> {
     Ok(Some((chain, key)))
 }
 
-fn half(missing: &str) -> String {
-    format!("a client's certificate and its key belong together (expected the {missing} too)")
+fn missing_half(missing: &str) -> String {
+    format!("a client's certificate needs its key and vice versa (expected the {missing} too)")
 }
 
-/// All certificates of a file, at least one.
+/// All certificates in a file, at least one.
 fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let wrong = |e: pem::Error| wrong_file(what, path, &e);
     let found = CertificateDer::pem_file_iter(path).map_err(wrong)?;
@@ -216,10 +215,10 @@ fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>,
 fn wrong_file(what: &str, path: &Path, e: &pem::Error) -> String {
     let problem = match e {
         pem::Error::Io(e) => crate::fault::text(e),
-        pem::Error::NoItemsFound => "it holds none".into(),
+        pem::Error::NoItemsFound => "it contains none".into(),
         other => other.to_string().to_lowercase(),
     };
-    format!("`{}` is no file of {what}: {problem} (expected PEM)", path.display())
+    format!("`{}` is not a file of {what}: {problem} (expected PEM)", path.display())
 }
 
 fn verifier(
@@ -240,7 +239,7 @@ fn verifier(
     Ok(Arc::new(verifier))
 }
 
-/// Certificates of all authorities that are trusted, at least one that can be used.
+/// Certificates of all trusted authorities, at least one of them usable.
 fn authorities(options: &Options) -> Result<Vec<CertificateDer<'static>>, String> {
     let mut found = Vec::new();
     if let Some(file) = &options.ca_file {
@@ -257,7 +256,7 @@ fn authorities(options: &Options) -> Result<Vec<CertificateDer<'static>>, String
     }
     let named = options.ca_file.as_deref().or(options.ca_directory.as_deref());
     if named.is_none() {
-        // What cannot be read of the system's is not needed as long as there is something.
+        // Unreadable system certificates do not matter while others can be read.
         found.extend(rustls_native_certs::load_native_certs().certs);
     }
     found.retain(|certificate| RootCertStore::empty().add(certificate.clone()).is_ok());
@@ -271,8 +270,8 @@ fn authorities(options: &Options) -> Result<Vec<CertificateDer<'static>>, String
     }
 }
 
-/// Checks what was asked for, and always that the server has the key of the certificate that it
-/// shows.
+/// Runs the requested checks, and always verifies that the server has the private key of its
+/// certificate.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
@@ -280,7 +279,7 @@ struct Verifier {
     full: Option<Arc<WebPkiServerVerifier>>,
     /// True to accept a certificate for another name.
     any_name: bool,
-    /// Certificates that are trusted as they are.
+    /// Certificates that are trusted directly.
     trusted: Vec<CertificateDer<'static>>,
 }
 
@@ -298,8 +297,8 @@ impl ServerCertVerifier for Verifier {
         let Some(full) = &self.full else { return Ok(ServerCertVerified::assertion()) };
         let mut verdict =
             full.verify_server_cert(end_entity, intermediates, name, ocsp_response, now);
-        // A server that shows the very certificate that is trusted, as self-signed ones are: webpki
-        // refuses an authority's in that place, after it has looked at the dates.
+        // The server presents exactly a trusted certificate, such as a self-signed one. webpki
+        // rejects an authority's certificate in that role, but only after checking its dates.
         if let Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) = &verdict
             && self.trusted.iter().any(|trusted| trusted == end_entity)
         {
@@ -307,7 +306,7 @@ impl ServerCertVerifier for Verifier {
             verdict =
                 verify_server_name(&certificate, name).map(|()| ServerCertVerified::assertion());
         }
-        // The name is checked last: when only it is wrong, all else is right.
+        // webpki checks the name last, so everything else is valid if only the name is wrong.
         match verdict {
             Err(e) if self.any_name && is_about_name(&e) => Ok(ServerCertVerified::assertion()),
             other => other,
@@ -339,11 +338,11 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// A blocking connection, shaken hands on.
+/// A blocking connection after the TLS handshake.
 pub(crate) type Blocking = StreamOwned<ClientConnection, Bounded<TcpStream>>;
 
-/// Shakes hands on a blocking connection.
-pub(crate) fn secured(mut socket: Bounded<TcpStream>, tls: &Tls) -> io::Result<Blocking> {
+/// Performs the TLS handshake on a blocking connection.
+pub(crate) fn handshake(mut socket: Bounded<TcpStream>, tls: &Tls) -> io::Result<Blocking> {
     let session = ClientConnection::new(tls.config.clone(), tls.name.clone());
     let mut session = session.map_err(io::Error::other)?;
     while session.is_handshaking() {
@@ -358,14 +357,14 @@ fn is_about_name(e: &rustls::Error) -> bool {
     matches!(why, C::NotValidForName | C::NotValidForNameContext { .. })
 }
 
-/// What TLS found wrong with a connection, in words; `None` when it was not TLS.
+/// Describes a TLS error of a connection; `None` for other errors.
 pub fn problem(e: &io::Error) -> Option<String> {
     use CertificateError as C;
     let e = e.get_ref()?.downcast_ref::<rustls::Error>()?;
-    let words = match e {
+    let message = match e {
         _ if is_about_name(e) => "the server's certificate is for another name",
         rustls::Error::InvalidCertificate(C::UnknownIssuer) => {
-            "the server's certificate comes from no trusted authority"
+            "the server's certificate is not issued by a trusted authority"
         }
         rustls::Error::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => {
             "the server's certificate has expired"
@@ -378,5 +377,5 @@ pub fn problem(e: &io::Error) -> Option<String> {
         rustls::Error::InvalidMessage(_) => "the server does not speak TLS there",
         other => return Some(format!("TLS failed: {other}")),
     };
-    Some(words.into())
+    Some(message.into())
 }

@@ -1,5 +1,5 @@
-//! Key-value load by the wire engine: how each product's operations are spelled, which servers
-//! there are, and what is said to them first.
+//! Key-value load on the wire engine: each product's request encoding, its servers and the first
+//! requests of a connection.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use workloads::kv::{KeyNames, Sizes};
 use crate::memcached::requests::{KEY_BYTES_MAX, long_key};
 use crate::redis::Replies;
 use crate::redis::hello::{Login, hello};
-use crate::redis::requests::{self, Holes};
+use crate::redis::requests::{self, Placeholders};
 use crate::redis::sentinel;
 use crate::redis::survey::ClusterSurvey;
 use crate::socket::resolve;
 use crate::{memcached, tls};
 
-/// Name under which a server lists our connections.
+/// Name under which the server lists our connections.
 const CLIENT_NAME: &str = "cachedyno";
 
 /// A wire protocol.
@@ -28,24 +28,24 @@ const CLIENT_NAME: &str = "cachedyno";
 pub enum Dialect {
     /// RESP2 or RESP3.
     Redis,
-    /// memcached's, as text or meta commands.
+    /// The memcached protocol, as text or meta commands.
     Memcached(Spelling),
 }
 
-/// Servers, and how one speaks to them.
+/// Servers and their protocol.
 #[derive(Debug)]
 pub struct Access {
     /// The protocol.
     pub dialect: Dialect,
-    /// Where requests go.
+    /// The servers that requests are sent to.
     pub servers: Servers,
 }
 
-/// Reads where the servers of an endpoint are. Only a cluster is connected to, which must tell
-/// within `timeout` who has its slots, and Sentinels, which must tell who is the primary.
+/// Resolves the servers of an endpoint. Connects only to a cluster, which must report the owners of
+/// its slots within `timeout`, and to Sentinels, which must name the primary.
 ///
-/// Errors: a product that has no wire protocol here, a host that has no address, files of TLS that
-/// cannot be read, a cluster that does not tell.
+/// Errors: a product without a wire protocol here, a host without an address, unreadable TLS files,
+/// or a cluster that does not report its slots.
 pub fn access(endpoint: &Endpoint, timeout: Duration) -> Result<Access, Failure> {
     match endpoint {
         Endpoint::Redis { .. } => redis_servers(endpoint, timeout)
@@ -71,16 +71,16 @@ pub fn access(endpoint: &Endpoint, timeout: Duration) -> Result<Access, Failure>
 
 fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Failure> {
     let (route, members) = crate::redis::members(endpoint, timeout)?;
-    let (mut nodes, mut tls, mut said) = (Vec::new(), None, None);
+    let (mut nodes, mut tls, mut greeting) = (Vec::new(), None, None);
     for member in &members {
         let Endpoint::Redis { address, user, password, database, way } = member else { continue };
         nodes.push(resolve(address)?);
-        if said.is_some() {
+        if greeting.is_some() {
             continue;
         }
-        // What is said first, and to whom, is the same for all.
+        // The greeting and the TLS settings are the same for all servers.
         tls = tls::of_target(way.tls.as_ref(), address)?;
-        said = Some(hello(&Login {
+        greeting = Some(hello(&Login {
             user: user.as_deref(),
             password: password.as_ref(),
             database: *database,
@@ -88,7 +88,7 @@ fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Fail
             client_name: Some(CLIENT_NAME),
         }));
     }
-    let (hello, hello_replies) = said.map(|s| (s.bytes, s.replies)).unwrap_or_default();
+    let (hello, hello_replies) = greeting.map(|s| (s.bytes, s.replies)).unwrap_or_default();
     let survey = ClusterSurvey::of(endpoint, &members, timeout);
     let survey = survey.map(|survey| Box::new(survey) as Box<dyn Survey>);
     let survey = survey.or_else(|| sentinel::survey(endpoint, timeout));
@@ -96,8 +96,8 @@ fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Fail
 }
 
 impl Dialect {
-    /// The protocol of an existing server, or of a private one of that product; `None` for what
-    /// has none here.
+    /// The protocol of an existing server, or of a private server of that product; `None` if it has
+    /// none here.
     pub fn of(product: Product, endpoint: Option<&Endpoint>) -> Option<Self> {
         match (product, endpoint) {
             (_, Some(Endpoint::Memcached(memcached))) => Some(Self::Memcached(memcached.spelling)),
@@ -107,7 +107,7 @@ impl Dialect {
         }
     }
 
-    /// A server of it that asks for no login.
+    /// An endpoint of this protocol without a login.
     pub fn endpoint(self, address: NetAddress) -> Endpoint {
         match self {
             Self::Redis => Endpoint::redis(address),
@@ -121,8 +121,8 @@ impl Dialect {
         }
     }
 
-    /// An operation by its name (`get`, `set`, `del`, …) or by a command of one's own, with the
-    /// lifetime of what it writes. Errors: a sentence for people.
+    /// An operation by its name (`get`, `set`, `del`, …) or as a custom command, with the lifetime
+    /// of the values it writes. Errors: a readable message.
     pub fn operation(
         self,
         name: &str,
@@ -132,7 +132,7 @@ impl Dialect {
         sizes: &Sizes,
     ) -> Result<Operation, String> {
         let (key_bytes, value_bytes) = (names.fixed_bytes(), sizes.fixed());
-        let holes = Holes { key_bytes, value_bytes, below: None };
+        let holes = Placeholders { key_bytes, value_bytes, below: None };
         let request = match (self, command) {
             (Self::Redis, None) => requests::operation(name, ttl_s, &holes),
             (Self::Redis, Some(text)) => requests::custom(text, &holes),
@@ -155,7 +155,7 @@ impl Dialect {
         })
     }
 
-    /// Offers a load in this protocol.
+    /// Runs a load over this protocol.
     pub fn run(
         self,
         offer: &Offer,

@@ -1,5 +1,5 @@
-//! Every store on the real thing: files, a Redis and a MariaDB server that the tests start, and
-//! PHP's own handlers.
+//! Tests every store for real: files, Redis and MariaDB servers that the tests start, and PHP's own
+//! handlers.
 
 #[cfg(test)]
 mod stores {

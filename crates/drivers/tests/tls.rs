@@ -1,4 +1,4 @@
-//! TLS against a real redis-server, with certificates that openssl makes for the test.
+//! TLS with a real redis-server and certificates created by openssl for the test.
 
 #[cfg(test)]
 mod tls {
@@ -15,8 +15,8 @@ mod tls {
 
     const TIMEOUT: Duration = Duration::from_secs(5);
 
-    /// Authorities `ca` and `other`, a server's certificate for localhost and 127.0.0.1, one of the
-    /// same authority for `elsewhere.example`, and a client's.
+    /// Authorities `ca` and `other`; a server certificate for localhost and 127.0.0.1, one from the
+    /// same authority for `elsewhere.example`, and a client certificate.
     struct Certificates(TempDir);
 
     impl Certificates {
@@ -69,8 +69,8 @@ mod tls {
             ]);
         }
 
-        /// A certificate for localhost that no authority has signed but itself.
-        fn sign_itself(&self, name: &str, days: &str) -> Options {
+        /// A self-signed certificate for localhost.
+        fn self_sign(&self, name: &str, days: &str) -> Options {
             let [key, request, cert] = ["key", "csr", "pem"].map(|end| format!("{name}.{end}"));
             self.openssl(&[
                 "req",
@@ -97,13 +97,13 @@ mod tls {
             self.0.path().join(name)
         }
 
-        /// Trusts the authority that signed everything.
+        /// Trusts the authority that signed all certificates.
         fn trusting(&self) -> Options {
             Options { ca_file: Some(self.path("ca.pem")), ..Options::default() }
         }
     }
 
-    /// A Redis server that speaks TLS only; ends with the test.
+    /// A Redis server with TLS only; ends with the test.
     struct Server {
         child: Child,
         port: u16,
@@ -194,19 +194,23 @@ mod tls {
 
         let other = Some(certificates.path("other.pem"));
         let other = Options { ca_file: other, ..Options::default() };
-        server.refused("localhost", &other, "comes from no trusted authority");
+        server.refused("localhost", &other, "is not issued by a trusted authority");
         assert_eq!(server.ask("localhost", &other).unwrap_err().class, ErrorClass::Refused);
-        // The system may have no authorities at all.
+        // The system can lack authorities altogether.
         if client(&Options::default(), "localhost").is_ok() {
-            server.refused("localhost", &Options::default(), "comes from no trusted authority");
+            server.refused(
+                "localhost",
+                &Options::default(),
+                "is not issued by a trusted authority",
+            );
         }
         server.hears("localhost", &Options { check: Check::Nothing, ..other.clone() });
         let authority = Options { check: Check::Authority, ..other };
-        server.refused("localhost", &authority, "comes from no trusted authority");
+        server.refused("localhost", &authority, "is not issued by a trusted authority");
     }
 
     #[test]
-    fn another_name_is_refused_unless_names_do_not_matter() {
+    fn another_name_is_rejected_unless_names_are_not_checked() {
         if !installed() {
             return;
         }
@@ -220,27 +224,27 @@ mod tls {
     }
 
     #[test]
-    fn a_certificate_that_signs_itself_is_trusted_where_it_is_named() {
+    fn a_self_signed_certificate_is_trusted_if_listed() {
         if !installed() {
             return;
         }
         let certificates = Certificates::new();
-        let own = certificates.sign_itself("itself", "2");
+        let own = certificates.self_sign("itself", "2");
         let server = Server::new(&certificates, "itself", &["--tls-auth-clients", "no"]);
         server.hears("localhost", &own);
         server.refused("127.0.0.1", &own, "is for another name");
         server.hears("127.0.0.1", &Options { check: Check::Authority, ..own });
-        let namesake = certificates.sign_itself("namesake", "2");
+        let namesake = certificates.self_sign("namesake", "2");
         assert!(server.ask("localhost", &namesake).is_err());
         server.refused("localhost", &certificates.trusting(), "not among the trusted ones");
 
-        let past = certificates.sign_itself("past", "-1");
+        let past = certificates.self_sign("past", "-1");
         let server = Server::new(&certificates, "past", &["--tls-auth-clients", "no"]);
         server.refused("localhost", &past, "has expired");
     }
 
     #[test]
-    fn a_client_shows_its_certificate() {
+    fn a_client_presents_its_certificate() {
         if !installed() {
             return;
         }
@@ -256,11 +260,11 @@ mod tls {
         server.hears("localhost", &own);
         let foreign = Options { key: Some(certificates.path("other.key")), ..own };
         let error = client(&foreign, "localhost").unwrap_err();
-        assert!(error.contains("do not go together"), "{error}");
+        assert!(error.contains("do not match"), "{error}");
     }
 
     #[test]
-    fn versions_and_ciphers_are_those_that_were_asked_for() {
+    fn requested_versions_and_ciphers_are_used() {
         if !installed() {
             return;
         }
@@ -288,13 +292,13 @@ mod tls {
     }
 
     #[test]
-    fn a_server_without_tls_is_told_apart() {
+    fn a_server_without_tls_is_detected() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let answering = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             std::io::Write::write_all(&mut stream, b"-ERR Protocol error\r\n").unwrap();
-            // Until the client has read it: what is unread when a socket closes may be lost.
+            // Wait until the client has read it: unread data can be lost when a socket closes.
             let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
         });
         let endpoint = Endpoint::Redis {
@@ -314,7 +318,7 @@ mod tls {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn unusable_files_are_named() {
         let directory = tempfile::tempdir().unwrap();
         let empty = directory.path().join("empty");
         fs::write(&empty, "no certificate").unwrap();
@@ -323,24 +327,27 @@ mod tls {
         let nothing = Options { check: Check::Nothing, ..Options::default() };
 
         let message = error(&Options { ca_file: missing.clone(), ..Options::default() });
-        assert!(message.contains("missing` is no file of authorities: no such file"), "{message}");
+        assert!(
+            message.contains("missing` is not a file of authorities: no such file"),
+            "{message}"
+        );
         let message = error(&Options { ca_file: Some(empty.clone()), ..Options::default() });
-        assert!(message.contains("it holds none (expected PEM)"), "{message}");
+        assert!(message.contains("it contains none (expected PEM)"), "{message}");
         let own = directory.path().to_path_buf();
         let message = error(&Options { ca_directory: Some(own), ..Options::default() });
-        assert!(message.contains("it holds none"), "{message}");
+        assert!(message.contains("it contains none"), "{message}");
         let half = Options { certificate: missing.clone(), ..nothing.clone() };
-        let belong = "a client's certificate and its key belong together";
+        let belong = "a client's certificate needs its key and vice versa";
         assert_eq!(client(&half, "h").unwrap_err(), format!("{belong} (expected the key too)"));
         let half = Options { key: missing, ..nothing.clone() };
         let expected = format!("{belong} (expected the certificate too)");
         assert_eq!(client(&half, "h").unwrap_err(), expected);
         let unknown = Options { ciphersuites: Some("TLS_X".into()), ..nothing.clone() };
-        assert!(error(&unknown).contains("no cipher suite of `TLS_X` is known"));
+        assert!(error(&unknown).contains("`TLS_X` contains no known cipher suite"));
         let never = Options { versions: (Version::V13, Version::V12), ..nothing.clone() };
         let e = client(&never, "h").unwrap_err();
-        assert!(e.starts_with("no version of TLS is both new and old enough"), "{e}");
+        assert!(e.starts_with("the range of TLS versions is empty"), "{e}");
         let e = client(&nothing, "a b").unwrap_err();
-        assert!(e.starts_with("`a b` is no name of a server"), "{e}");
+        assert!(e.starts_with("`a b` is not a server name"), "{e}");
     }
 }

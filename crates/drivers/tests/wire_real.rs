@@ -1,4 +1,5 @@
-//! The codecs of the event loop on real servers that the tests start, and against real clients.
+//! The codecs of the event loop on real servers that the tests start, and compared with real
+//! clients.
 
 #[cfg(test)]
 mod wire_real {

@@ -1,29 +1,27 @@
-//! How true the wire engine's times are: an open load on servers whose times are known.
+//! Accuracy of the wire engine's latencies: an open load on servers with known response times.
 //!
-//! The scripted server computes when each reply is due, by the queue that the text books describe;
-//! what the engine reports is set against the closed formula. One thread and one CPU each.
+//! The scripted server computes the due time of each reply by a textbook queue. The bench compares
+//! the engine's report with the closed formula. Server and engine have one thread and one CPU each.
 //!
 //! | server | load | formula |
 //! |---|---|---|
-//! | serves 1 ms | 500/s, even | p50 is 1 ms |
-//! | serves exponential times, mean 1/μ | Poisson, λ = 0.8 μ | quantile q is −ln(1 − q)/(μ − λ) |
-//! | stops for S every T | 1,000/s, even | quantile q is S − (1 − q)·T |
-//! | answers at once | 50,000/s, even | the rate, and the lag |
+//! | service time 1 ms | 500/s, even | p50 is 1 ms |
+//! | exponential service time, mean 1/μ | Poisson, λ = 0.8 μ | quantile q is −ln(1 − q)/(μ − λ) |
+//! | stalls for S every T | 1,000/s, even | quantile q is S − (1 − q)·T |
+//! | answers immediately | 50,000/s, even | the rate, and the lag |
 //!
-//! A machine that is taken away for milliseconds is slow for the server and the engine alike, and
-//! no generator can be right then. So each line is made of blocks of two seconds (the period of the
-//! stalls), and is told twice: of all blocks, and of those in which the hypervisor took nothing.
+//! When the hypervisor stops the machine for milliseconds, server and engine are both slow, and no
+//! generator can be right. So each line consists of blocks of two seconds (the period of the
+//! stalls) and is printed twice: for all blocks, and for blocks without stolen CPU time.
 //!
-//! A queue's quantiles vary from run to run, the more so the longer it remembers: a formula is
-//! reached after minutes only. So what the server itself had planned for the requests as they came,
-//! due − received, stands beside the formula; between that and what was seen lie the way through
-//! the kernel, pauses of the machine, and the engine's own error. With a service of 1 ms blocks
-//! last twenty seconds.
+//! The quantiles of a queue vary from run to run, more so with a longer memory, and converge to
+//! the formula only after minutes. So the table also shows the times that the server planned for
+//! the actual requests (due − received). Kernel, pauses of the machine and the engine's error make
+//! the difference to what the engine saw. With a service time of 1 ms, blocks last twenty seconds.
 //!
-//! Unix sockets are used where microseconds count: at a hundred requests a second the way through
-//! the kernel's TCP is cold, and a bare loop of ten lines sees 0.1 ms there as well. One block more
-//! comes first and does not count: the server's first stall begins a period after its first
-//! request.
+//! Where microseconds matter, the bench uses unix sockets: at a hundred requests per second the
+//! kernel's TCP path is cold, and even a bare loop of ten lines sees 0.1 ms there. The first block
+//! does not count, since the server's first stall starts one period after its first request.
 //!
 //! `cargo bench -p cachedyno-lab --bench accuracy -- --blocks 20 --seed 7` changes the defaults.
 
@@ -43,13 +41,13 @@ use stats::Histogram;
 use std::error::Error;
 use workloads::kv::Distribution;
 
-/// Bytes of a value.
+/// Value size, bytes.
 const BYTES: usize = 100;
 
 /// Length of a block, seconds.
 const SECONDS: u64 = 2;
 
-/// What is offered.
+/// Parameters of the load.
 #[derive(Clone, Copy)]
 struct Load {
     rate_per_s: f64,
@@ -57,7 +55,7 @@ struct Load {
     clients: u32,
 }
 
-/// How often, how long, and from which seed.
+/// Number and length of blocks, and the seed.
 #[derive(Clone, Copy)]
 struct Extent {
     blocks: u64,
@@ -65,7 +63,7 @@ struct Extent {
     seed: u64,
 }
 
-/// What came of some blocks.
+/// Merged results of some blocks.
 #[derive(Default)]
 struct Seen {
     response: Histogram,
@@ -83,13 +81,13 @@ impl Seen {
     }
 }
 
-/// What came of all blocks, and of the quiet ones.
+/// Results of all blocks, and of those without stolen CPU time.
 #[derive(Default)]
 struct Both {
     all: Seen,
     quiet: Seen,
-    /// From the arrival of each request to its reply, by the server's own log, and to the time at
-    /// which that was due by its script.
+    /// Times by the server's log, from the arrival of each request to its reply, and to the due
+    /// time of its reply.
     by_server: Histogram,
     due: Histogram,
 }
@@ -158,7 +156,7 @@ fn line(server: &str, q: f64, expected_ns: f64, both: &Both, goal: &str) {
     for (blocks, seen) in both.named().into_iter().filter(|(_, seen)| seen.blocks > 0) {
         let seen_ns = seen.response.quantile_ns(q) as f64;
         let off = |from_ns: f64| {
-            // A server that stands still has planned nothing: it reads late.
+            // A stalled server reads late, so it has no planned time.
             if from_ns == 0.0 {
                 return "–".to_string();
             }

@@ -1,14 +1,14 @@
-//! What an application cache costs the generator: a load, a clean, and the fill before both.
+//! The generator's CPU cost of an application cache: a load, a clean, and the fill before both.
 //!
 //! `Cm_Cache_Backend_Redis` of 2019 through Magento's layer, Redis on a unix socket, records of the
 //! shipped study.
 //!
-//! - A load: one client of the engine beside a bare loop that writes the same request, built
-//!   beforehand, and reads into a fixed buffer until the reply's known length has come.
-//! - A clean of a tag that 744 records carry: CPU time of the client's thread and of the server.
-//! - The fill by four clients: records by wall time, and by the server's CPU time.
+//! - A load: one client of the engine, against a bare loop that writes the same prepared request
+//!   and reads into a fixed buffer until the reply is complete.
+//! - A clean of a tag with 744 records: CPU time of the client's thread and of the server.
+//! - A fill by four clients: records per wall time, and per CPU time of the server.
 //!
-//! Each block has fresh servers and measures every kind once, in random order; a ratio is paired by
+//! Each block has fresh servers and measures every kind once, in random order; ratios are paired by
 //! block. `cargo bench -p cachedyno-lab --bench cache_cost -- --blocks 8 --seed 7 --measure-ms 250
 //! --keys 200000` changes the defaults.
 
@@ -17,11 +17,11 @@
 mod common;
 mod study;
 
-use cachedyno_lab::{Bench, Ready, schedule};
-use common::{Outcome, arguments, number, told};
+use cachedyno_lab::{Ready, TargetProvisioner, schedule};
+use common::{Outcome, arguments, error, number};
 use drivers::CacheOptions;
 use load::watch::ThreadUse;
-use load::{Engine, Finished, Unseen};
+use load::{Engine, Finished, Unmetered};
 use model::{AppCache, Backend, Endpoint, Fill, Generation, NetAddress, Phase, Stop, Workload};
 use nix::time::{ClockId, clock_gettime};
 use stats::{Estimate, Paired, geometric_mean_interval};
@@ -37,25 +37,25 @@ use workloads::app_cache::{AppCacheClient, DataSet, Ledger, Record, TaggedCache}
 use workloads::values::{mix, pick};
 use workloads::{Client, Share};
 
-/// CPU time and wall time of a load against those of the bare loop, at most.
+/// Goal: maximum CPU time and wall time of a load relative to the bare loop.
 const LOAD_GOAL: f64 = 1.3;
-/// CPU time of a clean against the server's, at most.
+/// Goal: maximum CPU time of a clean relative to the server's.
 const CLEAN_GOAL: f64 = 0.1;
-/// Records that are filled a second, at least.
+/// Goal: minimum fill rate, records per second.
 const FILL_GOAL: f64 = 100_000.0;
 const ALPHA: f64 = 0.05;
 /// Records that loads choose from.
 const LOADED: u64 = 20_000;
-/// Requests that the bare loop has built.
+/// Prepared requests of the bare loop.
 const VISITS: u64 = 4_096;
-/// Requests of the bare loop between two looks at the clock.
+/// Requests of the bare loop between two clock readings.
 const BATCH: u64 = 256;
-/// Records that carry the cleaned tag, and how often it is cleaned in a block.
+/// Records with the cleaned tag, and cleans per block.
 const CARRIERS: u64 = 744;
 const CLEANS: u64 = 20;
 /// Clients that fill, as in the study.
 const FILLING: u32 = 4;
-/// The slow fill has so many times fewer records.
+/// The slow fill has this many times fewer records.
 const FEWER: u64 = 8;
 
 /// What is measured, in the order of [`Blocks`].
@@ -68,11 +68,11 @@ struct Measured {
     count: f64,
     wall_ns: f64,
     client_cpu_ns: f64,
-    /// 0 where nobody looked.
+    /// 0 if not measured.
     server_cpu_ns: f64,
 }
 
-/// Every kind's values, a block each: bare loop, load, clean, fast fill, fill by saves.
+/// Values of each kind by block: bare loop, load, clean, fast fill, fill by saves.
 type Blocks = [Vec<Measured>; KINDS];
 
 fn main() -> Outcome {
@@ -88,7 +88,7 @@ fn main() -> Outcome {
     let sets = [("warmup_ms", "50".into()), ("measure_ms", measure_ms.to_string())];
     let plan = study::plan(("app-cache", text), seed, &["cm-redis"], &sets)?;
     let setup = study::setup()?;
-    let mut bench = study::bench(&plan, &setup);
+    let mut provisioner = study::provisioner(&plan, &setup);
     println!(
         "{blocks} blocks, seed {seed}, {measure_ms} ms each; {LOADED} records to load, {CARRIERS} to \
          clean {CLEANS} times, {keys} to fill; generator on CPUs {:?}, server on {:?}",
@@ -98,9 +98,9 @@ fn main() -> Outcome {
     let mut all: Blocks = Default::default();
     for block in 0..blocks as u32 {
         for kind in order(seed, block) {
-            let (mut side, ready) = side(&mut bench, seed, (block, kind))?;
+            let (mut side, ready) = side(&mut provisioner, seed, (block, kind))?;
             all[kind].push(side.measure(kind, keys)?);
-            ready.finish(&AtomicBool::new(false)).map_err(told)?;
+            ready.finish(&AtomicBool::new(false)).map_err(error)?;
         }
         let of = |kind: usize| all[kind][block as usize];
         let cpu = |kind| of(kind).client_cpu_ns / of(kind).count;
@@ -144,7 +144,7 @@ fn summary([bare, load, clean, fast, saves]: &Blocks) -> Outcome {
     at_most("CPU client / server", &client(clean), &server(clean), CLEAN_GOAL)?;
     println!("fill:");
     let rate = |ns: Vec<f64>| -> Vec<f64> { ns.iter().map(|ns| 1e9 / ns).collect() };
-    let told = |title, all: &[Measured]| -> Outcome {
+    let print_rates = |title, all: &[Measured]| -> Outcome {
         println!("  {title}, records per s: {}", mean(&rate(wall(all)))?);
         println!("    per CPU second of the server: {}", mean(&rate(server(all)))?);
         println!("    per CPU second of the clients: {}", mean(&rate(client(all)))?);
@@ -153,14 +153,14 @@ fn summary([bare, load, clean, fast, saves]: &Blocks) -> Outcome {
         println!("    CPUs that the server kept busy: {}", bounds(&busy, 2));
         Ok(())
     };
-    told("by saves", saves)?;
-    told("fast", fast)?;
+    print_rates("by saves", saves)?;
+    print_rates("fast", fast)?;
     let e = geometric_mean_interval(&rate(wall(fast)), 1.0 - ALPHA, 1)?;
     println!("  goal, at least {FILL_GOAL} records per s: {}", verdict(&e, FILL_GOAL, true));
     Ok(())
 }
 
-/// Prints the ratio a / b, and whether it is as small as it should be.
+/// Prints the ratio a / b, and whether it reaches the goal.
 fn at_most(title: &str, a: &[f64], b: &[f64], goal: f64) -> Outcome {
     let ratio = Paired { a, b }.ratio(ALPHA).map_err(|doubt| doubt.to_string())?;
     let verdict = verdict(&ratio, goal, false);
@@ -190,7 +190,7 @@ fn bounds(e: &Estimate, digits: usize) -> String {
     }
 }
 
-/// What is measured on the server of one kind in one block.
+/// Measures one kind in one block on its own server.
 struct Side {
     options: CacheOptions,
     server: u32,
@@ -199,31 +199,31 @@ struct Side {
     seed: u64,
 }
 
-/// Starts such a server.
+/// Starts the server.
 fn side(
-    bench: &mut Bench<'_>,
+    provisioner: &mut TargetProvisioner<'_>,
     seed: u64,
     (block, kind): (u32, usize),
 ) -> Result<(Side, Ready), Box<dyn Error>> {
-    let plan = bench.plan;
+    let plan = provisioner.plan;
     let cell = &plan.cells[0];
     let Workload::AppCache(workload) = &cell.workload else {
-        return Err(format!("cell `{}` is no application cache", cell.id).into());
+        return Err(format!("cell `{}` is not an application cache", cell.id).into());
     };
     let label = format!("{block}_{kind}");
-    let mut ready = bench.ready(&plan.targets[0], &cell.workload, &label).map_err(told)?;
+    let mut ready = provisioner.ready(&plan.targets[0], &cell.workload, &label).map_err(error)?;
     if block == 0 && kind == 0 {
-        println!("{}", ready.version().map_err(told)?);
+        println!("{}", ready.version().map_err(error)?);
     }
     let Some(server) = ready.server_pids().first().copied() else {
-        return Err("the server is not ours".into());
+        return Err("the server is not private".into());
     };
     let mut workload = AppCache { fill: Fill::Fast, keys: LOADED, ..workload.clone() };
     workload.phases.retain(|phase| phase.name == "read");
     let side = Side {
         options: ready.cache_options(),
         server,
-        cpus: bench.client_cpus(&ready),
+        cpus: provisioner.client_cpus(&ready),
         workload,
         seed: schedule::data_seed(plan, block) ^ seed,
     };
@@ -247,7 +247,7 @@ impl Side {
         }
     }
 
-    /// Work on a thread of the generator's CPUs.
+    /// Runs work in a thread on the generator's CPUs.
     fn on_thread(
         &self,
         work: impl Fn(&Self) -> Result<Measured, Box<dyn Error>> + Sync,
@@ -268,10 +268,10 @@ impl Side {
     }
 
     fn store(&self) -> Result<Box<dyn TaggedCache>, Box<dyn Error>> {
-        drivers::open_tagged_cache(Backend::CmRedis, &self.options).map_err(told)
+        drivers::open_tagged_cache(Backend::CmRedis, &self.options).map_err(error)
     }
 
-    /// Fills with so many clients of the engine, and runs the phases unless only that is meant.
+    /// Fills with `clients` clients of the engine, then runs the phases unless `fills_only`.
     fn run(&self, clients: u32, fills_only: bool) -> Result<Finished, Box<dyn Error>> {
         let ledger = Arc::new(Ledger::drawn(&self.workload, self.seed, clients));
         let open = |client| -> Result<Box<dyn Client>, Box<dyn Error>> {
@@ -290,9 +290,9 @@ impl Side {
             timeout_ns: 0,
             stop: &stop,
         };
-        let finished = engine.run(opened, &mut Unseen, &mut |_| {});
+        let finished = engine.run(opened, &mut Unmetered, &mut |_| {});
         match finished.failure {
-            Some(failure) => Err(told(failure)),
+            Some(failure) => Err(error(failure)),
             None => Ok(finished),
         }
     }
@@ -312,7 +312,7 @@ impl Side {
 
     fn loads(&self) -> Result<Measured, Box<dyn Error>> {
         let finished = self.run(1, false)?;
-        let [phase] = &finished.phases[..] else { return Err("a phase gave no result".into()) };
+        let [phase] = &finished.phases[..] else { return Err("a phase has no result".into()) };
         let [point] = &phase.points[..] else { return Err("it was not steady".into()) };
         let counts = point.whole().map(|all| &all.counts);
         match counts {
@@ -322,7 +322,7 @@ impl Side {
                 client_cpu_ns: point.generator_cpu_ns as f64,
                 server_cpu_ns: 0.0,
             }),
-            other => Err(format!("the phase is not clean: {other:?}").into()),
+            other => Err(format!("the phase has errors: {other:?}").into()),
         }
     }
 
@@ -353,7 +353,7 @@ impl Side {
         };
         let visits = self.visits();
         let mut socket = UnixStream::connect(socket)?;
-        // As the driver's sockets have it, so that both have the same system calls.
+        // The driver's sockets have timeouts too, so both make the same system calls.
         let timeout = self.options.timeout;
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))?;
@@ -408,7 +408,7 @@ fn own_thread_ns() -> f64 {
     time.map_or(0.0, |t| t.tv_sec() as f64 * 1e9 + t.tv_nsec() as f64)
 }
 
-/// Requests and replies for at least this long; their number.
+/// Exchanges requests and replies for at least this long; returns their number.
 fn exchange(
     socket: &mut UnixStream,
     visits: &[(Vec<u8>, usize)],

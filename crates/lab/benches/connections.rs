@@ -1,12 +1,12 @@
-//! What ten thousand connections cost the wire engine beside fifty: CPU time per request, and
-//! memory of each connection besides its socket.
+//! Cost of ten thousand connections in the wire engine compared to fifty: CPU time per request, and
+//! memory per connection without its socket.
 //!
-//! The null server in a process of its own on the second CPU, on a unix socket; each measurement is
-//! a process of its own on the first, so that its memory holds nothing of the one before. Memory is
-//! the highest resident set of the process, which holds no socket; what it grows by from fifty to
-//! ten thousand connections is divided by their difference.
+//! The null server runs in a separate process on the second CPU, on a unix socket. Each measurement
+//! is a new process on the first CPU, so that no memory of an earlier one remains. Memory is the
+//! peak resident set of the process, which excludes sockets; its growth from fifty to ten thousand
+//! connections is divided by their difference.
 //!
-//! Each block measures both numbers of connections in random order; the ratio is paired by block.
+//! Each block measures both numbers of connections in random order; ratios are paired by block.
 //! `cargo bench -p cachedyno-lab --bench connections -- --blocks 5 --seed 7 --requests 1000000`
 //! changes the defaults.
 
@@ -34,13 +34,13 @@ use workloads::values::mix;
 const ALPHA: f64 = 0.05;
 const FEW: u32 = 50;
 const MANY: u32 = 10_000;
-/// Files of a process besides its connections.
+/// Open files of a process besides its connections.
 const BESIDES: u64 = 100;
-/// Bytes of a value.
+/// Value size, bytes.
 const BYTES: usize = 100;
 /// CPU of the generator and of the server.
 const CPUS: (usize, usize) = (0, 1);
-/// Most bytes of a connection besides its socket.
+/// Goal: maximum memory per connection without its socket, bytes.
 const GOAL_BYTES: f64 = 8192.0;
 
 #[derive(Clone, Copy, Debug)]
@@ -82,9 +82,9 @@ fn main() -> Outcome {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    let told = compare(&socket, (blocks, seed), requests);
+    let result = compare(&socket, (blocks, seed), requests);
     drop(server);
-    println!("{}", told?);
+    println!("{}", result?);
     Ok(())
 }
 
@@ -129,7 +129,7 @@ fn compare(
     ))
 }
 
-/// Allows as many open files as this user may have; how many that are.
+/// Raises the limit of open files to this user's maximum and returns it.
 fn allow_files() -> Result<u64, Box<dyn Error>> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
@@ -140,18 +140,18 @@ fn itself() -> Result<Command, Box<dyn Error>> {
     Ok(Command::new(std::env::current_exe()?))
 }
 
-/// A null server in a process of its own; ended on drop.
+/// A null server in a separate process; stopped on drop.
 struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It ends at the end of its input; it may have ended by itself.
+        // It stops at the end of its input, unless it has already exited.
         drop(self.0.stdin.take());
         let _ended = self.0.wait();
     }
 }
 
-/// Serves until the end of the standard input.
+/// Serves until standard input ends.
 fn serve(socket: &Path) -> Outcome {
     let settings = NullSettings {
         listen: Listen::Unix(socket.to_path_buf()),
@@ -164,7 +164,7 @@ fn serve(socket: &Path) -> Outcome {
     Ok(())
 }
 
-/// One measurement in a process of its own.
+/// Runs one measurement in a new process.
 fn measure(
     socket: &Path,
     clients: u32,
@@ -182,7 +182,7 @@ fn measure(
     Err(format!("{clients} connections: {said}{text}").into())
 }
 
-/// Offers the load and prints CPU nanoseconds per request and the highest resident set in bytes.
+/// Runs the load, and prints CPU nanoseconds per request and the peak resident set in bytes.
 fn offer(socket: &Path, clients: u32, requests: u64, seed: u64) -> Outcome {
     let plain = Plain {
         operation: "get",
@@ -201,7 +201,7 @@ fn offer(socket: &Path, clients: u32, requests: u64, seed: u64) -> Outcome {
     Ok(())
 }
 
-/// Highest resident set of this process (`VmHWM` of proc(5), in KiB).
+/// Peak resident set of this process, bytes (`VmHWM` of proc(5), in KiB).
 fn resident_bytes() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;

@@ -1,27 +1,27 @@
-//! How right the search for the highest rate is: on servers whose queue is known.
+//! Accuracy of the search for the highest rate, on servers with a known queue.
 //!
-//! The scripted server is one queue with one server. With Poisson arrivals of rate λ the time in it
-//! is known: for exponential times of service, mean 1/μ, it is exponential with rate μ − λ, so that
-//! p99 is L at λ = μ − ln(100)/L. For constant times S the tail of the wait is C·exp(−θ·t), where
-//! λ·(exp(θS) − 1) = θ and C = (1 − λS)/(λS·exp(θS) − 1) (Asmussen, "Applied probability and
-//! queues", 2003, XIII.5); λ follows by bisection.
+//! The scripted server is one queue with one server. With Poisson arrivals of rate λ the time in
+//! the system is known. For exponential service times with mean 1/μ it is exponential with rate
+//! μ − λ, so p99 is L at λ = μ − ln(100)/L. For constant service times S the tail of the wait is
+//! C·exp(−θ·t), where λ·(exp(θS) − 1) = θ and C = (1 − λS)/(λS·exp(θS) − 1) (Asmussen, "Applied
+//! probability and queues", 2003, XIII.5); λ follows by bisection.
 //!
-//! Times of service are exponential or constant, 100 µs in the mean. Goal: within 3 % of the
-//! formula in 19 of 20 seeds, each in at most 80 s.
+//! Service times are exponential or constant with a mean of 100 µs. Goal: within 3 % of the formula
+//! for 19 of 20 seeds, each in at most 80 s.
 //!
-//! A machine that is taken away for milliseconds is slow for server and generator alike: where that
-//! happens once a second for longer than a hundredth of it, no rate keeps a p99 below it, and a
-//! search says so. The limit must be well above; what disturbed a search stands beside it.
+//! When the hypervisor stops the machine for milliseconds, server and generator are both slow. If
+//! that takes more than a hundredth of every second, no rate keeps p99 below the length of a stop,
+//! and the search says so. The limit must be well above it; the table shows stolen CPU time.
 //!
 //! `cargo bench -p cachedyno-lab --bench find_max -- --seeds 20 --seed 1 --limit-ms 50` changes the
-//! defaults; `--service constant` runs that one alone.
+//! defaults; `--service constant` runs only constant service times.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
 
 use cachedyno_lab as lab;
-use common::{Outcome, arguments, number, told};
+use common::{Outcome, arguments, error, number};
 use lab::{Setup, Sinks};
 use model::plan::{Effort, KvOperation, PlannedTarget};
 use model::{
@@ -39,11 +39,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Mean time of service, seconds.
+/// Mean service time, seconds.
 const SERVICE_S: f64 = 100e-6;
-/// What makes this program the server.
+/// Argument that makes this program the server.
 const SERVER_ARGUMENT: &str = "serve";
-/// How far from the formula a search may be.
+/// Maximum relative error of a search.
 const NEAR: f64 = 0.03;
 
 fn main() -> Outcome {
@@ -67,7 +67,9 @@ fn main() -> Outcome {
     let limit_s = milliseconds as f64 / 1e3;
     let servers = [("exponential", of_exponential(limit_s)), ("constant", of_constant(limit_s))];
     println!("p99 < {milliseconds} ms, seeds {first} to {}\n", first + seeds - 1);
-    println!("| server | seed | formula/s | found/s | interval | error | probes | took | others |");
+    println!(
+        "| server | seed | formula/s | found/s | interval | error | probes | duration | stolen |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|");
     let only = arguments.iter().position(|a| a == "--service").map(|at| arguments.get(at + 1));
     for (service, formula) in servers {
@@ -82,8 +84,8 @@ fn main() -> Outcome {
                 search(&format!("service={service}:100us,seed={seed}"), seed, milliseconds)?;
             let took_s = begun.elapsed().as_secs_f64();
             longest_s = longest_s.max(took_s);
-            let taken = taken(&probes) * 100.0;
-            let end = format!("{} | {took_s:.0} s | {taken:.1} % |", probes.len());
+            let stolen = stolen_share(&probes) * 100.0;
+            let end = format!("{} | {took_s:.0} s | {stolen:.1} % |", probes.len());
             let Found::Rate { center, lo, hi } = found else {
                 println!("| {service} | {seed} | {formula:.0} | {found:?} | | | {end}");
                 continue;
@@ -104,18 +106,18 @@ fn main() -> Outcome {
     Ok(())
 }
 
-/// Share of the time of all probes for which others had the CPUs of the generator.
-fn taken(probes: &[Point]) -> f64 {
+/// Share of all probes' time that other processes stole from the generator.
+fn stolen_share(probes: &[Point]) -> f64 {
     let all = probes.iter().fold(Disturbance::default(), |sum, p| sum.plus(p.disturbance));
     all.share_of(probes.iter().map(|p| p.length_ns).sum())
 }
 
-/// The rate at which p99 is the limit, exponential times of service.
+/// The rate at which p99 equals the limit, for exponential service times.
 fn of_exponential(limit_s: f64) -> f64 {
     1.0 / SERVICE_S - 100.0_f64.ln() / limit_s
 }
 
-/// The same for constant ones: a request waits, and is served.
+/// The same for constant service times: the wait plus the service time.
 fn of_constant(limit_s: f64) -> f64 {
     let (mut low, mut high) = (0.1 / SERVICE_S, 0.9999 / SERVICE_S);
     for _ in 0..100 {
@@ -126,7 +128,7 @@ fn of_constant(limit_s: f64) -> f64 {
     low
 }
 
-/// Share of requests of a rate that wait longer than the limit less the time of service.
+/// Share of requests whose wait exceeds the limit minus the service time.
 fn waits(rate: f64, limit_s: f64) -> f64 {
     let load = rate * SERVICE_S;
     // λ·(exp(θS) − 1) − θ has a root above 0, below which it is negative.
@@ -139,7 +141,7 @@ fn waits(rate: f64, limit_s: f64) -> f64 {
     factor * (-low * (limit_s - SERVICE_S)).exp()
 }
 
-/// The scripted server in a process of its own, as a store is: what is taken from it shows there.
+/// The scripted server in a separate process, like a store, so that its stolen CPU time shows.
 struct Server {
     process: Child,
     address: SocketAddr,
@@ -151,7 +153,7 @@ impl Server {
         command.args([SERVER_ARGUMENT, script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn()?;
         let mut line = String::new();
-        let output = process.stdout.take().ok_or("it has no output")?;
+        let output = process.stdout.take().ok_or("the server has no output")?;
         BufReader::new(output).read_line(&mut line)?;
         Ok(Self { address: line.trim().parse()?, process })
     }
@@ -159,13 +161,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It ends with its input.
+        // It stops when its input ends.
         drop(self.process.stdin.take());
         self.process.wait().ok();
     }
 }
 
-/// That process: tells its address, and serves until its input ends.
+/// Runs the server process: prints its address, and serves until its input ends.
 fn serve(script: &str) -> Outcome {
     let server = ScriptedServer::start(&ScriptedSettings {
         listen: Listen::default(),
@@ -175,13 +177,15 @@ fn serve(script: &str) -> Outcome {
         from_arrival: true,
         cpus: Pinning::for_this_process().server,
     })?;
-    let Listen::Tcp(address) = server.address() else { return Err("it listens elsewhere".into()) };
+    let Listen::Tcp(address) = server.address() else {
+        return Err("the server does not listen on TCP".into());
+    };
     println!("{address}");
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }
 
-/// One search on a server of its own.
+/// Runs one search on its own server.
 fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>), Box<dyn Error>> {
     let pinning = Pinning::for_this_process();
     let server = Server::start(script)?;
@@ -207,17 +211,17 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>),
     sinks.add(&mut kept);
     lab::run(header, &setup, Vec::new(), &mut sinks, &AtomicBool::new(false));
     drop(sinks);
-    let trial = kept.0.ok_or("it measured nothing")?;
+    let trial = kept.0.ok_or("the run has no trial")?;
     if let Some(failure) = trial.failure {
-        return Err(told(failure));
+        return Err(error(failure));
     }
     match planned.settings(seed, 0).next(&planned.seen(&trial.points)) {
         Next::Done(found) => Ok((found, trial.points)),
-        Next::Probe(step) => Err(format!("it ended before {step:?}").into()),
+        Next::Probe(step) => Err(format!("the search ended before {step:?}").into()),
     }
 }
 
-/// The trial, as a record would keep it.
+/// Keeps the trial like a record.
 #[derive(Default)]
 struct Kept(Option<Trial>);
 

@@ -1,11 +1,11 @@
-//! What the generator costs: its CPU time per operation beside that of a bare loop.
+//! Cost of the generator: CPU time per operation, compared to a bare loop.
 //!
 //! One client, Redis on a unix socket, sessions of the shipped study's `steady` profile. The bare
-//! loop writes one prepared request, into which only the key is copied, and reads into a fixed
-//! buffer until the reply's known length has come: no clock, no record, no check. The engine is
-//! the one that measures, with its driver, its records and its checks. Both run on the same CPU.
+//! loop copies the key into one prepared request, writes it, and reads into a fixed buffer until
+//! the reply is complete: no clock, no recording, no checks. The engine is the real one with its
+//! driver, records and checks. Both run on the same CPU.
 //!
-//! Each block has a fresh server and measures every kind once, in random order; a ratio is paired
+//! Each block has a fresh server and measures every kind once, in random order; ratios are paired
 //! by block. `cargo bench -p cachedyno-lab --bench generator_cost -- --blocks 30 --seed 7
 //! --measure-ms 400` changes the defaults.
 
@@ -17,10 +17,10 @@ mod study;
 
 use cachedyno_lab::Ready;
 use cachedyno_lab::schedule;
-use common::{Outcome, arguments, number, told};
+use common::{Outcome, arguments, error, number};
 use drivers::SessionOptions;
 use load::watch::ThreadUse;
-use load::{Engine, PhaseRecord, Unseen};
+use load::{Engine, PhaseRecord, Unmetered};
 use model::{Endpoint, NetAddress, Phase, Plan, Point, Sessions, Stop};
 use stats::{Paired, geometric_mean_interval};
 use std::error::Error;
@@ -33,11 +33,11 @@ use std::time::{Duration, Instant};
 use workloads::values::{mix, name_into, pick};
 use workloads::{Client, PlainClient, Share};
 
-/// The plan's limit: CPU time of a read against that of the bare loop.
+/// Goal: maximum CPU time of a read relative to the bare loop.
 const GOAL: f64 = 1.3;
 const ALPHA: f64 = 0.05;
 const SESSIONS: u64 = 2_000;
-/// Requests of the bare loop between two looks at the clock.
+/// Requests of the bare loop between two clock readings.
 const BATCH: u64 = 256;
 
 /// What is measured, in the order of the columns.
@@ -45,7 +45,7 @@ const BATCH: u64 = 256;
 enum Kind {
     BareGet,
     BareSetex,
-    /// The phase of that name of the `steady` profile.
+    /// A phase of the `steady` profile, by name.
     Engine(&'static str),
 }
 
@@ -56,7 +56,7 @@ const KINDS: [Kind; 5] = [
     Kind::Engine("write"),
     Kind::Engine("change"),
 ];
-/// Title and (of, against) as indices of [`KINDS`].
+/// Title, and indices of numerator and denominator in [`KINDS`].
 const PAIRS: [(&str, usize, usize); 3] = [("read", 2, 0), ("write", 3, 1), ("change", 4, 1)];
 
 /// One kind in one block.
@@ -94,7 +94,7 @@ fn main() -> Outcome {
     ];
     let plan = sessions::plan(seed, &["redis"], &sets)?;
     let setup = study::setup()?;
-    let mut bench = study::bench(&plan, &setup);
+    let mut provisioner = study::provisioner(&plan, &setup);
     let cell = &plan.cells[0];
     let workload = sessions::of(cell)?.clone();
     println!(
@@ -105,17 +105,18 @@ fn main() -> Outcome {
     println!("CPU ns/op: bare GET, bare SETEX, read, write, change");
     let mut columns: [Vec<Measured>; 5] = Default::default();
     for block in 0..blocks as u32 {
-        let mut ready =
-            bench.ready(&plan.targets[0], &cell.workload, &format!("{block}")).map_err(told)?;
+        let mut ready = provisioner
+            .ready(&plan.targets[0], &cell.workload, &format!("{block}"))
+            .map_err(error)?;
         if block == 0 {
-            println!("{}", ready.version().map_err(told)?);
+            println!("{}", ready.version().map_err(error)?);
         }
-        let cpus = bench.client_cpus(&ready);
+        let cpus = provisioner.client_cpus(&ready);
         let side = Side { ready: &ready, cpus: &cpus, workload: &workload, plan: &plan, block };
         for kind in order(seed, block) {
             columns[kind].push(side.measure(KINDS[kind])?);
         }
-        ready.finish(&AtomicBool::new(false)).map_err(told)?;
+        ready.finish(&AtomicBool::new(false)).map_err(error)?;
         let row = columns.each_ref().map(|c| c[block as usize].cpu_ns_per_op);
         println!("block {block:2}: {}", row.map(|ns| format!("{ns:7.0}")).join(" "));
     }
@@ -176,7 +177,7 @@ fn bounds(center: f64, lo: Option<f64>, hi: Option<f64>, digits: usize) -> Strin
     }
 }
 
-/// A block's server, and what both sides share on it.
+/// Server of a block, and parameters of engine and bare loop.
 struct Side<'a> {
     ready: &'a Ready,
     cpus: &'a [usize],
@@ -193,7 +194,7 @@ impl Side<'_> {
 
     fn client(&self, workload: &Sessions) -> Result<PlainClient, Box<dyn Error>> {
         let options: &SessionOptions = self.ready.options();
-        let store = drivers::open_session_store(self.ready.endpoint(), options).map_err(told)?;
+        let store = drivers::open_session_store(self.ready.endpoint(), options).map_err(error)?;
         Ok(PlainClient::new(store, workload.clone(), self.share()))
     }
 
@@ -201,7 +202,7 @@ impl Side<'_> {
         match kind {
             Kind::Engine(phase) => self.engine(phase),
             bare => {
-                // The engine fills by itself; both find the same sessions in their first version.
+                // The engine fills too, so both read the same sessions in their first version.
                 let mut client = self.client(self.workload)?;
                 while client.fill_next()? {}
                 drop(client);
@@ -227,12 +228,12 @@ impl Side<'_> {
             timeout_ns: 0,
             stop: &stop,
         };
-        let finished = engine.run(vec![client], &mut Unseen, &mut |_| {});
+        let finished = engine.run(vec![client], &mut Unmetered, &mut |_| {});
         if let Some(failure) = finished.failure {
-            return Err(told(failure));
+            return Err(error(failure));
         }
         let [PhaseRecord { points, .. }] = &finished.phases[..] else {
-            return Err(format!("phase `{phase}` gave no result").into());
+            return Err(format!("phase `{phase}` has no result").into());
         };
         engine_cost(&points[0])
     }
@@ -243,7 +244,7 @@ fn engine_cost(result: &Point) -> Result<Measured, Box<dyn Error>> {
         return Err(format!("phase `{}` has no operations", result.phase).into());
     };
     if all.counts.ok != all.counts.total() {
-        return Err(format!("phase `{}` is not clean: {:?}", result.phase, all.counts).into());
+        return Err(format!("phase `{}` has errors: {:?}", result.phase, all.counts).into());
     }
     let (cpu_ns, run_delay_ns) = (result.generator_cpu_ns, result.generator_run_delay_ns);
     Ok(Measured::new(
@@ -253,7 +254,7 @@ fn engine_cost(result: &Point) -> Result<Measured, Box<dyn Error>> {
     ))
 }
 
-/// The bare loop: its request with a gap for the key, the keys in the order of their visits.
+/// The bare loop: its request with a placeholder for the key, and the keys in order of use.
 struct Bare<'a> {
     socket: &'a Path,
     timeout: Duration,
@@ -313,7 +314,7 @@ impl<'a> Bare<'a> {
         };
         rig::pin_current_thread(self.cpus)?;
         let mut socket = UnixStream::connect(self.socket)?;
-        // As the driver's sockets have it, so that both have the same system calls.
+        // The driver's sockets have timeouts too, so both make the same system calls.
         socket.set_read_timeout(Some(self.timeout))?;
         socket.set_write_timeout(Some(self.timeout))?;
         self.exchange(&mut socket, Duration::from_nanos(self.phase.warmup_ns))?;
@@ -323,7 +324,7 @@ impl<'a> Bare<'a> {
         Ok(Measured::new(operations, wall_ns, ThreadUse::now().since(before)))
     }
 
-    /// Requests and replies for at least this long; their number.
+    /// Exchanges requests and replies for at least this long; returns their number.
     fn exchange(&mut self, socket: &mut UnixStream, least: Duration) -> std::io::Result<u64> {
         let mut buffer = [0; 16 << 10];
         let (start, mut operations) = (Instant::now(), 0);

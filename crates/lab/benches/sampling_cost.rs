@@ -1,17 +1,16 @@
-//! What sampling costs: CPU time of a sample, by the clock of the thread that takes it, as a share
-//! of one core at ten samples a second.
+//! Cost of sampling: CPU time of a sample, by the sampling thread's clock, as a share of one core
+//! at ten samples per second.
 //!
-//! A private server under load, memcached with four worker threads unless `--product` says redis or
-//! mysql, and two threads of this process that offer the load and are sampled with it. Asking the
-//! server is measured apart: what it costs this process, and what it costs the server, by the CPU
-//! time of an idle server that is asked over and over.
+//! Samples a private server under load (memcached with four worker threads, or `--product` redis or
+//! mysql) and the two threads of this process that load it. The cost of asking the server for its
+//! counters is measured separately, for this process and for an otherwise idle server.
 //! `cargo bench -p cachedyno-lab --bench sampling_cost -- --samples 500 --product redis`
 
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
 
-use common::{Outcome, arguments, number, told};
+use common::{Outcome, arguments, error, number};
 use drivers::Admin;
 use model::{ProcessUse, Product, SAMPLE_NS};
 use nix::time::{ClockId, clock_gettime};
@@ -49,13 +48,13 @@ fn main() -> Outcome {
     let started = rig::start_server(product, &guard, &mut templates, &spec)?;
     let (_, servers) = started.ok_or("a product without a server")?;
     let server = &servers[0].1;
-    let mut admin = drivers::admin(server.endpoint(), TIMEOUT).map_err(told)?;
+    let mut admin = drivers::admin(server.endpoint(), TIMEOUT).map_err(error)?;
     asking(admin.as_mut(), server, samples)?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                // Any load does: what is read is what the kernel counts.
+                // Any load will do: the samples come from kernel counters.
                 let Ok(mut own) = drivers::admin(server.endpoint(), TIMEOUT) else { return };
                 while !stop.load(Ordering::Relaxed) {
                     if own.facts().is_err() {
@@ -70,7 +69,7 @@ fn main() -> Outcome {
     })
 }
 
-/// Reads processes and interface, as a sample does.
+/// Reads processes and network interface like a sample.
 fn sampling(server: &Server, samples: u64) -> Outcome {
     let mut servers = UsageReader::new(&[server.pid()]);
     let mut own = UsageReader::new(&[std::process::id()]);
@@ -80,7 +79,7 @@ fn sampling(server: &Server, samples: u64) -> Outcome {
         let own = own.read().ok_or("this process cannot be read")?;
         Ok((server.threads.len(), own.threads.len()))
     };
-    // The first opens the files.
+    // The first reading opens the files.
     let first_ns = thread_cpu_ns()?;
     read(&mut servers, &mut own)?;
     let first_ns = thread_cpu_ns()? - first_ns;
@@ -92,14 +91,14 @@ fn sampling(server: &Server, samples: u64) -> Outcome {
         network.read().ok_or("the loopback is gone")?;
         processes_ns += between - before;
         network_ns += thread_cpu_ns()? - between;
-        // As in a trial, the kernel's data have left the caches meanwhile.
+        // Let the kernel's data leave the CPU caches, as in a trial.
         thread::sleep(PAUSE);
     }
     let threads = read(&mut servers, &mut own)?;
     let (processes, network) =
         (processes_ns as f64 / samples as f64, network_ns as f64 / samples as f64);
     println!(
-        "{samples} samples of {} threads of the server and {} of the generator that did anything\n\
+        "{samples} samples of {} active threads of the server and {} of the generator\n\
          processes: {}, the first {}; interface: {}\n\
          together {} of one core at {} samples a second",
         threads.0,
@@ -113,17 +112,17 @@ fn sampling(server: &Server, samples: u64) -> Outcome {
     Ok(())
 }
 
-/// Asks an idle server over and over.
+/// Asks an idle server for its counters repeatedly.
 fn asking(admin: &mut dyn Admin, server: &Server, samples: u64) -> Outcome {
     let used = || rig::process_cpu_ns(server.pid()).ok_or("the server ended");
     let (own_before, before) = (thread_cpu_ns()?, used()?);
     for _ in 0..samples {
-        admin.counters().map_err(told)?.ok_or("it tells nothing")?;
+        admin.counters().map_err(error)?.ok_or("it has no counters")?;
     }
     let own = (thread_cpu_ns()? - own_before) as f64 / samples as f64;
     let of_server = (used()? - before) as f64 / samples as f64;
     println!(
-        "asking {}: {} of this process ({}), {} of the server ({} of one core)",
+        "counters of {}: {} of this process ({}), {} of the server ({} of one core)",
         server.name(),
         micros(own),
         share(own),
@@ -142,7 +141,7 @@ fn micros(ns: f64) -> String {
     format!("{:.0} µs", ns / 1e3)
 }
 
-/// Of one core, at the rate of samples.
+/// Share of one core at the sampling rate.
 fn share(ns: f64) -> String {
     stats::format_percent(ns / SAMPLE_NS as f64)
 }

@@ -1,9 +1,9 @@
-//! How many system calls one operation costs the client, by store and layout; needs strace.
+//! System calls of a client per operation, by store and layout. Needs strace.
 //!
-//! A client runs under `strace -f -c` twice, with few and with many operations of one phase; the
-//! difference of the counts, divided by that of the operations, is the cost of one operation:
-//! connecting, filling and the runtime's own calls cancel out. The server is not traced. The
-//! result is a Markdown table. Names of calls are those of strace.
+//! A client runs under `strace -f -c` twice, with few and with many operations of one phase. The
+//! difference in system calls divided by the difference in operations is the cost of one operation:
+//! connecting, filling and the runtime's calls cancel out. The server is not traced. The result is
+//! a Markdown table with strace's names of system calls.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
@@ -11,10 +11,10 @@ mod common;
 mod sessions;
 mod study;
 
-use cachedyno_lab::Bench;
-use common::{Outcome, arguments, number, told};
+use cachedyno_lab::TargetProvisioner;
+use common::{Outcome, arguments, error, number};
 use drivers::SessionOptions;
-use load::{Engine, Unseen};
+use load::{Engine, Unmetered};
 use model::{Cell, Database, Endpoint, Layout, NetAddress, Plan, PlannedTarget, Sessions, Stop};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -28,7 +28,7 @@ use workloads::{Client, PageClient, PlainClient, Share};
 const FEW: u64 = 500;
 const MANY: u64 = 1_500;
 const SESSIONS: u64 = 100;
-/// Calls rarer than this per operation are the engine's intervals, not the operation's.
+/// Calls rarer than this per operation belong to the engine's intervals, not to the operation.
 const RAREST: f64 = 0.005;
 const CLIENT: &str = "traced-client";
 
@@ -46,20 +46,20 @@ fn main() -> Outcome {
     let seed = number(&arguments, "--seed", 1)?;
     let plan = plan(seed)?;
     let setup = study::setup()?;
-    let mut bench = study::bench(&plan, &setup);
+    let mut provisioner = study::provisioner(&plan, &setup);
     println!("| store | layout | operation | system calls | which |\n|---|---|---|---|---|");
     for cell in plan.cells.iter().filter(|c| !c.load.one_session) {
         let Some(target) = plan.target(&cell.target) else { continue };
         for phase in sessions::of(cell)?.phases.iter().filter(|p| p.name != "mixed") {
-            let few = trace(&mut bench, target, cell, &phase.name, FEW)?;
-            let many = trace(&mut bench, target, cell, &phase.name, MANY)?;
+            let few = trace(&mut provisioner, target, cell, &phase.name, FEW)?;
+            let many = trace(&mut provisioner, target, cell, &phase.name, MANY)?;
             println!("{}", row(&cell.target, sessions::of(cell)?, &phase.name, &few, &many));
         }
     }
     Ok(())
 }
 
-/// Both layouts without thinking; the client reads the same plan as its parent.
+/// Both layouts without think time; the client uses the same plan as its parent.
 fn plan(seed: u64) -> Result<Plan, Box<dyn Error>> {
     let sets = [
         ("profile", "steady,page".to_string()),
@@ -92,15 +92,16 @@ fn layout(workload: &Sessions) -> &'static str {
     }
 }
 
-/// Calls of a client that carries out `count` operations on a fresh store.
+/// System calls of a client that runs `count` operations on a fresh store.
 fn trace(
-    bench: &mut Bench<'_>,
+    provisioner: &mut TargetProvisioner<'_>,
     target: &PlannedTarget,
     cell: &Cell,
     phase: &str,
     count: u64,
 ) -> Result<Calls, Box<dyn Error>> {
-    let ready = bench.ready(target, &cell.workload, &format!("{phase}{count}")).map_err(told)?;
+    let ready =
+        provisioner.ready(target, &cell.workload, &format!("{phase}{count}")).map_err(error)?;
     let table = tempfile::NamedTempFile::new()?;
     let options = ready.options();
     let status = Command::new("strace")
@@ -113,14 +114,14 @@ fn trace(
         .stdin(Stdio::null())
         .status()
         .map_err(|e| format!("strace cannot be started: {e} (apt-get install strace)"))?;
-    ready.finish(&AtomicBool::new(false)).map_err(told)?;
+    ready.finish(&AtomicBool::new(false)).map_err(error)?;
     if !status.success() {
         return Err(format!("the traced client of `{}` ended with {status}", target.name).into());
     }
     Ok(counts(&std::fs::read_to_string(table.path())?))
 }
 
-/// Lines of two columns, name and number, between two rulers; the last line is the sum.
+/// Parses strace's table: name and count per line between two rulers, then the total.
 fn counts(text: &str) -> Calls {
     let pairs = text.lines().filter_map(|line| {
         let (name, count) = line.trim().split_once(char::is_whitespace)?;
@@ -167,11 +168,11 @@ fn traced_client(arguments: &[String]) -> Outcome {
     let share = Share { seed: plan.seed, client: 0, clients: 1, prefix: String::new() };
     let client: Box<dyn Client> = match workload.layout {
         Layout::Plain => {
-            let store = drivers::open_session_store(&endpoint, &options).map_err(told)?;
+            let store = drivers::open_session_store(&endpoint, &options).map_err(error)?;
             Box::new(PlainClient::new(store, workload.clone(), share))
         }
         Layout::Page => {
-            let store = drivers::open_page_store(&endpoint, &options).map_err(told)?;
+            let store = drivers::open_page_store(&endpoint, &options).map_err(error)?;
             Box::new(PageClient::new(store, workload.clone(), share, None))
         }
     };
@@ -183,6 +184,6 @@ fn traced_client(arguments: &[String]) -> Outcome {
         timeout_ns: 0,
         stop: &stop,
     };
-    let finished = engine.run(vec![client], &mut Unseen, &mut |_| {});
-    finished.failure.map_or(Ok(()), |failure| Err(told(failure)))
+    let finished = engine.run(vec![client], &mut Unmetered, &mut |_| {});
+    finished.failure.map_or(Ok(()), |failure| Err(error(failure)))
 }

@@ -1,14 +1,14 @@
-//! What the wire engine costs: its CPU time per request beside that of redis-benchmark and of a
-//! bare loop, all with the same keys, sizes, connections and pipeline, on the same server.
+//! Cost of the wire engine: CPU time per request compared to redis-benchmark and to a bare loop,
+//! with the same keys, sizes, connections and pipeline on the same server.
 //!
-//! One redis-server on the second CPU, by TCP, by a unix socket and by TLS; the generators on the
-//! first, one thread each. The bare loop is that of `calibrate`, which speaks no TLS. The engine
-//! times every request, checks the length of every value and the content of one in 64.
-//! redis-benchmark times batches and checks nothing.
+//! One redis-server on the second CPU over TCP, a unix socket and TLS; the generators on the first,
+//! one thread each. The bare loop is that of `calibrate` and does not speak TLS. The engine times
+//! every request, checks the length of every value and the content of one in 64. redis-benchmark
+//! times batches and checks nothing.
 //!
-//! Each block measures every kind once in every cell, in random order; a ratio is paired by block.
+//! Each block measures every kind once in every cell, in random order; ratios are paired by block.
 //! `cargo bench -p cachedyno-lab --bench wire_cost -- --blocks 5 --seed 7 --scale 100` changes the
-//! defaults (scale: per cent of the requests of a measurement).
+//! defaults (scale: percent of the requests of a measurement).
 
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
@@ -39,10 +39,9 @@ const CONNECTIONS: u32 = 50;
 const KEYS: u64 = 100_000;
 /// CPU of the generators and of the server.
 const CPUS: (usize, usize) = (0, 1);
-/// Pipelines, and requests of one measurement.
+/// Pipeline depths, and requests per measurement.
 const PIPELINES: [(u32, u64); 3] = [(1, 100_000), (16, 600_000), (50, 1_000_000)];
-/// The plan's limits: CPU against redis-benchmark by pipeline, against the bare loop, and user
-/// time in microseconds at the deepest pipeline.
+/// Goals: CPU time relative to redis-benchmark, by pipeline depth.
 const GOALS: [f64; 3] = [0.6, 0.5, 0.5];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,7 +62,7 @@ struct Cell {
     link: Link,
 }
 
-/// How the server is reached.
+/// Transport to the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Link {
     Tcp,
@@ -124,7 +123,7 @@ fn main() -> Outcome {
     Ok(())
 }
 
-/// Measures a cell in every block and prints its line.
+/// Measures a cell in every block and formats its line.
 fn row(server: &Server, cell: Cell, blocks: u32, seed: u64) -> Result<String, Box<dyn Error>> {
     let mut columns: [Vec<Measured>; 3] = Default::default();
     for block in 0..blocks {
@@ -178,7 +177,7 @@ fn order(seed: u64, block: u32) -> [usize; 3] {
     order
 }
 
-/// A redis-server of our own; ended on drop.
+/// A private redis-server; stopped on drop.
 struct Server {
     child: Child,
     directory: TempDir,
@@ -289,7 +288,7 @@ impl Server {
         })
     }
 
-    /// redis-benchmark with the same flags; its rate is the one that it prints.
+    /// Runs redis-benchmark with the same parameters; the rate is the one it prints.
     fn peer(&self, cell: Cell) -> Result<Measured, Box<dyn Error>> {
         let used = || -> Result<[f64; 2], Box<dyn Error>> {
             let all = getrusage(UsageWho::RUSAGE_CHILDREN)?;
@@ -321,7 +320,7 @@ impl Server {
         })
     }
 
-    /// `None` by TLS.
+    /// Runs the bare loop; `None` for TLS.
     fn bare(&self, cell: Cell) -> Result<Option<Measured>, Box<dyn Error>> {
         if cell.link == Link::Tls {
             return Ok(None);
@@ -345,7 +344,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to end.
+        // It may have exited already.
         let _gone = self.child.kill();
         let _ended = self.child.wait();
     }

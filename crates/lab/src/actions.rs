@@ -1,4 +1,4 @@
-//! What is done to a target in the course of a phase, and what happened to it.
+//! Planned actions on a target during a phase, such as a save or a kill, and their events.
 
 use drivers::redis::sentinel::{Role, RoleReader};
 use model::{
@@ -15,24 +15,24 @@ use std::time::{Duration, Instant};
 use crate::address::place;
 use crate::roles::{self, Happened};
 
-/// How long a server may take to begin what it is asked for.
+/// Timeout of an action's request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a server may take to say what it is, before it is killed.
+/// Timeout of the role query that finds the primary to kill.
 const ROLE_TIMEOUT: Duration = Duration::from_millis(500);
-/// By how much an action that takes service away may be late.
+/// Maximum delay of an action that interrupts service.
 const LATE_MAX: Duration = Duration::from_secs(1);
 
-/// The stores and servers that actions are done to.
+/// Stores and servers that actions apply to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subjects {
-    /// How each store is reached.
+    /// Endpoint of each store.
     pub(crate) stores: Vec<Endpoint>,
-    /// Every private server, with its process.
+    /// Every private server with its process id.
     pub(crate) servers: Vec<(Endpoint, u32)>,
 }
 
-/// The actions of one phase, done by a thread of their own.
+/// The thread that carries out the actions of one phase.
 pub(crate) struct Acting {
     /// Dropped to end the thread.
     stop: mpsc::Sender<()>,
@@ -40,8 +40,8 @@ pub(crate) struct Acting {
 }
 
 impl Acting {
-    /// Does `actions` in a phase whose measurement begins at `begins`; `None` where there are none.
-    /// Where one takes service away, the servers' roles are watched as well.
+    /// Starts the `actions` of a phase whose measurement starts at `begins`; `None` if there are
+    /// none. If an action interrupts service, the servers' roles are watched as well.
     pub(crate) fn start(
         mut actions: Vec<Action>,
         subjects: Subjects,
@@ -62,11 +62,11 @@ impl Acting {
                 let acted = act(&actions, &subjects, (begins, &stopped));
                 done.store(true, Ordering::Relaxed);
                 let mut happened = acted?;
-                // A killed server stops answering: that is no event of its own.
+                // A killed server stops answering: not a separate event.
                 let is_killed = |own: &String| happened.iter().any(|(.., of)| own == of);
                 let mut watched = watching.join().unwrap_or_default();
                 watched.retain(|(_, kind, of)| *kind != EventKind::Silent || !is_killed(of));
-                tell_ends(&mut watched, &subjects.servers);
+                mark_exits(&mut watched, &subjects.servers);
                 happened.extend(watched);
                 Ok(happened)
             })
@@ -74,16 +74,16 @@ impl Acting {
         Some(Self { stop, thread: thread::spawn(run) })
     }
 
-    /// Ends it; actions that are not due yet are not done. What happened meanwhile. Errors: one
-    /// could not be done.
+    /// Stops the thread without carrying out actions that are not due yet. Returns the events.
+    /// Errors: an action failed.
     pub(crate) fn stop(self) -> Result<Vec<Happened>, Failure> {
         drop(self.stop);
         self.thread.join().unwrap_or(Ok(Vec::new()))
     }
 }
 
-/// Tells servers whose process is over from those that only do not answer.
-fn tell_ends(happened: &mut [Happened], servers: &[(Endpoint, u32)]) {
+/// Turns silence into an end for servers whose process has exited.
+fn mark_exits(happened: &mut [Happened], servers: &[(Endpoint, u32)]) {
     for (endpoint, pid) in servers {
         let server = place(endpoint);
         let mut of_server = happened.iter_mut().filter(|(.., of)| *of == server);
@@ -96,7 +96,7 @@ fn tell_ends(happened: &mut [Happened], servers: &[(Endpoint, u32)]) {
     }
 }
 
-/// Does each action when it is due, then waits until it is stopped.
+/// Carries out each action when it is due, then waits until it is stopped.
 fn act(
     actions: &[Action],
     subjects: &Subjects,
@@ -118,12 +118,12 @@ fn act(
             Act::KillPrimary => happened.push(kill_primary(&subjects.servers, due)?),
         }
     }
-    // Nobody sends: it ends when the other side is dropped.
+    // Returns when the sender is dropped.
     let _ = stopped.recv();
     Ok(happened)
 }
 
-/// Ends the server that says of itself that it is the primary.
+/// Kills the server that reports the role of primary.
 fn kill_primary(servers: &[(Endpoint, u32)], due: Instant) -> Result<Happened, Failure> {
     let is_primary = |(endpoint, _): &&(Endpoint, u32)| {
         let role = RoleReader::new(endpoint.clone(), ROLE_TIMEOUT).role();
@@ -132,21 +132,21 @@ fn kill_primary(servers: &[(Endpoint, u32)], due: Instant) -> Result<Happened, F
     let failed = |message: &str| Failure { class: ErrorClass::Other, message: message.into() };
     let Some((endpoint, pid)) = servers.iter().find(is_primary) else {
         return Err(failed(
-            "no server answered that it is the primary when the plan was to kill it",
+            "no server reported the primary role when the plan was to kill the primary",
         ));
     };
     let at = Instant::now();
     if at.saturating_duration_since(due) > LATE_MAX {
-        return Err(failed("the primary was not found in time to be killed when it was due"));
+        return Err(failed("the primary was found too late to kill it as planned"));
     }
     kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL)
         .map_err(|error| failed(&format!("the primary cannot be killed: {error}")))?;
     Ok((at, EventKind::Killed, place(endpoint)))
 }
 
-/// What samples tell of saves, of those that a server began by itself as well, and of swap: to the
-/// time from one sample to the next.
-pub(crate) fn seen(samples: &[Sample]) -> Vec<TrialEvent> {
+/// Events found in the samples: start and end of saves, including those that a server started on
+/// its own, and of swapping. Times are those of the samples.
+pub(crate) fn events_in(samples: &[Sample]) -> Vec<TrialEvent> {
     let saving = |s: &Sample| s.store.as_ref()?.saving;
     let swapped = |s: &Sample| s.server.as_ref().map(|server| server.swapped_bytes.min(1));
     let saves = changes(samples, saving, [EventKind::SaveBegan, EventKind::SaveEnded]);
@@ -154,7 +154,7 @@ pub(crate) fn seen(samples: &[Sample]) -> Vec<TrialEvent> {
     saves.chain(swaps).collect()
 }
 
-/// When a number that is 0 at first rises and falls.
+/// Events at which a value, initially 0, rises or falls.
 fn changes(
     samples: &[Sample],
     read: impl Fn(&Sample) -> Option<u64>,
@@ -169,15 +169,15 @@ fn changes(
     })
 }
 
-/// Whether what a server tells of its last save is of a save of this trial, and of nothing else.
+/// True if the server's statistics about its last save are about a save of this trial.
 pub(crate) fn saved(workload: &Workload, events: &[TrialEvent]) -> bool {
     let began = || events.iter().any(|event| event.kind == EventKind::SaveBegan);
     let is_planned = workload.actions().iter().any(|action| action.what == Act::Save);
     is_planned || (began() && !workload.saves_may_be_resyncs())
 }
 
-/// What the kernel copied while servers saved, by their control group: the most memory of the first
-/// save, less what there was before it.
+/// Memory that copy-on-write added during the first save, by the servers' control group: the
+/// maximum during the save less the value before it.
 pub(crate) fn copied(samples: &[Sample], events: &[TrialEvent]) -> Option<Fact> {
     let at = |kind| events.iter().find(|event| event.kind == kind).map(|event| event.at_ns);
     let (began_ns, ended_ns) = (at(EventKind::SaveBegan)?, at(EventKind::SaveEnded)?);
@@ -194,31 +194,31 @@ mod tests {
     use model::{ProcessUse, StoreCounters};
 
     #[test]
-    fn a_server_that_swaps_is_seen_in_samples() {
+    fn swapping_shows_in_samples() {
         let sample = |(at_ns, swapped_bytes)| {
             let server = ProcessUse { swapped_bytes, ..ProcessUse::default() };
             Sample { at_ns, server: Some(server), ..Sample::default() }
         };
-        // How much there is of it is a series.
+        // Changes of the amount are not events.
         let samples = [(1, 0), (2, 4_096), (3, 1 << 20), (4, 8_192), (5, 0)].map(sample);
-        let told: Vec<_> = seen(&samples).iter().map(|e| (e.at_ns, e.kind)).collect();
-        assert_eq!(told, [(2, EventKind::SwapBegan), (5, EventKind::SwapEnded)]);
+        let events: Vec<_> = events_in(&samples).iter().map(|e| (e.at_ns, e.kind)).collect();
+        assert_eq!(events, [(2, EventKind::SwapBegan), (5, EventKind::SwapEnded)]);
     }
 
     #[test]
-    fn saves_are_seen_in_samples() {
+    fn saves_show_in_samples() {
         let sample = |(at_ns, saving)| {
             let store = StoreCounters { saving, ..StoreCounters::default() };
             Sample { at_ns, store: Some(store), ..Sample::default() }
         };
-        // An answer that is missing says nothing.
+        // A missing answer changes nothing.
         let samples = [(1, Some(0)), (2, Some(1)), (3, None), (4, Some(1)), (5, Some(0))];
-        let events = seen(&samples.map(sample));
-        let told: Vec<(u64, EventKind)> = events.iter().map(|e| (e.at_ns, e.kind)).collect();
-        assert_eq!(told, [(2, EventKind::SaveBegan), (5, EventKind::SaveEnded)]);
+        let events = events_in(&samples.map(sample));
+        let kinds: Vec<(u64, EventKind)> = events.iter().map(|e| (e.at_ns, e.kind)).collect();
+        assert_eq!(kinds, [(2, EventKind::SaveBegan), (5, EventKind::SaveEnded)]);
         let with_memory = samples.into_iter().zip([100, 130, 190, 170, 110]);
         let samples: Vec<Sample> = with_memory
-            .map(|(told, bytes)| Sample { group_bytes: Some(bytes), ..sample(told) })
+            .map(|(saving, bytes)| Sample { group_bytes: Some(bytes), ..sample(saving) })
             .collect();
         let copied = copied(&samples, &events).unwrap();
         assert!((copied.value - 90.0).abs() < 1e-9, "{copied:?}");

@@ -1,4 +1,4 @@
-//! Clients of an application cache: opened for a trial, or once to see that the cache works.
+//! Clients of an application cache: opened for a trial, or once to verify that the cache works.
 
 use drivers::CacheOptions;
 use model::{AppCache, Backend, ErrorClass, Fact, Failure, Load};
@@ -13,7 +13,7 @@ const ID: &str = "CACHEDYNO_VERIFY";
 const TAG: &str = "CACHEDYNO_VERIFY_TAG";
 const VALUE: &[u8] = b"cachedyno verifies that what was saved is loaded, and cleaned by its tag";
 
-/// Saves a record, loads it, cleans it by its tag and misses it. Errors: what went wrong, by step.
+/// Saves a record, loads it, cleans it by its tag and expects a miss. Errors: the step that failed.
 pub(crate) fn verify(backend: Backend, options: &CacheOptions) -> Result<(), Failure> {
     let mut cache = drivers::open_tagged_cache(backend, options)?;
     let steps = steps(cache.as_mut());
@@ -25,7 +25,7 @@ fn steps(cache: &mut dyn TaggedCache) -> Result<(), StoreError> {
     let mut value = Vec::new();
     cache.save(Record::new(ID, VALUE, &tags, Some(3600)))?;
     if cache.load(ID, &mut value)? == Found::No || value != VALUE {
-        return Err(unexpected("it did not come back as it was saved"));
+        return Err(unexpected("a load returned something else"));
     }
     cache.clean(CleanMode::MatchingAnyTag, &tags)?;
     match cache.load(ID, &mut value)? {
@@ -34,8 +34,7 @@ fn steps(cache: &mut dyn TaggedCache) -> Result<(), StoreError> {
     }
 }
 
-/// What is left in the indexes of a cache that nobody uses any more; `None` where nothing is listed
-/// by tag.
+/// Number of stale members in a cache's tag indexes after the load; `None` if it has no such index.
 pub(crate) fn stale_members(
     backend: Backend,
     options: &CacheOptions,
@@ -57,7 +56,7 @@ fn unexpected(what: &str) -> StoreError {
     StoreError::soft(ErrorClass::Protocol, format!("record `{ID}` was saved, but {what}"))
 }
 
-/// One client a thread, each with its own connections.
+/// One client per thread, each with its own connections.
 pub(crate) fn connect(
     ready: &Ready,
     workload: &AppCache,
@@ -74,7 +73,7 @@ pub(crate) fn connect(
     (0..clients)
         .map(|client| {
             let store = drivers::open_tagged_cache(backend, &options)?;
-            // The store is empty and the run's alone: names need no prefix.
+            // Only this run uses the store, so names need no prefix.
             let share = Share { seed, client, clients, prefix: String::new() };
             let mut opened = AppCacheClient::new(store, workload.clone(), share, ledger.clone());
             if client == 0 {
@@ -85,7 +84,7 @@ pub(crate) fn connect(
         .collect()
 }
 
-/// What all clients know together, with records and lists that are drawn or read.
+/// State shared by all clients, with records and operation lists drawn or read from files.
 fn ledger(workload: &AppCache, seed: u64, clients: u32) -> Result<Ledger, Failure> {
     let Some(files) = &workload.files else { return Ok(Ledger::drawn(workload, seed, clients)) };
     let (data, lists) = data_files::read(files, seed)

@@ -1,4 +1,4 @@
-//! Directories with the original cache benchmark's files: looked at before a run, read by a trial.
+//! Data files of the original cache benchmark: inspected before a run, read by a trial.
 
 use model::DataFiles;
 use std::fs::{self, File};
@@ -15,49 +15,47 @@ pub enum DataFilesError {
     Unreadable {
         /// Its path.
         file: PathBuf,
-        /// The system's words.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// One of them holds something else.
+    /// One of them has invalid content.
     #[error(transparent)]
     Content(#[from] FileError),
-    /// A client's list is not there, while one of a later client is.
-    #[error(
-        "`{file}` is missing (expected a list for each client from 0 on, and `{later}` is there)"
-    )]
+    /// A client's list is missing, but a later client's exists.
+    #[error("`{file}` is missing (expected a list for every client from 0 up to `{later}`)")]
     Missing {
-        /// Path of the list that is not there.
+        /// Path of the missing list.
         file: PathBuf,
         /// Name of the later one.
         later: String,
     },
-    /// They are others than when the run was planned.
+    /// They have changed since the run was planned.
     #[error(
         "the files in `{directory}` have changed since the run was planned (MD5 `{found}`, \
          expected `{expected}`)"
     )]
     Changed {
-        /// Where they are.
+        /// Their directory.
         directory: String,
-        /// MD5 of what is there now.
+        /// Current MD5.
         found: String,
         /// MD5 when the run was planned.
         expected: String,
     },
 }
 
-/// What is in a directory with the original's `data.txt` and, for the clients from 0 on,
-/// `ops-client_N.json`. Errors: a file cannot be read, or is not of the format.
+/// Inspects a directory with the original's `data.txt` and `ops-client_N.json` for clients from 0
+/// up. Errors: a file cannot be read or has the wrong format.
 pub fn look(directory: &Path) -> Result<DataFiles, DataFilesError> {
     Ok(open(directory)?.found(absolute(directory)?))
 }
 
-/// Whether the files are still those that a run was planned with.
+/// Checks that the files have not changed since the run was planned.
 pub fn check(files: &DataFiles) -> Result<(), DataFilesError> {
     read(files, 0).map(drop)
 }
 
-/// Records and lists of the files that a run was planned with. Errors: see [`DataFilesError`].
+/// Reads records and operation lists from the planned files. Errors: see [`DataFilesError`].
 pub(crate) fn read(files: &DataFiles, seed: u64) -> Result<(DataSet, Lists), DataFilesError> {
     let directory = Path::new(&files.directory);
     let reader = open(directory)?;
@@ -93,7 +91,7 @@ fn open(directory: &Path) -> Result<FileReader, DataFilesError> {
     Ok(reader)
 }
 
-/// Name of the list of a client behind that one, if there is any.
+/// Name of the next existing list of a client after this one.
 fn later_list(directory: &Path, client: u32) -> Option<String> {
     let names = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.file_name());
     let lists = names.filter_map(|name| {
@@ -116,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_have_changed_are_not_read() {
+    fn changed_files_are_refused() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path();
         let record = r#"{"key":"a","data":"value","tags":["T"],"expires":false}"#;
@@ -134,7 +132,7 @@ mod tests {
         fs::copy(&list, path.join("ops-client_2.json")).unwrap();
         let error = look(path).unwrap_err().to_string();
         assert!(error.contains("ops-client_1.json` is missing"), "{error}");
-        assert!(error.contains("`ops-client_2.json` is there"), "{error}");
+        assert!(error.contains("up to `ops-client_2.json`"), "{error}");
         fs::remove_file(path.join("data.txt")).unwrap();
         assert!(look(path).unwrap_err().to_string().contains("data.txt` cannot be read"));
     }

@@ -1,4 +1,4 @@
-//! Work that ends at a time, with what it has by then.
+//! Work with a deadline: it ends there and keeps its partial result.
 
 use load::Finished;
 use model::{ErrorClass, Failure};
@@ -9,24 +9,23 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How soon the work learns that the user stopped it.
+/// Maximum delay until the work learns that the user stopped it.
 const STOPPED_WITHIN: Duration = Duration::from_millis(10);
 
-/// When the load of a trial ends: so long after it began for the first time, however often its
-/// store is made ready anew.
+/// Deadline of a trial's load, counted from its first start even if the store is replaced later.
 pub(crate) struct Deadline {
     after_ns: u64,
     at: OnceCell<Instant>,
 }
 
 impl Deadline {
-    /// After so many nanoseconds; 0 for none.
+    /// Deadline after `after_ns` nanoseconds; 0 for none.
     pub(crate) fn after(after_ns: u64) -> Self {
         Self { after_ns, at: OnceCell::new() }
     }
 
-    /// Offers a load that ends at the deadline with what it has by then. What was stopped says so:
-    /// the point under way, or the trial where none was.
+    /// Runs a load that ends at the deadline with a partial result. The interrupted point, or else
+    /// the trial, gets the deadline as its failure.
     pub(crate) fn within(
         &self,
         stop: &AtomicBool,
@@ -38,7 +37,7 @@ impl Deadline {
         let at = || Instant::now() + Duration::from_nanos(self.after_ns);
         let at = *self.at.get_or_init(at);
         let (mut finished, is_late) = until(Some(at), stop, offer);
-        // What was over by itself is whole.
+        // A load that ended on its own is complete.
         if is_late && finished.interrupted {
             finished.interrupted = false;
             let points = finished.phases.iter_mut().flat_map(|phase| &mut phase.points);
@@ -50,7 +49,7 @@ impl Deadline {
         finished
     }
 
-    /// Why a load does not go on; `None` before the deadline.
+    /// The failure of a load past its deadline; `None` before the deadline.
     pub(crate) fn is_over(&self) -> Option<Failure> {
         self.at.get().filter(|at| Instant::now() >= **at).map(|_| self.failure())
     }
@@ -58,14 +57,14 @@ impl Deadline {
     fn failure(&self) -> Failure {
         let deadline = format_ns(self.after_ns as f64);
         let message = format!(
-            "the trial reached its deadline of {deadline}; more time: --set deadline_s=SECONDS"
+            "the trial reached its deadline of {deadline} (raise it with --set deadline_s=SECONDS)"
         );
         Failure { class: ErrorClass::Timeout, message }
     }
 }
 
-/// Does work that ends early when the flag that it is given is set: when `stop` is, at the deadline
-/// where there is one, and by the work itself. Whether the deadline ended it.
+/// Runs `work` with a flag that is set at the deadline or when `stop` is set; the work must then
+/// end soon. Returns the result, and true if the deadline set the flag.
 pub(crate) fn until<T>(
     deadline: Option<Instant>,
     stop: &AtomicBool,
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_begins_anew_has_no_other_deadline() {
+    fn a_restarted_load_keeps_its_deadline() {
         let (deadline, stop) = (Deadline::after(20_000_000), AtomicBool::new(false));
         let stopped = |ends: &AtomicBool| {
             wait(ends);
@@ -134,6 +133,6 @@ mod tests {
             wait(ends);
             Finished::default()
         };
-        assert!(deadline.within(&stop, whole).failure.is_none(), "it was over by itself");
+        assert!(deadline.within(&stop, whole).failure.is_none(), "it ended on its own");
     }
 }

@@ -1,9 +1,9 @@
-//! What a cell writes on servers at most at one time, by estimate.
+//! Estimates the most data that a cell has on its servers at any time.
 //!
-//! Trials remove what they wrote, so the cells of a target do not add up. What a load adds without
-//! end, as inserts of clients that send as fast as they can, is bounded by the fastest that servers
-//! are known to be. It counts where others have keys on the server; elsewhere the server is watched
-//! for it ([`crate::room`]).
+//! Trials remove their data, so the cells of a target do not add up. A load without a bound, such
+//! as inserts by clients that send as fast as they can, is bounded by the highest known rate of a
+//! server. That bound counts only on servers with keys of others; elsewhere the run watches the
+//! server instead ([`crate::room`]).
 
 use model::{
     AppCache, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Sessions, Stop, Workload,
@@ -14,45 +14,45 @@ use workloads::kv::values_of;
 
 use crate::names::{self, unreadable};
 
-/// What a server keeps for a key besides its name and value: entry, object and bucket, of which
-/// there are twice as many while a table grows.
+/// Server overhead per key besides name and value, bytes: entry, object and hash bucket (twice
+/// while the table grows).
 const KEY_BYTES: f64 = 100.0;
-/// The same for its lifetime.
+/// Additional overhead for a TTL, bytes.
 const TTL_BYTES: f64 = 60.0;
-/// Memory comes in classes of sizes that are up to a quarter apart.
+/// Allocators round sizes up to classes that differ by up to a quarter.
 const ROUNDED: f64 = 1.25;
-/// What a server keeps for a client without requests: a buffer for each direction.
+/// Server memory per idle client, bytes: a buffer for each direction.
 const CLIENT_BYTES: u64 = 32 << 10;
-/// Servers of a cluster do not get the same share of the keys.
+/// Keys are not spread evenly over the servers of a cluster.
 const UNEVEN: f64 = 1.25;
-/// Requests a second that a server answers at most: of one request in flight, whose way there and
-/// back takes 30 µs and more; of all; and of all where clients pipeline.
+/// Upper bounds of a server's rate, requests per second: per request in flight (a round trip takes
+/// at least 30 µs), in total, and in total with pipelining.
 const ANSWERED_ONE_PER_S_MAX: f64 = 33_000.0;
 const ANSWERED_PER_S_MAX: f64 = 500_000.0;
 const PIPELINED_PER_S_MAX: f64 = 4_000_000.0;
-/// What a file takes of a disk at least.
+/// Smallest space of a file on disk.
 const BLOCK_BYTES: u64 = 4096;
-/// Longest name of a session or of a cache's record, with what a layout adds to it.
+/// Longest name of a session or cache record, including a layout's prefix.
 const NAME_BYTES: f64 = 96.0;
 
-/// What a cell writes at most at one time.
+/// Upper bound of a cell's data at any time.
 pub(crate) struct Demand {
-    /// What is stored, bytes.
+    /// Stored data, bytes.
     data_bytes: u64,
-    /// Upper bound of what a load adds that has no bound of its own, bytes.
+    /// Upper bound of the data that an unbounded load adds, bytes.
     load_bytes: u64,
-    /// Keys, sessions or records, at most.
+    /// Maximum number of keys, sessions or records.
     entries: u64,
-    /// What requests in flight take, bytes.
+    /// Memory of clients and requests in flight, bytes.
     buffer_bytes: u64,
     clients: u32,
-    /// What is stored, for people.
+    /// Description of the stored data.
     what: String,
-    /// True where it is written before the load begins.
+    /// True if it is written before the load starts.
     pub(crate) is_filled: bool,
-    /// True where all keys of a cluster may live on one server.
+    /// True if all keys of a cluster may be on one server.
     is_together: bool,
-    /// How it is made less.
+    /// How to reduce it.
     pub(crate) cure: String,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Demand {
 }
 
 impl Demand {
-    /// That of the cell of a target that writes most; `own` is put before every name.
+    /// Of the target's cell that writes most. `own` is the prefix of every name.
     pub(crate) fn of_target(plan: &Plan, target: &str, own: &str) -> Result<Option<Self>, Failure> {
         let cells = plan.cells.iter().filter(|cell| cell.target == target);
         let all = cells.map(|cell| Self::of(cell, own)).collect::<Result<Vec<_>, Failure>>()?;
@@ -100,38 +100,38 @@ impl Demand {
                 pipeline.saturating_mul(in_flight_bytes as u64).saturating_add(CLIENT_BYTES),
             ),
             clients,
-            what: format!("{entries} {noun} of {each} with what the server adds"),
+            what: format!("{entries} {noun} of {each} including server overhead"),
             is_filled: true,
             is_together: false,
             cure: cure.into(),
         }
     }
 
-    /// Bytes on a disk, where each entry fills whole blocks, with the sum for people.
+    /// Bytes on a disk, where each entry fills whole blocks, and a description.
     pub(crate) fn on_disk(&self) -> (u64, String) {
         let entry_bytes = self.data_bytes.div_ceil(self.entries.max(1));
         let block_bytes = entry_bytes.next_multiple_of(BLOCK_BYTES);
         let blocks = format_bytes(BLOCK_BYTES);
-        let sum = format!("{}, each in whole blocks of {blocks}", self.what);
+        let sum = format!("{}, rounded up to blocks of {blocks}", self.what);
         (self.entries.saturating_mul(block_bytes), sum)
     }
 
-    /// The same with [`Demand::load_bytes`] among the data.
+    /// The same, with [`Demand::load_bytes`] added to the data.
     pub(crate) fn with_load(self) -> Self {
         if self.load_bytes == 0 {
             return self;
         }
-        let what = format!("{} and what clients add that send as fast as they can", self.what);
+        let what = format!("{} and what clients add at full speed", self.what);
         let data_bytes = self.data_bytes.saturating_add(self.load_bytes);
         let cure = format!(
-            "bound the load by --rate or a shorter --duration, of find-max by --probe, of a \
-             study by --set measure_ms=MILLISECONDS, or {}",
+            "bound the load with --rate or a shorter --duration (find-max: --probe; a study: \
+             --set measure_ms=MILLISECONDS), or {}",
             self.cure
         );
         Self { data_bytes, what, cure, load_bytes: 0, ..self }
     }
 
-    /// Bytes on one of so many servers.
+    /// Bytes on one of `servers` servers.
     pub(crate) fn bytes_on_one_of(&self, servers: usize) -> u64 {
         let is_whole = self.is_together || servers < 2;
         let share = if is_whole { 1.0 } else { UNEVEN / servers as f64 };
@@ -140,12 +140,12 @@ impl Demand {
     }
 }
 
-/// What one key takes.
+/// Size of one key on the server, bytes.
 fn stored(name_bytes: f64, value_bytes: f64, ttl_s: u64) -> f64 {
     (name_bytes + value_bytes) * ROUNDED + KEY_BYTES + if ttl_s > 0 { TTL_BYTES } else { 0.0 }
 }
 
-/// What one key of a workload takes, in the mean.
+/// Mean size of a workload's keys on the server, bytes.
 pub(crate) fn key_bytes(kv: &Kv, own: &str) -> Result<f64, Failure> {
     let names = names::of(kv, own, 0).map_err(unreadable)?;
     let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(unreadable)?;
@@ -154,23 +154,23 @@ pub(crate) fn key_bytes(kv: &Kv, own: &str) -> Result<f64, Failure> {
     Ok(stored(names.bytes_max() as f64, value_bytes, kv.ttl_s))
 }
 
-/// The largest that one of a workload's own commands has; 0 where it has no command.
+/// The largest value of `of` over the user-defined commands; 0 without commands.
 fn most_of_commands<T: Ord + Default>(kv: &Kv, of: impl Fn(&str) -> T) -> T {
     let commands = kv.operations.iter().filter_map(|o| o.command.as_deref());
     commands.map(of).max().unwrap_or_default()
 }
 
-/// What one request sends at most, where a value has so many bytes.
+/// Upper bound of the bytes that one request sends with values of `value_bytes`.
 fn sent_bytes(kv: &Kv, value_bytes: f64) -> f64 {
     let values = most_of_commands(kv, |command| command.matches("__data__").count()).max(1);
     value_bytes * values as f64 + most_of_commands(kv, str::len) as f64
 }
 
-/// What a request and its reply take at most, bytes, where so many elements are added to keys.
+/// Upper bound of a request and its reply, bytes, when the load adds `added` elements to keys.
 fn in_flight_bytes(kv: &Kv, element_bytes: usize, added: f64) -> f64 {
     let part_bytes = sent_bytes(kv, element_bytes as f64);
     let element_bytes = element_bytes as u64;
-    // Of what grows, all may have gone to one key, unless all keys are drawn alike.
+    // All elements may be added to one key, unless keys are drawn uniformly.
     let is_uniform = kv.distribution == "uniform";
     let of_one = if is_uniform { 2.0 * added / kv.keys.max(1) as f64 + 100.0 } else { added };
     let grows = most_of_commands(kv, |command| drivers::kv::adds("", Some(command)));
@@ -200,13 +200,13 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
              --set value_bytes=BYTES"
         }
     };
-    // A command may write several keys by one name.
+    // A command may write several keys per key name.
     let names = most_of_commands(kv, drivers::kv::names).max(1);
     let entries = keys as f64 * names as f64 + added.ceil();
     let key_bytes = key_bytes(kv, own)?;
     let moved_bytes = in_flight_bytes(kv, sizes.max(), added);
     let demand = Demand::new((entries, key_bytes), load, moved_bytes, ("keys", cure));
-    // What grows without a bound is read by every client.
+    // Every client may read a key that grows without a bound.
     let at_once = f64::from(load.clients) * f64::from(load.pipeline);
     let growth_bytes = in_flight_bytes(kv, sizes.max(), added + unbounded) - moved_bytes;
     let load_bytes = unbounded * key_bytes + growth_bytes * at_once;
@@ -218,7 +218,7 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
 fn of_sessions(sessions: &Sessions, load: &Load) -> Demand {
     let value_bytes = sessions.value_bytes as f64;
     let (written, unbounded) = adding(&sessions.phases, load, |name| name == "write");
-    // Of the page layout each has a lock besides.
+    // The page layout adds a lock per client.
     let session_bytes = stored(NAME_BYTES, value_bytes, 1);
     let lock_bytes = stored(NAME_BYTES, NAME_BYTES, 1) * f64::from(load.clients);
     let cure = "use --set sessions=NUMBER or --set value_bytes=BYTES to write less";
@@ -234,18 +234,18 @@ fn of_sessions(sessions: &Sessions, load: &Load) -> Demand {
 fn of_cache(cache: &AppCache, load: &Load) -> Demand {
     let (_, tags_most) = cache.tags_of_record;
     let (least, most) = cache.record_bytes;
-    // Files decide how long records are; all of them together are no more than the directory.
+    // With files, the directory's size bounds the size of all records.
     let of_files = cache.files.as_ref().and_then(|files| {
         let bytes = rig::directory_bytes(files.directory.as_ref()).ok()?;
         Some(bytes as f64 / cache.keys.max(1) as f64)
     });
     let value_bytes = of_files.unwrap_or(f64::midpoint(least as f64, most as f64));
     let most = of_files.unwrap_or(most as f64);
-    // A tag stands in its record, and the record in the tag's set.
+    // A record lists its tags, and each tag's set lists the record.
     let tags_bytes = tags_most as f64 * stored(NAME_BYTES, NAME_BYTES, 0);
     let record_bytes = stored(NAME_BYTES, value_bytes, 1) + KEY_BYTES + tags_bytes;
     let cure = "use --set keys=NUMBER to write less";
-    // A clean reads the names of all records at most.
+    // A clean reads the names of at most all records.
     let moved_bytes = 2.0 * most + cache.keys as f64 * NAME_BYTES;
     let entries = (cache.keys as f64, record_bytes);
     let demand = Demand::new(entries, load, moved_bytes, ("records", cure));
@@ -253,8 +253,7 @@ fn of_cache(cache: &AppCache, load: &Load) -> Demand {
     Demand { data_bytes: demand.data_bytes.saturating_add(tag_sets_bytes as u64), ..demand }
 }
 
-/// Requests that add something: those whose number has a bound, and the most that there can be of
-/// those whose number has none.
+/// Number of requests that add data: those of bounded phases, and an upper bound for the others.
 fn adding(phases: &[Phase], load: &Load, adds: impl Fn(&str) -> bool) -> (f64, f64) {
     let sum = |of: fn(&Load, &Phase) -> f64| {
         phases.iter().map(|phase| share(phase, &adds) * of(load, phase)).sum()
@@ -262,20 +261,20 @@ fn adding(phases: &[Phase], load: &Load, adds: impl Fn(&str) -> bool) -> (f64, f
     (sum(requests), sum(unbounded_requests))
 }
 
-/// Share of a phase's operations for which that is true.
+/// Share of a phase's operations that satisfy `is`.
 fn share(phase: &Phase, is: impl Fn(&str) -> bool) -> f64 {
     let all: f64 = phase.mix.values().sum();
     let those: f64 = phase.mix.iter().filter(|(name, _)| is(name)).map(|(_, weight)| weight).sum();
     if all > 0.0 { those / all } else { 0.0 }
 }
 
-/// The highest rate that a phase plans; `None` where that follows from what the store answers, as
-/// in a ramp's peak and in the parts of it.
+/// The highest planned rate of a phase; `None` if it depends on the store, as in the peak phase and
+/// control phases of a ramp.
 fn planned_per_s(load: &Load, phase: &Phase) -> Option<u64> {
     load.in_phase(&phase.name).highest_per_s().filter(|_| phase.control.is_none())
 }
 
-/// Requests of a phase at most; 0 where their number has no bound.
+/// Upper bound of the requests of a phase; 0 for an unbounded phase.
 fn requests(load: &Load, phase: &Phase) -> f64 {
     match (phase.stop, planned_per_s(load, phase)) {
         (Stop::Count(of_each), _) => of_each as f64 * f64::from(load.clients),
@@ -286,7 +285,7 @@ fn requests(load: &Load, phase: &Phase) -> f64 {
     }
 }
 
-/// Requests of a phase, at the fastest, where their number has no bound.
+/// Requests of an unbounded phase at the highest known rate of a server; 0 for a bounded phase.
 fn unbounded_requests(load: &Load, phase: &Phase) -> f64 {
     match (phase.stop, planned_per_s(load, phase)) {
         (Stop::AfterNs(ns), None) => {
@@ -300,11 +299,11 @@ fn unbounded_requests(load: &Load, phase: &Phase) -> f64 {
     }
 }
 
-/// Why what keys hold does not follow from the load's own writes; `None` where it does.
+/// Why the load's writes do not determine the values of keys; `None` if they do.
 pub(crate) fn unfollowed(kv: &Kv) -> Option<String> {
     let keeps = |name: &str, command| drivers::kv::keeps_values(name, command);
     let other = kv.operations.iter().find(|o| !keeps(&o.name, o.command.as_deref()))?;
-    Some(format!("what keys hold does not follow from operation `{}`", other.name))
+    Some(format!("operation `{}` leaves values unknown", other.name))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use super::*;
 use model::{Arrivals, KvOperation, Schedule};
 use std::collections::BTreeMap;
 
-/// So many keys with values of that length, set and read by ten clients.
+/// Keys with values of `value_bytes`, set and read by ten clients.
 pub(crate) fn kv(keys: u64, value_bytes: &str) -> (Kv, Load) {
     let operation = |name: &str| KvOperation { name: name.into(), command: None };
     let kv = Kv {
@@ -34,8 +34,8 @@ fn data_bytes((kv, load): &(Kv, Load)) -> u64 {
 }
 
 #[test]
-fn keys_take_name_value_and_what_a_server_adds() {
-    // 20 bytes of name and 1,000 of value, rounded up by a quarter, and 100.
+fn a_key_takes_its_name_its_value_and_overhead() {
+    // 20 bytes of name and 1,000 of value, plus a quarter for rounding, plus 100.
     assert_eq!(data_bytes(&kv(10, "1000")), 10 * (1275 + 100));
     let (mut kv, load) = kv(10, "1000");
     kv.ttl_s = 60;
@@ -46,7 +46,7 @@ fn keys_take_name_value_and_what_a_server_adds() {
 }
 
 #[test]
-fn buffers_are_those_of_all_clients() {
+fn buffers_count_for_all_clients() {
     let (kv, load) = kv(10, "1000-3000");
     let demand = of_kv(&kv, &load, "own-").unwrap();
     assert_eq!(demand.buffer_bytes, 10 * (2 * 3000 + (32 << 10)));
@@ -54,7 +54,7 @@ fn buffers_are_those_of_all_clients() {
 }
 
 #[test]
-fn what_is_added_counts_where_it_has_a_bound() {
+fn added_keys_count_if_they_have_a_bound() {
     let (mut kv, closed) = kv(10, "1000");
     let operation = |name: &str, command: Option<&str>| KvOperation {
         name: name.into(),
@@ -63,7 +63,7 @@ fn what_is_added_counts_where_it_has_a_bound() {
     kv.operations = vec![operation("get", None), operation("insert", None)];
     kv.phases = vec![phase(&[("get", 3.0), ("insert", 1.0)], Stop::AfterNs(2_000_000_000))];
     assert_eq!(data_bytes(&(kv.clone(), closed.clone())), 10 * 1375, "no bound");
-    // Where others have keys: ten clients, a quarter of the requests, three seconds.
+    // On a shared server: ten clients, a quarter of the requests, three seconds.
     let at_most = |load: &Load| {
         let demand = of_kv(&kv, load, "own-").unwrap();
         demand.with_load().data_bytes / 1375
@@ -71,9 +71,9 @@ fn what_is_added_counts_where_it_has_a_bound() {
     assert_eq!(at_most(&closed), 10 + 10 * 33_000 / 4 * 3);
     assert_eq!(at_most(&Load::closed(100)), 10 + 500_000 / 4 * 3);
     let open = Load::planned(Arrivals::Poisson, Schedule::Steady(100), 10);
-    // A quarter of 100 a second for three seconds, warm-up included.
+    // A quarter of 100/s for three seconds, including warm-up.
     assert_eq!(data_bytes(&(kv.clone(), open.clone())), 85 * 1375);
-    // Nobody plans how much a store answers in its peak, or in a part of that.
+    // The rate of the peak phase and of its control phases is unknown in advance.
     let mut peak = kv.clone();
     peak.phases[0].name = model::PEAK.into();
     assert_eq!(data_bytes(&(peak, open)), data_bytes(&(kv.clone(), Load::closed(10))));
@@ -86,7 +86,7 @@ fn what_is_added_counts_where_it_has_a_bound() {
 }
 
 #[test]
-fn keys_of_a_cluster_are_shared_unless_their_prefix_keeps_them_together() {
+fn keys_of_a_cluster_are_spread_unless_a_hash_tag_keeps_them_together() {
     let (mut kv, load) = kv(1000, "1000");
     let on_one = |kv: &Kv| {
         let demand = of_kv(kv, &load, "own-").unwrap();

@@ -1,4 +1,4 @@
-//! When enough was measured, and how long it will take.
+//! When a run has enough blocks, and how long it will still take.
 
 use model::{Cell, Effort, Phase, Plan, Stop, Trial};
 use std::collections::BTreeSet;
@@ -7,34 +7,34 @@ use std::fmt;
 /// Why no more blocks are added.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StopReason {
-    /// The largest number of blocks was measured.
+    /// The maximum number of blocks was measured.
     Blocks(u32),
-    /// As many as fit into the budget, nanoseconds, if all last as long as the first.
+    /// No more fit into the budget, nanoseconds, if all take as long as the first.
     Budget(u64),
-    /// Every target was left out.
+    /// Every target was skipped.
     NothingLeft,
 }
 
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Blocks(1) => f.write_str("one block was asked for"),
+            Self::Blocks(1) => f.write_str("1 block requested"),
             Self::Blocks(blocks) => write!(f, "{blocks} blocks requested"),
             Self::Budget(ns) => {
                 let budget = stats::format_ns(*ns as f64);
                 write!(
                     f,
-                    "as many blocks as fit into the budget of {budget}, by the length of the first"
+                    "as many blocks as fit into the budget of {budget}, judging by the first block"
                 )
             }
-            Self::NothingLeft => f.write_str("every target failed over and over"),
+            Self::NothingLeft => f.write_str("every target kept failing"),
         }
     }
 }
 
-/// Decides after `blocks` whole blocks. How many there are is fixed by the plan and by how long the
-/// first block took: a number that followed from later blocks would follow from what they gave, as
-/// slow ones take longer, and who stops when intervals are narrow stops where they are by chance.
+/// Decides after `blocks` whole blocks. The plan and the duration of the first block fix their
+/// number. If it depended on later blocks it would depend on their results, because slow blocks
+/// take longer; and stopping once intervals are narrow would favor blocks that agree by chance.
 pub fn stop_reason(plan: &Plan, trials: &[Trial], blocks: u32) -> Option<StopReason> {
     let Effort { budget_ns, blocks_min, blocks_max } = plan.effort;
     if blocks < blocks_min.max(1) {
@@ -51,10 +51,10 @@ fn block_ns(trials: &[Trial], block: u32) -> u64 {
     trials.iter().filter(|t| t.block == block).map(|t| t.took_ns).sum()
 }
 
-/// Time that a trial is taken to need beside its phases, until one has told.
+/// Assumed time of a trial besides its phases until the first trial is done, nanoseconds.
 const STARTING_NS: u64 = 1_000_000_000;
 
-/// Time that a cell's phases last at least; those bounded by a count are not known.
+/// Lower bound of the duration of a cell's phases; those with a request count are unknown.
 fn measured_ns(cell: &Cell) -> u64 {
     let of_phase = |phase: &Phase| match phase.stop {
         Stop::AfterNs(_) if cell.load.search().is_some() => cell.load.search_ns(phase.warmup_ns),
@@ -64,9 +64,9 @@ fn measured_ns(cell: &Cell) -> u64 {
     cell.workload.phases().iter().map(of_phase).sum()
 }
 
-/// Share of the run that is done, and nanoseconds left, as far as they can be foreseen from the
-/// trials so far and the limits of the plan.
-pub fn foresee(
+/// Estimates the share of the run that is done and the nanoseconds left, from the trials so far and
+/// the limits of the plan.
+pub fn estimate_remaining(
     plan: &Plan,
     ready: &BTreeSet<String>,
     trials: &[Trial],

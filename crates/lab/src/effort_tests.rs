@@ -50,7 +50,7 @@ fn blocks(count: u32, spread: f64) -> Vec<Trial> {
 }
 
 #[test]
-fn the_least_is_measured_whatever_the_budget_says() {
+fn the_minimum_number_of_blocks_ignores_the_budget() {
     let mut long = blocks(2, 0.0);
     for trial in &mut long {
         trial.took_ns *= 1_000;
@@ -59,52 +59,52 @@ fn the_least_is_measured_whatever_the_budget_says() {
 }
 
 #[test]
-fn how_narrow_intervals_are_ends_nothing() {
+fn narrow_intervals_do_not_end_a_run() {
     assert_eq!(stop_reason(&plan(), &blocks(4, 0.5), 4), None);
     assert_eq!(stop_reason(&plan(), &blocks(4, 0.001), 4), None);
 }
 
 #[test]
-fn the_first_block_says_how_many_fit() {
+fn the_first_block_decides_how_many_fit() {
     let mut trials = blocks(5, 0.5);
     trials[0].took_ns = 24_000_000_000;
     assert_eq!(stop_reason(&plan(), &trials[..3], 3), None);
     let over = stop_reason(&plan(), &trials[..4], 4);
     assert_eq!(over, Some(StopReason::Budget(100_000_000_000)));
-    let words = "as many blocks as fit into the budget of 100 s, by the length of the first";
+    let words = "as many blocks as fit into the budget of 100 s, judging by the first block";
     assert_eq!(over.unwrap().to_string(), words);
-    // However long the others take.
+    // The duration of later blocks does not matter.
     trials[1].took_ns = 500_000_000_000;
     assert_eq!(stop_reason(&plan(), &trials[..3], 3), None);
     assert_eq!(stop_reason(&plan(), &trials[..4], 4), over);
 }
 
 #[test]
-fn the_largest_number_of_blocks_ends_it() {
+fn the_maximum_number_of_blocks_ends_a_run() {
     assert_eq!(stop_reason(&plan(), &blocks(6, 0.5), 6), Some(StopReason::Blocks(6)));
 }
 
 #[test]
-fn what_is_left_shrinks_to_nothing() {
+fn the_remaining_time_shrinks_to_zero() {
     let plan = plan();
     let ready = BTreeSet::from(["files".to_string()]);
     let all: Vec<Trial> = (0..6).flat_map(|b| [trial(b, "a", 1.0), trial(b, "b", 1.0)]).collect();
-    let (half, left) = foresee(&plan, &ready, &all[..6], 40_000_000_000);
+    let (half, left) = estimate_remaining(&plan, &ready, &all[..6], 40_000_000_000);
     assert!((half - 0.5).abs() < 0.01 && left == 39_999_999_996, "{half} {left}");
-    assert_eq!(foresee(&plan, &ready, &all, 80_000_000_000), (1.0, 0));
+    assert_eq!(estimate_remaining(&plan, &ready, &all, 80_000_000_000), (1.0, 0));
 }
 
 #[test]
-fn before_the_first_trial_a_budget_is_no_more_than_what_is_planned() {
+fn before_the_first_trial_the_estimate_is_the_lesser_of_budget_and_plan() {
     let ready = BTreeSet::from(["files".to_string()]);
     let mut plan = plan();
     plan.effort.blocks_max = 1;
     let measured = plan.cells.iter().filter(|cell| cell.target == "files");
     let timed_ns: u64 = measured.map(|cell| measured_ns(cell) + STARTING_NS).sum();
     assert!(timed_ns < plan.effort.budget_ns, "{timed_ns}");
-    assert_eq!(foresee(&plan, &ready, &[], 0), (0.0, timed_ns));
+    assert_eq!(estimate_remaining(&plan, &ready, &[], 0), (0.0, timed_ns));
     plan.effort.blocks_max = 1_000;
-    assert_eq!(foresee(&plan, &ready, &[], 0), (0.0, plan.effort.budget_ns));
+    assert_eq!(estimate_remaining(&plan, &ready, &[], 0), (0.0, plan.effort.budget_ns));
 }
 
 #[test]

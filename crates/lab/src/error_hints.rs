@@ -1,12 +1,11 @@
-//! The words of servers that are kept for people: without passwords, and with the setting that
-//! cures what they complain of.
+//! Server errors for the user: without passwords, and with the setting that cures them.
 
 use model::{ConnectionLimit, Endpoint, Product, Trial};
 
-/// What stands before the cure: words that have it were gone through before.
-const CURED: &str = " (the connections that it allows are used up: ";
+/// Text before the cure; an error that contains it already has its hint.
+const CURED: &str = " (all allowed connections are in use: ";
 
-/// Goes through the server's words in a trial on the store at `endpoint`; `None` for a
+/// Explains the server errors of a trial. `endpoint` is that of an existing store; `None` for a
 /// private one.
 pub(crate) fn explain(trial: &mut Trial, endpoint: Option<&Endpoint>) {
     for point in &mut trial.points {
@@ -22,7 +21,7 @@ pub(crate) fn explain(trial: &mut Trial, endpoint: Option<&Endpoint>) {
     }
 }
 
-/// A text without the endpoint's password, and with the setting that is too low.
+/// An error without the endpoint's password, and with a hint at the setting that is too low.
 pub(crate) fn explained(words: &str, endpoint: Option<&Endpoint>) -> String {
     let masked = endpoint.map_or_else(|| words.to_string(), |endpoint| endpoint.masked(words));
     let plain = masked.to_lowercase();
@@ -33,8 +32,8 @@ pub(crate) fn explained(words: &str, endpoint: Option<&Endpoint>) -> String {
     let used_up = used_up.filter(|_| !masked.contains(CURED));
     let Some((product, ConnectionLimit { option, setting, .. })) = used_up else { return masked };
     let how = match endpoint {
-        Some(_) => "of that server".into(),
-        None => format!("by --set {product}.{setting}=NUMBER"),
+        Some(_) => "on that server".into(),
+        None => format!("with --set {product}.{setting}=NUMBER"),
     };
     let cure = format!("raise `{option}` {how}, or use fewer clients");
     format!("{masked}{CURED}{cure})")
@@ -45,21 +44,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_without_connections_left_names_its_setting() {
+    fn an_error_about_too_many_connections_names_the_setting() {
         let endpoint = Endpoint::parse("redis://:hush@127.0.0.1:7000/2").unwrap();
         let there = explained("ERR max number of clients reached, hush", Some(&endpoint));
         assert_eq!(
             there,
-            "ERR max number of clients reached, *** (the connections that it allows are used up: \
-             raise `maxclients` of that server, or use fewer clients)"
+            "ERR max number of clients reached, *** (all allowed connections are in use: raise \
+             `maxclients` on that server, or use fewer clients)"
         );
         let private = explained("ERROR Too many open connections", None);
-        assert!(
-            private.ends_with(
-                "raise `-c` by --set memcached.connections=NUMBER, or use fewer clients)"
-            )
-        );
+        assert!(private.ends_with(
+            "raise `-c` with --set memcached.connections=NUMBER, or use fewer clients)"
+        ));
         assert!(explained("Too many connections", None).contains("mysql.max_connections=NUMBER"));
-        assert_eq!(explained("nobody listens", None), "nobody listens");
+        let unrelated = "connection refused";
+        assert_eq!(explained(unrelated, None), unrelated);
     }
 }

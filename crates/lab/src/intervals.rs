@@ -1,6 +1,6 @@
-//! Times in the course of a phase: intervals of a second, each with its own distributions.
+//! Latencies over time: intervals of a second, each with its own distributions.
 //!
-//! Threads hand over what they recorded five times a second, so a request may count in the interval
+//! Threads hand over their records five times a second, so a request may count in the interval
 //! after the one in which it ended.
 
 use load::wire::{ProgressSnapshot, WireRecorder};
@@ -9,28 +9,28 @@ use stats::Histogram;
 
 use crate::wall::unix_ms;
 
-/// Shortest interval, the last one aside.
+/// Shortest interval, except for the last one.
 const LENGTH_NS: u64 = 1_000_000_000;
 
 /// The intervals of a phase so far.
 pub(crate) struct Intervals<'a> {
     phase: &'a str,
-    /// Operations in the order of the recorder's rows.
+    /// Operation names in the order of the recorder's rows.
     names: &'a [&'a str],
     pending: WireRecorder,
-    /// Where the pending one began, from the start of the measurement.
+    /// Start of the pending interval, from the start of the measurement.
     from_ns: u64,
     whole: Vec<Interval>,
 }
 
 impl<'a> Intervals<'a> {
-    /// None yet.
+    /// Has no intervals yet.
     pub(crate) fn new(phase: &'a str, names: &'a [&'a str]) -> Self {
         let pending = WireRecorder::default();
         Self { phase, names, pending, from_ns: 0, whole: Vec::new() }
     }
 
-    /// Takes in what was recorded since the last time.
+    /// Adds what was recorded since the last snapshot.
     pub(crate) fn take(&mut self, moment: &ProgressSnapshot<'_>) {
         self.pending.merge(moment.latest);
         let length_ns = moment.at_ns - self.from_ns;
@@ -58,7 +58,7 @@ impl<'a> Intervals<'a> {
         }
     }
 
-    /// All of them.
+    /// All intervals.
     pub(crate) fn into_vec(self) -> Vec<Interval> {
         self.whole
     }

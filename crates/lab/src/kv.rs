@@ -1,4 +1,4 @@
-//! A key-value cell on the wire engine: its texts become work, its keys are filled, its phases run.
+//! Runs a key-value cell on the wire engine: parses its texts, fills its keys, runs its phases.
 
 use drivers::wire::{Access, Dialect};
 use load::wire::pacer::{self, Arrivals};
@@ -20,18 +20,18 @@ use crate::demand;
 use crate::intervals::Intervals;
 use crate::names::{self, unreadable};
 use crate::ready::Ready;
-use crate::recorded::{self, told};
+use crate::recorded;
 use crate::room::Watched;
 
-/// Requests in flight at once while filling, by a client.
+/// Requests in flight per client while filling.
 const FILL_PIPELINE: u32 = 16;
-/// Most clients that fill.
+/// Maximum number of clients that fill.
 const FILL_CLIENTS_MAX: u32 = 16;
-/// A step of a fill takes one in so many of the bytes that may still be written: an estimate may
-/// be wrong by that factor.
+/// A fill step writes at most this fraction (1/4) of the remaining bytes, since the estimated size
+/// of a key may be wrong by that factor.
 const STEP_OF_ROOM: f64 = 4.0;
 
-/// A cell, and what the run adds to it.
+/// A cell with the run's seed, CPUs and plan.
 pub(crate) struct Offered<'a> {
     pub(crate) kv: &'a Kv,
     pub(crate) load: &'a Load,
@@ -40,23 +40,23 @@ pub(crate) struct Offered<'a> {
     pub(crate) plan: &'a Plan,
 }
 
-/// A cell that is ready to be measured.
+/// A cell ready to be measured.
 pub(crate) struct Opened<'a> {
     offered: Offered<'a>,
     access: Access,
     work: Work,
     fill: Option<Work>,
     filled: u64,
-    /// What a key takes on the server, bytes, by estimate.
+    /// Estimated size of a key on the server, bytes.
     key_bytes: f64,
-    /// Zero of the clock by which writes of all its loads are kept.
+    /// Zero of the clock for the writes of all its loads.
     since: Instant,
-    /// What actions of the plan are done to.
+    /// Stores and servers that planned actions apply to.
     subjects: Subjects,
 }
 
 impl<'a> Offered<'a> {
-    /// Reads the cell's texts and the servers' addresses; connects nothing yet.
+    /// Parses the cell's texts and resolves the servers' addresses. Does not connect yet.
     pub(crate) fn open(self, ready: &Ready) -> Result<Opened<'a>, Failure> {
         let timeout = Duration::from_nanos(self.plan.timeout_ns);
         let access = drivers::wire::access(ready.endpoint(), timeout)?;
@@ -67,7 +67,7 @@ impl<'a> Offered<'a> {
         Ok(Opened { subjects, ..opened })
     }
 
-    /// The same on servers that are no target; `own` is put before every key's name.
+    /// The same for servers that are not a target. `own` is the prefix of every key.
     pub(crate) fn open_at(self, access: Access, own: &str) -> Result<Opened<'a>, Failure> {
         let filled = (self.kv.keys as f64 * self.kv.filled_share).round() as u64;
         let names = names::of(self.kv, own, self.seed).map_err(unreadable)?;
@@ -108,7 +108,7 @@ impl<'a> Offered<'a> {
         })
     }
 
-    /// Writes the first `filled` keys, one after the other.
+    /// Work that writes the first `filled` keys in order.
     fn filling(
         &self,
         dialect: Dialect,
@@ -129,27 +129,27 @@ impl<'a> Offered<'a> {
 }
 
 impl Opened<'_> {
-    /// How the keys that it may write are named.
+    /// Names of the keys that it may write.
     pub(crate) fn names(&self) -> &KeyNames {
         &self.work.names
     }
 
-    /// What values consist of, how long they are, and the seed of both.
+    /// Values, their sizes, and the seed of both.
     pub(crate) fn data(&self) -> (&Values, &Sizes, u64) {
         (&self.work.values, &self.work.sizes, self.work.seed)
     }
 
-    /// What is offered.
+    /// The workload.
     pub(crate) fn kv(&self) -> &Kv {
         self.offered.kv
     }
 
-    /// How it is offered.
+    /// The load.
     pub(crate) fn load(&self) -> &Load {
         self.offered.load
     }
 
-    /// The moment at which so many nanoseconds of the clock of writes were over.
+    /// Converts nanoseconds on the clock of writes to an instant.
     pub(crate) fn instant(&self, ns: u64) -> Instant {
         self.since + Duration::from_nanos(ns)
     }
@@ -172,7 +172,7 @@ impl Opened<'_> {
                 break;
             };
             if let Some(control) = &phase.control {
-                self.write_anew(control, stop, meter, progress, &mut finished);
+                self.write_own_keys(control, stop, meter, progress, &mut finished);
                 if finished.failure.is_some() || finished.interrupted {
                     break;
                 }
@@ -183,8 +183,8 @@ impl Opened<'_> {
         finished
     }
 
-    /// How a phase is offered: the rates of a ramp follow from what was reached in its phase
-    /// [`PEAK`], and so does that of a part of it; `None` where that is nothing.
+    /// Load of a phase. The rates of a ramp and of its control phases follow from the rate reached
+    /// in phase [`PEAK`]; `None` if that is zero.
     fn load_of(&self, phase: &Phase, finished: &Finished) -> Option<Load> {
         let load = self.offered.load.in_phase(&phase.name);
         let control = phase.control.as_ref();
@@ -206,8 +206,8 @@ impl Opened<'_> {
         })
     }
 
-    /// Writes the keys of a phase that has its own, so that what it reads is there.
-    fn write_anew(
+    /// Writes the keys of a phase that has its own keys, so that its reads hit.
+    fn write_own_keys(
         &self,
         control: &Control,
         stop: &AtomicBool,
@@ -219,16 +219,16 @@ impl Opened<'_> {
         let filling = self.offered.filling(self.access.dialect, &self.work.names, &self.work, keys);
         match filling {
             Ok(work) => {
-                let mut told = told(FILL, self.offered.plan.timeout_ns, |_| None, progress);
-                let mut outcome = self.one(&self.fill_offer(keys), &work, stop, meter, &mut told);
+                let mut report =
+                    recorded::progress(FILL, self.offered.plan.timeout_ns, |_| None, progress);
+                let mut outcome = self.one(&self.fill_offer(keys), &work, stop, meter, &mut report);
                 ended(finished, &mut outcome);
             }
             Err(failure) => finished.failure = Some(failure),
         }
     }
 
-    /// Writes the keys that the phases will find, in steps, between which it is asked whether there
-    /// is room for the next one.
+    /// Writes the keys that the phases read, in steps. Checks before each step that there is room.
     pub(crate) fn fill(
         &self,
         mut watched: Option<&mut Watched>,
@@ -238,7 +238,7 @@ impl Opened<'_> {
     ) -> Finished {
         let mut finished = Finished::default();
         let Some(fill) = &self.fill else { return finished };
-        let mut told = told(FILL, self.offered.plan.timeout_ns, |_| None, progress);
+        let mut report = recorded::progress(FILL, self.offered.plan.timeout_ns, |_| None, progress);
         let mut first = 0;
         while first < self.filled && finished.failure.is_none() && !finished.interrupted {
             let batch = match watched.as_deref_mut() {
@@ -250,7 +250,7 @@ impl Opened<'_> {
                 Ok((count, keys)) => {
                     let work = Work { keys, ..fill.clone() };
                     let offer = self.fill_offer(count);
-                    let mut outcome = self.one(&offer, &work, stop, meter, &mut told);
+                    let mut outcome = self.one(&offer, &work, stop, meter, &mut report);
                     ended(&mut finished, &mut outcome);
                     let written = outcome.into_phase(FILL, &["set"]);
                     match &mut finished.fill {
@@ -265,14 +265,14 @@ impl Opened<'_> {
         finished
     }
 
-    /// Keys that may be written before the server is asked again, at least one of the `missing`.
+    /// Keys that may be written before memory is checked again: at least 1, at most `missing`.
     fn step(&self, watched: &mut Watched, missing: u64) -> Result<u64, Failure> {
         let left_bytes = watched.left_bytes()?;
         let keys = left_bytes as f64 / STEP_OF_ROOM / self.key_bytes;
         Ok((keys as u64).clamp(1, missing))
     }
 
-    /// Runs one phase as offered, and adds what it gave to `finished`.
+    /// Runs one phase and adds its results to `finished`.
     pub(crate) fn measure(
         &self,
         phase: &Phase,
@@ -297,14 +297,14 @@ impl Opened<'_> {
             let planned_per_s = latest.planned_per_s.map(|p| p * each);
             Some(Latest { planned_per_s, ..latest })
         };
-        let mut told = told(&phase.name, offer.timeout_ns, latest, progress);
+        let mut report = recorded::progress(&phase.name, offer.timeout_ns, latest, progress);
         let begins = Instant::now() + Duration::from_nanos(phase.warmup_ns);
         let of_phase = |action: &&Action| action.phase == phase.name;
         let actions = self.kv().actions.iter().filter(of_phase).cloned().collect();
         let acting = Acting::start(actions, self.subjects.clone(), begins);
         let mut outcome = self.one(offer, &work, stop, meter, &mut |snapshot| {
             intervals.take(&snapshot);
-            told(snapshot);
+            report(snapshot);
         });
         let acted = acting.map_or(Ok(Vec::new()), Acting::stop);
         finished.intervals.append(&mut intervals.into_vec());
@@ -319,14 +319,14 @@ impl Opened<'_> {
             let (class, message) = (ErrorClass::Timeout, "it was stopped".into());
             last.failure = Some(Failure { class, message });
         }
-        // Of a load with stages those are kept that were over before it failed.
+        // If a load with stages failed, keep the stages that were complete.
         let is_over = |p: &Point| p.length_ns > 0 && (!failed || p.stage.is_some());
         if phase.points.iter().any(is_over) {
             finished.phases.push(phase);
         }
     }
 
-    /// Offers one load.
+    /// Runs one load.
     fn one(
         &self,
         offer: &Offer,
@@ -344,7 +344,7 @@ impl Opened<'_> {
         outcome
     }
 
-    /// The operations of a phase, by their weights.
+    /// Work of a phase: its operations by weight.
     fn of_phase(&self, phase: &Phase) -> Result<Work, Failure> {
         let weighted = |o: &&Operation| phase.mix.get(&o.name).is_some_and(|w| *w > 0.0);
         let mut operations: Vec<Operation> =
@@ -376,7 +376,7 @@ impl Opened<'_> {
         Ok(Work { operations, mix, keys, inserting, follows, ..self.work.clone() })
     }
 
-    /// How a phase is offered under a load.
+    /// Parameters of a phase under a load for the wire engine.
     pub(crate) fn offer(&self, phase: &Phase, load: &Load) -> Offer {
         let kv = self.offered.kv;
         let until = match phase.stop {
@@ -394,18 +394,18 @@ impl Opened<'_> {
             cpus: self.offered.cpus.clone(),
             spin: !self.offered.cpus.is_empty(),
             reconnects: true,
-            errors_end_it: false,
+            stop_on_error_reply: false,
             hangs_up: false,
             limits_ns: Vec::new(),
             number: 0,
         }
     }
 
-    /// When requests are sent, from the beginning of the warm-up on.
+    /// Send times of requests, from the start of the warm-up.
     fn pacing(&self, phase: &Phase, load: &Load) -> Pacing {
         let kv = self.offered.kv;
         let stages: Vec<Stage> = match &load.schedule {
-            // The warm-up has the level at which the first stage begins.
+            // The warm-up runs at the level of the first stage.
             Schedule::Stages(stages) => {
                 let warmup = stages.first().map(|s| Stage::level(s.from, phase.warmup_ns));
                 warmup.into_iter().chain(stages.iter().copied()).collect()
@@ -417,7 +417,7 @@ impl Opened<'_> {
                 };
                 vec![Stage::level(*rate_per_s, length_ns)]
             }
-            // All clients, all the time.
+            // All clients are active all the time.
             Schedule::Steady(_) | Schedule::Shares(_) | Schedule::Search(_) => Vec::new(),
         };
         let arrivals = match load.arrivals {
@@ -440,7 +440,7 @@ impl Opened<'_> {
     fn fill_offer(&self, keys: u64) -> Offer {
         Offer {
             threads: 1,
-            // No more than the load has: a server that keeps up with that keeps up with the fill.
+            // No more clients than the load has, so that the fill never exceeds its connections.
             clients: self.offered.load.clients.min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
             pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },
@@ -450,7 +450,7 @@ impl Opened<'_> {
             cpus: self.offered.cpus.clone(),
             spin: false,
             reconnects: false,
-            errors_end_it: true,
+            stop_on_error_reply: true,
             hangs_up: false,
             limits_ns: Vec::new(),
             number: 0,
@@ -458,7 +458,7 @@ impl Opened<'_> {
     }
 }
 
-/// Why the rates of a ramp cannot follow from its phase [`PEAK`]: with what the store said there.
+/// The failure of a ramp whose phase [`PEAK`] got no successful reply, with the store's error.
 fn nothing_answered(finished: &Finished) -> Failure {
     let peak = finished.phase(PEAK).and_then(PhaseRecord::whole);
     let counts = peak.map(|whole| &whole.counts);
@@ -466,11 +466,11 @@ fn nothing_answered(finished: &Finished) -> Failure {
     let class = most.map_or(ErrorClass::Other, |(class, _)| *class);
     let words = counts.and_then(|counts| counts.error_examples.get(&class));
     let said = words.map_or_else(String::new, |words| format!(": {words}"));
-    let message = format!("the store answered nothing in its phase `peak`{said}");
+    let message = format!("no request succeeded in phase `peak`{said}");
     Failure { class, message }
 }
 
-/// Takes note of how a load ended.
+/// Records how a load ended.
 fn ended(finished: &mut Finished, outcome: &mut Outcome) {
     if let Some(written) = outcome.written.take() {
         finished.written.get_or_insert_default().followed_by(written);

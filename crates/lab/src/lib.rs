@@ -1,31 +1,29 @@
-//! Runs a plan: blocks, trials, fresh rigs, when to stop, resume. Everything it does is an event.
+//! Runs a plan: blocks of trials on fresh stores, stop rules, resume. Every step emits an event.
 //!
-//! - [`mod@bench`]: the targets made ready: private servers to start, or existing ones to use.
-//! - [`ready`]: what was made ready for one trial.
-//! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine, `app_cache` opens
-//!   the clients of an application cache, `sampler` reads what server and generator use meanwhile.
-//! - `actions`: what is done to a target meanwhile; `roles`: which of its servers is the primary;
-//!   `deadline`: work that ends at a time.
-//! - [`data_files`]: records and lists of an application cache that are read and not drawn.
-//! - [`calibrate`]: what this machine can do and what the generator costs on it.
-//! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
+//! - [`mod@provision`]: prepares targets: starts private servers or connects to existing ones.
+//! - [`ready`]: stores prepared for one trial.
+//! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine, `app_cache` opens
+//!   the clients of an application cache, `sampler` samples resource usage of server and generator.
+//! - `actions`: planned actions on a target, such as a save; `roles`: which server is the primary;
+//!   `deadline`: work with a deadline.
+//! - [`data_files`]: records and operation lists of an application cache, read from files.
+//! - [`calibrate`]: limits of this machine, and CPU cost of the generator on it.
+//! - [`mod@null`]: rate of the generator with the same load on a null server.
 //! - `search`: a trial whose load is a search, probe by probe.
-//! - `room`: memory of servers that were there before, which is never filled; `machine`: the same
-//!   of this machine's memory and disks; `demand`: what a cell writes.
-//! - `recorded`: what is told a few times a second while a phase runs.
-//! - `error_hints`: what servers said, fit for people; `wall`: the wall clock, and whether it was
-//!   set.
-//! - `names`: how keys are named; `address`: where servers are.
+//! - `room`: free memory of existing servers; `machine`: free memory and disk of this machine;
+//!   `demand`: how much a cell writes.
+//! - `recorded`: progress reports while a phase runs.
+//! - `error_hints`: server errors with a hint for the user; `wall`: steps of the wall clock.
+//! - `names`: names of keys; `address`: addresses of servers.
 //! - [`schedule`]: the order of cells in a block.
-//! - [`effort`]: when enough was measured.
-//! - [`sinks`]: those who listen.
+//! - [`effort`]: stop rule and remaining time.
+//! - [`sinks`]: event listeners.
 //!
-//! The way of a run is [`run`]: check every target, then blocks of trials, then the seal.
+//! [`run`] is the entry point: check every target, run blocks of trials, seal the record.
 
 mod actions;
 mod address;
 mod app_cache;
-pub mod bench;
 pub mod calibrate;
 pub mod data_files;
 mod deadline;
@@ -37,6 +35,7 @@ mod kv;
 mod machine;
 mod names;
 pub mod null;
+pub mod provision;
 mod read_back;
 pub mod ready;
 mod recorded;
@@ -57,29 +56,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-pub use bench::{Bench, Setup, remove_leftovers};
 pub use effort::StopReason;
 pub use null::null_rates;
+pub use provision::{Setup, TargetProvisioner, remove_leftovers};
 pub use ready::Ready;
 pub use sinks::Sinks;
 pub use trial::Measured;
 pub use wall::unix_ms;
 
-/// Failed trials in a row after which a target is left out of the rest of the run.
+/// Consecutive failed trials after which a target is skipped for the rest of the run.
 const FAILURES_IN_A_ROW: u32 = 3;
 
-/// A run that has ended.
+/// A finished run.
 pub struct Ended {
-    /// Its last line.
+    /// Last line of its record.
     pub seal: Seal,
-    /// What lies where its trials left files on the disk. They are removed when this is dropped,
-    /// which takes minutes where there are hundreds of thousands.
+    /// Directories in which trials left files. Dropping this removes them, which takes minutes for
+    /// hundreds of thousands of files.
     pub files: Vec<Arc<TrialDirs>>,
 }
 
-/// Runs the plan of `header` and tells `sinks` everything. `earlier` are trials that an
-/// interrupted run has measured already, a search as far as it came; `stop` ends the run early from
-/// outside.
+/// Runs the plan of `header` and sends every event to `sinks`. `earlier` has the trials of an
+/// interrupted run, including a partial search. Setting `stop` ends the run early.
 pub fn run(
     header: Header,
     setup: &Setup,
@@ -90,15 +88,15 @@ pub fn run(
     let plan = header.plan.clone();
     let run = header.run.clone();
     let null_rates = header.null_rates.clone();
-    sinks.tell(&Event::RunStarted(Box::new(header)));
-    let mut bench = Bench::new(&plan, &run, setup);
-    let ready = check_targets(&plan, &mut bench, sinks, stop);
+    sinks.emit(&Event::RunStarted(Box::new(header)));
+    let mut provisioner = TargetProvisioner::new(&plan, &run, setup);
+    let ready = check_targets(&plan, &mut provisioner, sinks, stop);
     let resumed = !earlier.is_empty();
-    // A run that is taken up in vain, say without the store's password, can be taken up again.
+    // A resume that measured nothing, say without the store's password, can be repeated.
     let in_vain = ready.is_empty() && setup.resumes;
     let mut measuring = Measuring {
         plan: &plan,
-        bench,
+        provisioner,
         ready,
         spent_before_ns: earlier.iter().map(|t| t.took_ns).sum(),
         started: Instant::now(),
@@ -122,15 +120,15 @@ pub fn run(
         resumed,
         null_rates: again,
     };
-    let files = measuring.bench.into_files();
-    sinks.tell(&Event::RunEnded(seal.clone()));
+    let files = measuring.provisioner.into_files();
+    sinks.emit(&Event::RunEnded(seal.clone()));
     Ended { seal, files }
 }
 
-/// Asks every target for its version and one verified operation; those that passed.
+/// Checks version and one verified operation of every target; returns the names of those that pass.
 fn check_targets(
     plan: &Plan,
-    bench: &mut Bench<'_>,
+    provisioner: &mut TargetProvisioner<'_>,
     sinks: &mut Sinks<'_>,
     stop: &AtomicBool,
 ) -> BTreeSet<String> {
@@ -140,29 +138,30 @@ fn check_targets(
             break;
         }
         let name = target.name.clone();
-        match bench.check(target, stop) {
+        match provisioner.check(target, stop) {
             Ok(Facts { version, configuration, .. }) => {
                 let version = Some(version);
                 let target = name.clone();
                 let state = TargetState { target, version, configuration, unavailable: None };
-                sinks.tell(&Event::TargetChecked(state));
+                sinks.emit(&Event::TargetChecked(state));
                 ready.insert(name);
             }
             Err(Failure { class, message }) => {
-                let message = error_hints::explained(&message, bench.setup.endpoints.get(&name));
+                let message =
+                    error_hints::explained(&message, provisioner.setup.endpoints.get(&name));
                 let unavailable = Some(Failure { class, message });
                 let state = TargetState { target: name, unavailable, ..TargetState::default() };
-                sinks.tell(&Event::TargetChecked(state));
+                sinks.emit(&Event::TargetChecked(state));
             }
         }
     }
     ready
 }
 
-/// The state of a run between its check and its seal.
+/// State of a run between check and seal.
 struct Measuring<'a, 'b, 's> {
     plan: &'a Plan,
-    bench: Bench<'a>,
+    provisioner: TargetProvisioner<'a>,
     ready: BTreeSet<String>,
     spent_before_ns: u64,
     started: Instant,
@@ -173,7 +172,7 @@ struct Measuring<'a, 'b, 's> {
 }
 
 impl Measuring<'_, '_, '_> {
-    /// Runs blocks until it is enough; the number of whole blocks, and why no more.
+    /// Runs blocks until a stop rule applies. Returns the number of whole blocks and the reason.
     fn blocks(&mut self) -> (u32, String) {
         if self.stop.load(Ordering::Relaxed) {
             return (0, "interrupted".into());
@@ -227,41 +226,41 @@ impl Measuring<'_, '_, '_> {
             |at| self.trials.remove(at),
         );
         let (done_share, left_ns) =
-            effort::foresee(self.plan, &self.ready, &self.trials, self.spent_ns());
+            effort::estimate_remaining(self.plan, &self.ready, &self.trials, self.spent_ns());
         let id = cell.id.clone();
-        self.sinks.tell(&Event::TrialStarted { block, cell: id, done_share, left_ns });
+        self.sinks.emit(&Event::TrialStarted { block, cell: id, done_share, left_ns });
         let sinks = &mut *self.sinks;
-        let measured = trial::run(&mut self.bench, cell, trial, self.stop, &mut |event| {
-            sinks.tell(&event);
+        let measured = trial::run(&mut self.provisioner, cell, trial, self.stop, &mut |event| {
+            sinks.emit(&event);
         });
         let Some(Measured { trial, intervals, samples }) = measured else { return };
         self.note_failure(&cell.target, trial.failure.as_ref());
-        self.sinks.tell(&Event::TrialEnded(Box::new(trial.clone())));
+        self.sinks.emit(&Event::TrialEnded(Box::new(trial.clone())));
         if !intervals.is_empty() {
-            self.sinks.tell(&Event::Intervals { cell: cell.id.clone(), intervals });
+            self.sinks.emit(&Event::Intervals { cell: cell.id.clone(), intervals });
         }
         if !samples.is_empty() {
-            self.sinks.tell(&Event::Samples { block, cell: cell.id.clone(), samples });
+            self.sinks.emit(&Event::Samples { block, cell: cell.id.clone(), samples });
         }
         self.trials.push(trial);
     }
 
-    /// Leaves a target out that fails over and over.
+    /// Counts failures, and skips a target that keeps failing.
     fn note_failure(&mut self, target: &str, failure: Option<&Failure>) {
-        // What would harm others is not tried again.
+        // Never retry what would harm data of others.
         if let Some(Failure { class: ErrorClass::NotOurs, .. }) = failure {
             self.ready.remove(target);
-            let left_out = format!("target `{target}` is left out of the rest of the run");
-            self.sinks.tell(&Event::Warning(left_out));
+            let skipped = format!("target `{target}` is skipped for the rest of the run");
+            self.sinks.emit(&Event::Warning(skipped));
             return;
         }
         let in_a_row = self.failures.entry(target.into()).or_default();
         *in_a_row = if failure.is_some() { *in_a_row + 1 } else { 0 };
         if *in_a_row >= FAILURES_IN_A_ROW {
             self.ready.remove(target);
-            self.sinks.tell(&Event::Warning(format!(
-                "target `{target}` is left out of the rest of the run: {FAILURES_IN_A_ROW} of its \
-                 trials in a row failed"
+            self.sinks.emit(&Event::Warning(format!(
+                "target `{target}` is skipped for the rest of the run: {FAILURES_IN_A_ROW} \
+                 consecutive trials failed"
             )));
         }
     }

@@ -1,6 +1,6 @@
-//! Room on this machine. Where memory is used up the kernel kills programs, and where a disk is
-//! full writes fail, those of others too. So private servers and files of a run may take
-//! [`USABLE_TENTHS`] of what was free when it began, which is seen to as on existing servers
+//! Free memory and disk of this machine. Without memory the kernel kills programs, and on a full
+//! disk writes of all programs fail. So the private servers and files of a run may use at most
+//! [`USABLE_TENTHS`] of what was free at its start. The checks are those for existing servers
 //! ([`crate::room`]).
 
 use model::{ErrorClass, Failure, Product};
@@ -13,26 +13,26 @@ use crate::demand::Demand;
 /// Tenths of a server's memory, and of what this machine has free, that may be in use.
 pub(crate) const USABLE_TENTHS: u64 = 9;
 
-/// Memory of this machine and a disk of it, as they were before the run wrote anything.
+/// Free memory and disk of this machine before the run wrote anything.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     disk: PathBuf,
     before: Free,
 }
 
-/// What may be taken of so much.
+/// The usable part of what was free before.
 fn usable(before: u64) -> u64 {
     before / 10 * USABLE_TENTHS
 }
 
 impl Machine {
-    /// With the disk of a directory, as it is now.
+    /// Reads the current state, with the disk of a directory.
     pub(crate) fn now(disk: &Path) -> Self {
         Self { disk: disk.to_path_buf(), before: Free::on(disk) }
     }
 
-    /// Refuses what does not fit, with the sum and the cure. `limit_bytes`: memory that a private
-    /// server takes at most.
+    /// Refuses a demand that does not fit; the error gives the estimate and a cure. `limit_bytes`
+    /// is a private server's memory limit.
     pub(crate) fn fits(
         &self,
         product: Product,
@@ -48,13 +48,13 @@ impl Machine {
             (bytes, sum, self.before.disk_bytes, format!("the disk of `{}`", self.disk.display()))
         };
         let Some(before) = before else { return Ok(()) };
-        // What only the load will write is seen to while it does.
+        // Data that only the load writes is checked during the load.
         if !demand.is_filled || bytes <= usable(before) {
             return Ok(());
         }
         let message = format!(
-            "{what} has no room for this run: it may add {} ({sum}), and at most {} may be \
-             used, 90 % of the {} that are free ({})",
+            "{what} has no room for this run: it may add {} ({sum}), but at most {} may be \
+             used, 90 % of the free {} ({})",
             format_bytes(bytes),
             format_bytes(usable(before)),
             format_bytes(before),
@@ -63,7 +63,7 @@ impl Machine {
         Err(Failure { class: ErrorClass::NotOurs, message })
     }
 
-    /// Bytes that may still be taken, of memory or disk, whichever has less. Errors: no more.
+    /// Bytes that may still be used, of memory or disk, whichever is less. Errors: none are left.
     pub(crate) fn left_bytes(&self) -> Result<u64, Failure> {
         self.left(Free::on(&self.disk))
     }
@@ -78,7 +78,7 @@ impl Machine {
     }
 }
 
-/// What may still be taken where so much was free `before` and is `now`.
+/// What may still be used, given what was free `before` and is free `now`.
 fn left(
     of: &str,
     before: Option<u64>,
@@ -88,8 +88,8 @@ fn left(
     let (Some(before), Some(now)) = (before, now) else { return Ok(u64::MAX) };
     usable(before).checked_sub(before.saturating_sub(now)).ok_or_else(|| {
         let message = format!(
-            "stopped to leave room to others: of {of} {} are free, and {} were when the run began \
-             (use fewer keys or smaller values, or stop what else takes it)",
+            "stopped to leave room for others: {of} has {} free, and had {} when the run started \
+             (use fewer keys or smaller values, or stop other programs that use it)",
             shown(now),
             shown(before),
         );
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nine_tenths_of_what_was_free_may_be_taken() {
+    fn nine_tenths_of_what_was_free_may_be_used() {
         let machine = machine();
         let left = |now: Free| machine.left(now).map_err(|failure| failure.message);
         let before = machine.before;
@@ -122,35 +122,36 @@ mod tests {
             left(Free { disk_bytes: Some(12 * GIB), ..before }),
             Ok(usable(100 * GIB) - 88 * GIB)
         );
-        // Others gave some back.
+        // Another program freed some.
         assert!(left(Free { memory_bytes: Some(12 * GIB), ..before }).is_ok());
         for (now, part) in [
             (
                 Free { memory_bytes: Some(GIB / 2), ..before },
-                "of memory 512 MiB are free, and 10 GiB",
+                "memory has 512 MiB free, and had 10 GiB",
             ),
-            (Free { disk_bytes: Some(GIB), ..before }, "of the disk of `/srv` 1 GiB are free"),
-            (Free { files: Some(9), ..before }, "of the disk of `/srv` 9 inodes are free"),
+            (Free { disk_bytes: Some(GIB), ..before }, "the disk of `/srv` has 1 GiB free"),
+            (Free { files: Some(9), ..before }, "the disk of `/srv` has 9 inodes free"),
         ] {
             let stopped = left(now).unwrap_err();
             assert!(stopped.contains(part), "no `{part}` in {stopped}");
         }
-        // What the system does not tell stops nobody.
+        // Unknown figures impose no limit.
         assert!(left(Free { memory_bytes: None, disk_bytes: None, files: None }).is_ok());
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn a_demand_that_does_not_fit_is_refused() {
         let fits = |product, keys, limit| {
             let demand = crate::room::tests::demand(keys);
             machine().fits(product, (&demand, 1), limit).map_err(|failure| failure.message)
         };
         assert_eq!(fits(Product::Redis, 1_000_000, None), Ok(()));
         let refused = fits(Product::Redis, 100_000_000, None).unwrap_err();
-        for part in ["this machine's memory", "100000000 keys", "90 % of the 10 GiB", "--keys"] {
+        for part in ["this machine's memory", "100000000 keys", "90 % of the free 10 GiB", "--keys"]
+        {
             assert!(refused.contains(part), "no `{part}` in {refused}");
         }
-        // A server that takes no more than that.
+        // The server's limit bounds its memory.
         assert_eq!(fits(Product::Redis, 100_000_000, Some(GIB)), Ok(()));
         assert_eq!(fits(Product::Files, 10_000_000, None), Ok(()));
         let refused = fits(Product::Files, 100_000_000, None).unwrap_err();

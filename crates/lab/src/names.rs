@@ -1,10 +1,10 @@
-//! How the keys of a workload are named.
+//! Key names of a workload.
 
 use model::{ErrorClass, Failure, Kv};
 use std::fmt::Display;
 use workloads::kv::{KEYS_MAX, KeyNames, Sizes, UUID};
 
-/// Names of the keys: the run's own prefix, that of the workload, and the number.
+/// Key names: the run's prefix `own`, the workload's prefix, and the number.
 pub(crate) fn of(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
     let prefix = format!("{own}{}", kv.key_prefix);
     match &kv.key_bytes {
@@ -19,7 +19,7 @@ pub(crate) fn of(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
     }
 }
 
-/// A part of a workload that cannot be read, and why.
+/// The failure for a workload with an invalid part.
 pub(crate) fn unreadable(e: impl Display) -> Failure {
     Failure { class: ErrorClass::Other, message: e.to_string() }
 }

@@ -1,12 +1,12 @@
-//! What the generator reaches with a cell's own load on a server that does nothing.
+//! Measures the generator's rate with a cell's load on a null server, which does no work.
 //!
-//! The null server runs where a private server would: on the server's CPUs, behind the same kind of
-//! socket. It answers every read by a value, so nothing is filled, values have one length (the mean
-//! where they differ), and their content is not compared. An open load is offered closed, and
-//! nobody thinks: what is asked is how fast the generator can go at most.
+//! The null server runs like a private server: on the server's CPUs, behind the same kind of
+//! socket. It answers every read with a value, so nothing is filled, all values have the same
+//! (mean) length, and their content is not compared. An open load runs as a closed one without
+//! think time, because the measurement looks for the generator's maximum rate.
 
 use drivers::wire::Dialect;
-use load::Unseen;
+use load::Unmetered;
 use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use model::plan::{KvOperation, PlannedTarget};
 use model::{
@@ -20,20 +20,20 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use workloads::kv::values_of;
 
-use crate::bench::Setup;
 use crate::kv::Offered;
+use crate::provision::Setup;
 
 /// Longest measurement, nanoseconds.
 const MEASURED_NS: u64 = 1_000_000_000;
-/// Measurements of a load at most, the one before the trials included, and how near to the highest
-/// another one must come for that to be what the generator reaches: something else may have had a
-/// CPU in one of them.
+/// Maximum number of measurements per load, including the one before the trials. They are repeated
+/// until a second one reaches [`AGREE`] of the highest, since other processes may have disturbed
+/// one of them.
 const TRIES: usize = 3;
 const AGREE: f64 = 0.9;
 /// Longest warm-up, nanoseconds.
 const WARMUP_NS: u64 = 200_000_000;
 
-/// What two cells must have in common to reach the same on the null server.
+/// Properties that determine a cell's rate on the null server.
 #[derive(Debug, PartialEq)]
 struct Shape {
     kv: Kv,
@@ -41,17 +41,17 @@ struct Shape {
     dialect: Dialect,
     /// True for TCP, false for a unix socket.
     tcp: bool,
-    /// What the names of keys begin with in an existing store; as long as the run's own.
+    /// Key prefix in an existing store; as long as the run's prefix.
     own: &'static str,
 }
 
-/// Puts the load of every key-value cell on the null server, each distinct one once; a rate, or why
-/// there is none, for each cell and phase.
+/// Runs every distinct key-value load once on the null server. Returns a rate, or why there is
+/// none, for each cell and phase.
 pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
     rates(plan, setup, &[])
 }
 
-/// The same; of loads that were measured `before` until another measurement agrees.
+/// The same; a load with a rate in `before` is measured until another measurement agrees.
 fn rates(plan: &Plan, setup: &Setup, before: &[NullRate]) -> Vec<NullRate> {
     let mut known: Vec<(Shape, Result<Vec<Point>, Failure>)> = Vec::new();
     let mut rates = Vec::new();
@@ -80,8 +80,8 @@ fn rates(plan: &Plan, setup: &Setup, before: &[NullRate]) -> Vec<NullRate> {
     rates
 }
 
-/// Puts the load of those cells on the null server once more of which a trial was nearly as fast,
-/// or faster: something may have disturbed the first measurement.
+/// Repeats the measurement for cells with a trial that came close to the null rate or exceeded it:
+/// the first measurement may have been disturbed.
 pub(crate) fn again(
     plan: &Plan,
     setup: &Setup,
@@ -105,8 +105,8 @@ pub(crate) fn again(
     rates(&some, setup, known)
 }
 
-/// The measurement with the highest rate, by `rate_of`. Without a `first_per_s` of before one is
-/// enough, else it takes as many as agree with the highest so far.
+/// The measurement with the highest rate. Without an earlier rate `first_per_s`, one measurement is
+/// enough; otherwise they are repeated until one agrees with the highest so far.
 fn repeated<T, E>(
     first_per_s: Option<f64>,
     rate_of: impl Fn(&T) -> f64,
@@ -129,7 +129,7 @@ fn repeated<T, E>(
     Ok(best)
 }
 
-/// Requests a second of all phases together.
+/// Sum of the phases' rates, requests per second.
 fn sum(points: &[Point]) -> f64 {
     points.iter().filter_map(|point| rate(point).ok()).sum()
 }
@@ -153,18 +153,18 @@ fn of(cell: &Cell, server_cpus: u32, measured: &Result<Vec<Point>, Failure>) -> 
             server_cpus,
         }
     };
-    // The others are parts of the same load.
+    // Control phases are parts of the same load.
     cell.workload.phases().iter().filter(|p| p.control.is_none()).map(rate).collect()
 }
 
-/// Requests a second of a phase on the null server; an error when it did not take part.
+/// Rate of a phase on the null server, requests per second. Errors: why it has none.
 fn rate(point: &Point) -> Result<f64, &'static str> {
     let whole = point.whole().ok_or("it answered nothing")?;
     if whole.counts.error > 0 {
         return Err("unknown command");
     }
     if whole.counts.wrong > 0 {
-        return Err("it answers this command otherwise than a store");
+        return Err("it answers this command differently from a store");
     }
     Ok(whole.rate_per_s)
 }
@@ -231,14 +231,14 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<Point>, Fail
     let cpus = pinning.generator.clone();
     let offered = Offered { kv: &kv, load: &shape.load, seed: plan.seed, cpus, plan };
     let load = offered.open_at(access, shape.own)?;
-    let finished = load.run(None, &AtomicBool::new(false), &mut Unseen, &mut |_| {});
+    let finished = load.run(None, &AtomicBool::new(false), &mut Unmetered, &mut |_| {});
     match finished.failure {
         Some(failure) => Err(failure),
         None => Ok(finished.phases.into_iter().flat_map(|phase| phase.points).collect()),
     }
 }
 
-/// The null server as a target of that protocol.
+/// Endpoint of the null server for a protocol.
 pub(crate) fn endpoint(dialect: Dialect, at: &Listen) -> Endpoint {
     dialect.endpoint(match at {
         Listen::Tcp(address) => NetAddress::Tcp(address.ip().to_string(), address.port()),
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_measurement_that_was_disturbed_is_made_again_until_two_agree() {
+    fn a_disturbed_measurement_is_repeated_until_two_agree() {
         let measured = |first: Option<f64>, rates: &[f64]| {
             let mut left = rates.iter().copied();
             let found = repeated(first, |rate| *rate, || left.next().ok_or("no more"));

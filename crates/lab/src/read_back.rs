@@ -1,4 +1,4 @@
-//! Reads back what a load wrote last, to see whether the store kept what it acknowledged.
+//! Reads back the last writes of a load, to check that the store kept what it acknowledged.
 
 use load::{Finished, READ_BACK_MAX};
 use model::{AppCache, EventKind, Held, ReadBack, Workload};
@@ -11,10 +11,10 @@ use crate::demand::unfollowed;
 use crate::kv::Opened;
 use crate::ready::Ready;
 
-/// Lifetimes count whole seconds and may end so much earlier.
+/// TTLs count whole seconds, so a key may expire this much earlier.
 const COUNTED: Duration = Duration::from_secs(1);
 
-/// Reads the keys whose last writes are known, after a load that came to its end.
+/// Reads the keys whose last writes are known, after a load that was not cut short.
 pub(crate) fn of_keys(
     ready: &mut Ready,
     store: &Opened<'_>,
@@ -32,8 +32,8 @@ pub(crate) fn of_keys(
     finished.read_back = unread.or_else(|| Some(read(ready, store, (&written?, killed), stop)));
 }
 
-/// Reads back what was written, on the connection around the run; `killed` is when the plan killed
-/// a server.
+/// Reads back what was written, on the administrative connection. `killed` is the time at which the
+/// plan killed a server.
 fn read(
     ready: &mut Ready,
     store: &Opened<'_>,
@@ -76,14 +76,14 @@ fn read(
     let given_up = written.given_up();
     if read_back.unread.is_none() && given_up as u64 > read_back.read {
         read_back.unread = Some(format!(
-            "too many writes of {given_up} sampled keys overlapped or failed to tell which was the \
-             last"
+            "for {given_up} sampled keys too many writes overlapped or failed to know which was \
+             the last"
         ));
     }
     read_back
 }
 
-/// What explains that some of what was read back is missing, from before the load on.
+/// Removals by the store since before the load, which explain missing keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Removals {
     evicted: u64,
@@ -91,12 +91,12 @@ pub(crate) struct Removals {
 }
 
 impl Removals {
-    /// Nothing is written yet.
+    /// Starts counting, before anything is written.
     pub(crate) fn before(ready: &mut Ready) -> Self {
         Self { evicted: ready.evicted(), since: Instant::now() }
     }
 
-    /// Tells how many of what was read back may be missing.
+    /// Adds how many keys may be missing because of evictions or expiry.
     pub(crate) fn explain(
         self,
         read_back: Option<ReadBack>,
@@ -115,17 +115,17 @@ impl Removals {
     }
 }
 
-/// Lifetime of what clients write, where nobody knows when they wrote what; zero for none.
+/// TTL of what clients write if the times of writes are unknown; zero for none.
 fn lifetime(workload: &Workload) -> Duration {
     Duration::from_secs(match workload {
         Workload::Sessions(sessions) => sessions.ttl_s,
         Workload::AppCache(AppCache { magento: true, .. }) => magento::LIFETIME_S,
-        // Each key is judged by its own writes.
+        // The age of each key is known.
         Workload::Kv(_) | Workload::AppCache(_) => 0,
     })
 }
 
-/// Keys, sessions or records that a workload fills in.
+/// Number of keys, sessions or records that a workload fills.
 fn filled(workload: &Workload) -> u64 {
     match workload {
         Workload::Kv(kv) => kv.keys,

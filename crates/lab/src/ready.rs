@@ -1,6 +1,6 @@
-//! What was made ready for one trial: one store, or the several of a cache's backend.
+//! Stores prepared for one trial: a single store, or all stores of a cache backend.
 
-use drivers::{Admin, CacheOptions, Facts, Patience, Room, SessionOptions};
+use drivers::{Admin, CacheOptions, CleanupDeadline, Facts, Room, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, Product};
 use rig::{Inside, MemoryGroup, Role, Server, TrialDirs};
 use stats::format_bytes;
@@ -14,27 +14,27 @@ use workloads::kv::{Key, KeyNames};
 use crate::address::place;
 use crate::machine::Machine;
 
-/// A process that is killed closes its connections before its end can be seen.
+/// How long to wait for a server's death to show: a killed process closes its connections first.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
-/// Keys whose removal is asked for at once.
+/// Keys removed by one request.
 const REMOVED_AT_ONCE: u64 = 1000;
-/// More inserts than a generator sends in a millisecond.
+/// Upper bound of the inserts that a generator sends in a millisecond.
 const INSERTS_PER_MS_MAX: u64 = 10_000;
 
-/// Stores made ready for one trial; dropping it stops their servers and removes their directories.
+/// Stores prepared for one trial. Dropping it stops their servers and removes their directories.
 pub struct Ready {
-    /// Never empty; of a backend in the order of its products.
+    /// Never empty. For a backend, in the order of its products.
     pub(crate) stores: Vec<Store>,
     pub(crate) backend: Option<Backend>,
-    /// What was chosen of the backend's software.
+    /// Settings of the `Cm_Cache` backend.
     pub(crate) cm_settings: BTreeMap<String, String>,
     pub(crate) layout: Layout,
-    /// True for keys and values, which are no sessions.
+    /// True for the key-value workload.
     pub(crate) is_kv: bool,
     pub(crate) options: SessionOptions,
-    /// Put before every session's name.
+    /// Prefix of every session name.
     pub(crate) prefix: String,
-    /// The servers' control group, where memory is limited. Dropped after the servers.
+    /// The servers' control group if memory is limited. Dropped after the servers.
     pub(crate) group: Option<MemoryGroup>,
 }
 
@@ -43,38 +43,38 @@ pub(crate) struct Store {
     pub(crate) product: Product,
     pub(crate) endpoint: Endpoint,
     pub(crate) admin: Box<dyn Admin>,
-    /// What the names of this run's keys and tables begin with in an existing store.
+    /// Prefix of this run's keys and tables in an existing store.
     pub(crate) own: String,
-    /// What its servers told about memory before anything was written, where that is watched.
+    /// Memory status of its servers before the first write, if it is watched.
     pub(crate) rooms: Vec<Room>,
-    /// This machine before anything was written, where the store's data are on it.
+    /// Free memory and disk before the first write, if the store's data are on this machine.
     pub(crate) machine: Option<Machine>,
-    /// Names and number of the keys that the trial fills and reads, and since when it may insert
-    /// further ones.
+    /// Names and number of the keys that the trial fills and reads, and the time from which it
+    /// may insert more.
     pub(crate) written: Option<(KeyNames, u64, Instant)>,
-    /// Those started for it, the primary first; none where it was there before, or is files.
+    /// Servers started for it, the primary first. Empty for an existing store and for files.
     pub(crate) servers: Vec<(Role, Server)>,
-    /// What its directory lies on, where it consists of files.
-    pub(crate) lies_on: Option<Arc<TrialDirs>>,
+    /// Directories of a store of files, removed when dropped.
+    pub(crate) trial_dirs: Option<Arc<TrialDirs>>,
 }
 
 impl Ready {
-    /// How clients reach it; of several stores the first.
+    /// Endpoint for clients; the first store's if there are several.
     pub fn endpoint(&self) -> &Endpoint {
         &self.stores[0].endpoint
     }
 
-    /// How each of its stores is reached.
+    /// Endpoints of all stores.
     pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.stores.iter().map(|s| &s.endpoint)
     }
 
-    /// What clients need to know.
+    /// Options for session clients.
     pub fn options(&self) -> &SessionOptions {
         &self.options
     }
 
-    /// What clients of an application cache need to know.
+    /// Options for clients of an application cache.
     pub fn cache_options(&self) -> CacheOptions {
         CacheOptions {
             endpoints: self.endpoints().cloned().collect(),
@@ -84,12 +84,12 @@ impl Ready {
         }
     }
 
-    /// Put before every session's name; empty on a store of our own.
+    /// Prefix of every session name; empty on a private store.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Whether no server needs CPUs.
+    /// True if no store has a server that needs CPUs.
     pub(crate) fn is_serverless(&self) -> bool {
         self.stores.iter().all(|s| !s.product.has_server())
     }
@@ -99,7 +99,7 @@ impl Ready {
         Ok(self.facts()?.version)
     }
 
-    /// Facts of all stores; settings of a backend's stores with the product before them.
+    /// Facts of all stores. A backend's settings are prefixed with the product's name.
     pub(crate) fn facts(&mut self) -> Result<Facts, Failure> {
         let mut versions = Vec::new();
         let mut all =
@@ -118,23 +118,23 @@ impl Ready {
         Ok(all)
     }
 
-    /// Processes of the private servers.
+    /// Process ids of the private servers.
     pub fn server_pids(&self) -> Vec<u32> {
         self.servers().map(|(_, server)| server.pid()).collect()
     }
 
-    /// The private servers, each with what it was started as: of a store its primary first.
+    /// The private servers with their roles, each store's primary first.
     pub fn servers(&self) -> impl Iterator<Item = (Role, &Server)> {
         self.stores.iter().flat_map(|s| &s.servers).map(|(role, server)| (*role, server))
     }
 
-    /// How private servers ended, where a store has none left that keeps its data.
+    /// How the private servers ended, if some store has no server with its data any more.
     pub fn server_died(&self) -> Option<Death> {
         let is_one_of_several = self.stores.len() > 1;
         self.stores.iter().find_map(|store| store.death(is_one_of_several))
     }
 
-    /// Puts the server's own end before what its clients saw of it.
+    /// Explains a client's failure by the server's death, if it died.
     pub(crate) fn explain(&self, failure: Failure) -> Failure {
         let lost = matches!(failure.class, ErrorClass::Closed | ErrorClass::Refused);
         let until = Instant::now() + if lost { DEATH_SEEN_WITHIN } else { Duration::ZERO };
@@ -158,35 +158,36 @@ impl Ready {
         }
     }
 
-    /// Moves the clients, which are this process, into the control group where there is one and
-    /// they work on files: the page cache is charged to whom touches it.
+    /// Moves this process into the control group if clients access files under a memory limit: the
+    /// kernel charges the page cache to the process that touches it.
     pub(crate) fn enter_group(&self) -> Result<Option<Inside<'_>>, Failure> {
         let has_files = self.stores.iter().any(|s| !s.product.has_server());
         let group = self.group.as_ref().filter(|_| has_files);
         Ok(group.map(MemoryGroup::enter).transpose()?)
     }
 
-    /// Keys that its stores have evicted since they started, as far as they tell.
+    /// Keys that the stores report as evicted since they started.
     pub(crate) fn evicted(&mut self) -> u64 {
-        let told = self.stores.iter_mut().filter_map(|store| store.admin.counters().ok().flatten());
-        told.filter_map(|counters| counters.evicted).sum()
+        let counters =
+            self.stores.iter_mut().filter_map(|store| store.admin.counters().ok().flatten());
+        counters.filter_map(|counters| counters.evicted).sum()
     }
 
-    /// Numbers about its stores, as far as they tell.
+    /// Statistics that the stores report.
     pub(crate) fn numbers(&mut self) -> Vec<Fact> {
-        let told = self.stores.iter_mut().filter_map(|store| store.admin.numbers().ok());
-        told.flatten().collect()
+        let numbers = self.stores.iter_mut().filter_map(|store| store.admin.numbers().ok());
+        numbers.flatten().collect()
     }
 
-    /// What was taken of the memory limit so far; `None` where there is none.
+    /// Memory used under the limit so far; `None` if there is no limit.
     pub(crate) fn memory_use(&self) -> Result<Option<MemoryUse>, Failure> {
         Ok(self.group.as_ref().map(MemoryGroup::usage).transpose()?)
     }
 
-    /// Removes what the trial left; stops private servers. All stores are gone through, also after
-    /// one of them failed. Once `stop` is set, cleaning goes on for some seconds only.
+    /// Removes the trial's data and stops private servers. Continues with the other stores if one
+    /// fails. Once `stop` is set, cleanup gets a few more seconds only.
     pub fn finish(self, stop: &AtomicBool) -> Result<(), Failure> {
-        let (layout, patience) = (self.layout, &mut Patience::new(stop));
+        let (layout, patience) = (self.layout, &mut CleanupDeadline::new(stop));
         let stores = self.stores.into_iter();
         let finished: Vec<_> = stores.map(|store| store.finish(layout, patience)).collect();
         let removed = self.group.map_or(Ok(()), MemoryGroup::remove);
@@ -194,7 +195,7 @@ impl Ready {
         Ok(removed?)
     }
 
-    /// Connects to it anew for administration: another server may have taken over.
+    /// Reopens the administrative connections, since another server may have taken over.
     pub(crate) fn reconnect(&mut self) -> Result<(), Failure> {
         for store in self.stores.iter_mut().filter(|store| store.servers.len() > 1) {
             store.admin = drivers::admin(&store.endpoint, self.options.timeout)?;
@@ -202,7 +203,7 @@ impl Ready {
         Ok(())
     }
 
-    /// Takes note of the keys that the trial may write, for stores that cannot list them.
+    /// Notes which keys the trial may write, for stores that cannot list them.
     pub(crate) fn will_write(&mut self, names: &KeyNames, keys: u64) {
         let store = &mut self.stores[0];
         let by_name = !store.admin.lists_names() && !store.own.is_empty();
@@ -213,23 +214,23 @@ impl Ready {
 /// How a store's private servers ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Death {
-    /// Which, for people: `the server`, `the replica 127.0.0.1:7002, after the primary …`.
+    /// Description: `the server`, `the replica 127.0.0.1:7002, after the primary …`.
     who: String,
-    /// Program of the one that is missed.
+    /// Program of the server that matters.
     program: &'static str,
-    /// Signal or exit code of that one, and the end of its log.
+    /// Its signal or exit code, and the end of its log.
     how: String,
 }
 
 impl Death {
-    /// The failure of what it ended, with what a client saw of it.
+    /// The failure to report, with the error that a client saw.
     pub(crate) fn seen(&self, failure: Option<&Failure>) -> Failure {
         self.failure(ErrorClass::Closed, &format!("{} died", self.who), failure)
     }
 
     fn failure(&self, class: ErrorClass, fate: &str, seen: Option<&Failure>) -> Failure {
         let seen = seen.map_or_else(String::new, |f| format!("; a client saw: {}", f.message));
-        // The log is long and comes last, so that the reason is met first.
+        // The log is long, so it goes last, after the reason.
         let (how, log) = self.how.split_once(Failure::LOG).unwrap_or((&self.how, ""));
         let log = if log.is_empty() { String::new() } else { [Failure::LOG, log].concat() };
         Failure { class, message: format!("{fate} ({how}){seen}{log}") }
@@ -237,14 +238,14 @@ impl Death {
 }
 
 impl Store {
-    /// How its servers ended; `None` while one of them keeps its data.
+    /// How its servers ended; `None` while one of them still has its data.
     fn death(&self, is_one_of_several: bool) -> Option<Death> {
         let keeps_data = |(role, _): &&(Role, Server)| *role != Role::Sentinel;
         let all: Vec<_> = self.servers.iter().filter(keeps_data).collect();
         let deaths: Option<Vec<String>> = all.iter().map(|(_, server)| server.died()).collect();
         let how = deaths?.pop()?;
-        // The primary comes first. Of servers of the same data it is not what is missed: it may
-        // have been killed by the plan, while the last replica should have taken over.
+        // Report the last server, not the primary: the plan may have killed the primary, and the
+        // last replica should have taken over.
         let ((role, last), before) = all.split_last()?;
         let name = |role: Role, server: &Server| {
             format!("the {} {}", role.name(), place(server.endpoint()))
@@ -260,11 +261,11 @@ impl Store {
         Some(Death { who, program: last.name(), how })
     }
 
-    fn finish(mut self, layout: Layout, patience: &mut Patience<'_>) -> Result<(), Failure> {
+    fn finish(mut self, layout: Layout, patience: &mut CleanupDeadline<'_>) -> Result<(), Failure> {
         let stopped: Vec<_> = self.servers.drain(..).map(|(_, server)| server.stop()).collect();
         match stopped.is_empty() {
             false => Ok(stopped.into_iter().collect::<Result<(), _>>()?),
-            true if self.lies_on.as_ref().is_some_and(|shelf| shelf.has_room()) => Ok(()),
+            true if self.trial_dirs.as_ref().is_some_and(|dirs| dirs.has_room()) => Ok(()),
             true if self.own.is_empty() && self.product.has_server() => Ok(()),
             true => {
                 let cleaned = self.admin.clean(layout, &self.own, patience);
@@ -274,13 +275,12 @@ impl Store {
         }
     }
 
-    /// Removes the trial's keys by name, and those behind them as long as there are any: inserts
-    /// go on from the last planned one.
-    fn remove_written(&mut self, patience: &mut Patience<'_>) -> Result<(), Failure> {
+    /// Removes the trial's keys by name, then the keys inserted after them until none is found.
+    fn remove_written(&mut self, patience: &mut CleanupDeadline<'_>) -> Result<(), Failure> {
         let Some((names, keys, since)) = self.written.take() else { return Ok(()) };
         let inserts_max = since.elapsed().as_millis() as u64 * INSERTS_PER_MS_MAX;
         let most = keys.saturating_add(inserts_max).saturating_add(REMOVED_AT_ONCE);
-        // Who confirms this would confirm without end.
+        // A server that confirms this would make the loop below endless.
         let unwritten = [self.own.as_bytes(), b"never-written"].concat();
         if self.admin.remove_names(&[unwritten])? > 0 {
             let message = "the server confirms the removal of a key that was never written";
@@ -312,7 +312,7 @@ impl Store {
     }
 }
 
-/// Says what is left behind in a store that we did not start.
+/// The error for data left behind in an existing store.
 pub(crate) fn unremoved(own: &str, failure: Failure) -> Failure {
     if own.is_empty() {
         return failure;
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// Confirms every removal but that of the name which nobody wrote.
+    /// Confirms every removal except that of the never-written key.
     struct Yes;
 
     impl Admin for Yes {
@@ -340,7 +340,12 @@ mod tests {
         fn verify(&mut self, _: Layout, _: &SessionOptions, _: &str) -> Result<(), Failure> {
             unreachable!()
         }
-        fn clean(&mut self, _: Layout, _: &str, _: &mut Patience<'_>) -> Result<(), Failure> {
+        fn clean(
+            &mut self,
+            _: Layout,
+            _: &str,
+            _: &mut CleanupDeadline<'_>,
+        ) -> Result<(), Failure> {
             Ok(())
         }
         fn counters(&mut self) -> Result<Option<model::StoreCounters>, Failure> {
@@ -361,12 +366,12 @@ mod tests {
             own: "run-1-".into(),
             written: Some((KeyNames::new("run-1-").unwrap(), 10, Instant::now())),
             servers: Vec::new(),
-            lies_on: None,
+            trial_dirs: None,
             rooms: Vec::new(),
             machine: None,
         };
         let stop = AtomicBool::new(false);
-        let failure = store.remove_written(&mut Patience::new(&stop)).unwrap_err();
+        let failure = store.remove_written(&mut CleanupDeadline::new(&stop)).unwrap_err();
         assert_eq!(failure.class, ErrorClass::Protocol, "{failure}");
         assert!(failure.message.contains("more than"), "{failure}");
     }

@@ -1,4 +1,4 @@
-//! What is told a few times a second while a phase runs.
+//! Progress reports, several per second, while a phase runs.
 
 use load::wire::row::INTERVAL_NS;
 use load::wire::{Offer, Pacing, ProgressSnapshot};
@@ -7,26 +7,26 @@ use model::{Event, Recorded, RecordedOperation};
 use stats::Histogram;
 use std::iter;
 
-/// Intervals that the rate is told of: a second.
-const TOLD_INTERVALS: usize = (1_000_000_000 / INTERVAL_NS) as usize;
-/// The last ones, of which not all threads have handed over what they recorded.
+/// Intervals in the reported rate: one second.
+const REPORTED_INTERVALS: usize = (1_000_000_000 / INTERVAL_NS) as usize;
+/// Most recent intervals, for which some threads have not handed over their counts yet.
 const INCOMPLETE_INTERVALS: usize = 4;
 
-/// How a cell's phase goes on, and what was recorded of it.
+/// Events with the progress of a cell's phase and its latest results.
 pub(crate) fn events(cell: &str, progress: Progress<'_>) -> impl Iterator<Item = Event> {
     let Progress { phase, rate_per_s, response_ns_p99, latest } = progress;
     let (cell, phase) = (cell.to_string(), phase.to_string());
-    let told =
+    let report =
         Event::Progress { cell: cell.clone(), phase: phase.clone(), rate_per_s, response_ns_p99 };
     let recorded = latest.map(|Latest { at_ns, stage, planned_per_s, operations }| {
         let recorded = Recorded { cell, phase, at_ns, stage, planned_per_s, operations };
         Event::Recorded(Box::new(recorded))
     });
-    iter::once(told).chain(recorded)
+    iter::once(report).chain(recorded)
 }
 
-/// What the wire engine recorded since the last time, with the place in the load as offered;
-/// `names` are those of the recorder's rows.
+/// Results of the wire engine since the last report, with the current stage and planned rate.
+/// `names` are the names of the recorder's rows.
 pub(crate) fn latest(snapshot: &ProgressSnapshot<'_>, names: &[&str], offer: &Offer) -> Latest {
     let rows = snapshot.latest.rows().iter().zip(names);
     let happened = rows.filter(|(row, _)| row.counts().total() > 0);
@@ -36,24 +36,24 @@ pub(crate) fn latest(snapshot: &ProgressSnapshot<'_>, names: &[&str], offer: &Of
         service: row.service().clone(),
         response: row.lag().map_or_else(Histogram::default, |_| row.response().clone()),
     });
-    // What is not recorded yet is not planned yet.
+    // The recorded time, not the current time, decides the stage.
     let at_ns = snapshot.all.covered_ns() / u64::from(offer.threads.max(1));
     let (stage, planned_per_s) = place(offer, at_ns);
     Latest { at_ns, stage, planned_per_s, operations: operations.collect() }
 }
 
-/// Makes progress of what the engine tells about a phase.
-pub(crate) fn told<'a>(
+/// Converts the engine's snapshot of a phase to a progress report.
+pub(crate) fn progress<'a>(
     phase: &'a str,
     timeout_ns: u64,
     latest: impl Fn(&ProgressSnapshot<'_>) -> Option<Latest> + 'a,
     progress: &'a mut dyn FnMut(Progress<'_>),
 ) -> impl FnMut(ProgressSnapshot<'_>) + 'a {
     move |snapshot| {
-        // Intervals in which nothing is answered are not there until something is.
+        // Intervals without replies appear only once a later one has a reply.
         let over = (snapshot.at_ns / INTERVAL_NS) as usize;
         let until = over.saturating_sub(INCOMPLETE_INTERVALS);
-        let from = until.saturating_sub(TOLD_INTERVALS);
+        let from = until.saturating_sub(REPORTED_INTERVALS);
         let done = snapshot.all.done_per_interval().iter().take(until).skip(from);
         let seconds = (until - from) as f64 * INTERVAL_NS as f64 / 1e9;
         let rate_per_s = done.sum::<u64>() as f64 / seconds.max(f64::MIN_POSITIVE);
@@ -63,9 +63,8 @@ pub(crate) fn told<'a>(
     }
 }
 
-/// The stage, from 0, and the rate planned at that time of the measurement, where the load has
-/// them. The first stage of what is offered is the warm-up, unless it is the only one; after the
-/// last the rest is answered.
+/// Stage, from 0, and planned rate at a time of the measurement, if the load has them. The first
+/// stage of the offer is the warm-up, unless it is the only one.
 fn place(offer: &Offer, at_ns: u64) -> (Option<u32>, Option<f64>) {
     let at_ns = offer.warmup_ns.saturating_add(at_ns);
     match &offer.pacing {
@@ -87,7 +86,7 @@ fn place(offer: &Offer, at_ns: u64) -> (Option<u32>, Option<f64>) {
     }
 }
 
-/// Number of the stage after the warm-up, and how much of it is over, 0 to 1; `None` without any.
+/// Number of the stage after the warm-up and its completed share, 0 to 1; `None` without stages.
 fn stage(lengths_ns: impl Iterator<Item = u64>, at_ns: u64) -> Option<(u32, f64)> {
     let (mut from_ns, mut found) = (0_u64, None);
     for (index, length_ns) in lengths_ns.enumerate() {
@@ -108,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stage_under_way_follows_from_the_time() {
+    fn the_time_decides_the_current_stage() {
         // A warm-up of 10, then stages of 100, 0 and 50.
         let at = |at_ns| stage([10, 100, 0, 50].into_iter(), at_ns);
         assert_eq!(at(0), Some((0, 0.0)));

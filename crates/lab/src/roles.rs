@@ -1,4 +1,4 @@
-//! Which of a store's servers is the primary, watched while a phase runs.
+//! Watches the roles of a store's servers while a phase runs.
 
 use drivers::redis::sentinel::{Role, RoleReader};
 use model::{Endpoint, EventKind};
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use crate::address::place;
 
-/// Something that happened, and to whom.
+/// Time, kind and server of an event.
 pub(crate) type Happened = (Instant, EventKind, String);
 
-/// How often each server is asked.
+/// Polling interval per server.
 const EVERY: Duration = Duration::from_millis(20);
-/// How long an answer may take.
+/// Timeout of a poll.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Watches servers, each by a thread of its own, until `done`; what happened to them, by time.
+/// Watches each server in a separate thread until `done`. Returns their events in order of time.
 pub(crate) fn watch(servers: &[Endpoint], done: &AtomicBool) -> Vec<Happened> {
     let mut happened: Vec<Happened> = thread::scope(|scope| {
         let watch = |server| scope.spawn(move || one(server, done));
@@ -26,7 +26,7 @@ pub(crate) fn watch(servers: &[Endpoint], done: &AtomicBool) -> Vec<Happened> {
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     });
     happened.sort_by_key(|(at, ..)| *at);
-    // The first Sentinel that names a server is enough.
+    // Report a new primary once, by the first Sentinel that names it.
     let mut named = BTreeSet::new();
     happened
         .retain(|(_, kind, subject)| *kind != EventKind::Named || named.insert(subject.clone()));
@@ -38,7 +38,7 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
     let (mut before, mut is_silent, mut happened) = (None, false, Vec::new());
     while !done.load(Ordering::Relaxed) {
         let asked = Instant::now();
-        // A Sentinel closes the connections of a server that it promotes: a new one is answered.
+        // Retry once: a Sentinel closes the connections of a server that it promotes.
         let now = reader.role().or_else(|_| reader.role()).ok();
         let was_silent = mem::replace(&mut is_silent, now.is_none());
         let of_silence = match (was_silent, is_silent) {
@@ -49,7 +49,7 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
         let changed =
             before.as_ref().zip(now.as_ref()).and_then(|(before, now)| change(before, now));
         let all = of_silence.map(|kind| (kind, None)).into_iter().chain(changed);
-        // Silence begins with the first request that has no answer.
+        // Silence starts with the first unanswered request.
         let at = if is_silent { asked } else { Instant::now() };
         happened.extend(all.map(|(kind, of)| (at, kind, of.unwrap_or_else(|| place(server)))));
         before = now.or(before);
@@ -58,7 +58,7 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
     happened
 }
 
-/// What changed, and to whom, where that is another server.
+/// The event between two roles, and the server it concerns if that is another one.
 fn change(before: &Role, now: &Role) -> Option<(EventKind, Option<String>)> {
     let is_attached = |link: &str| link == "connected";
     match (before, now) {

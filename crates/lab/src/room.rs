@@ -1,10 +1,10 @@
-//! Room on servers that were there before, and watching it.
+//! Watches free memory on existing servers.
 //!
-//! Memory and eviction are the server's, not a database's: what a run writes into an empty database
-//! can evict keys of others, or make their writes fail. So a run fills such a server up to
-//! [`USABLE_TENTHS`] of its memory at most, which is seen to three times: before anything is
-//! written ([`fits`]), between the steps of a fill ([`left_bytes`]), and all the while by a thread
-//! that asks ([`watched`]), since estimates can be wrong and others write as well.
+//! Memory and eviction belong to the server, not to a database: writing to an empty database can
+//! evict keys of others or make their writes fail. So a run uses at most [`USABLE_TENTHS`] of such a
+//! server's memory. This is checked before the first write ([`fits`]), between the steps of a fill
+//! ([`left_bytes`]), and throughout the load by a thread ([`watched`]), because estimates can be
+//! wrong and other clients write too.
 
 use drivers::{Admin, Room};
 use model::{Endpoint, ErrorClass, Failure};
@@ -19,19 +19,18 @@ use crate::demand::Demand;
 use crate::machine::{Machine, USABLE_TENTHS};
 use crate::ready::Ready;
 
-/// Time after which a connection that asks is given up, and how soon another one is made.
+/// Timeout of the monitoring connection, and delay before it is reopened.
 const TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(100);
-/// Times that a server may not answer, or say nothing of memory, before it counts as one that does
-/// not tell.
+/// Consecutive missing answers about memory before the server counts as not reporting it.
 const SILENT_MAX: u32 = 5;
-/// How often a server is asked: the less memory is left, the more often, so that a load that fills
-/// memory at [`FILLED_PER_S`] is seen before half of it is used up.
+/// Shortest and longest polling interval. The less memory is left the shorter it is, so that a load
+/// that fills memory at [`FILLED_PER_S`] is noticed before half of it is used.
 const ASKED_WITHIN: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 const FILLED_PER_S: u64 = 200 << 20;
 
-/// The memory that counts: the server's own limit, or where it has none that of its machine; and
-/// what that is. `None` where the server does not tell.
+/// The effective memory limit, bytes, and its description: the server's own limit, or else the
+/// memory of its machine. `None` if the server does not report it.
 fn memory(room: &Room) -> Option<(u64, &'static str)> {
     match (room.limit_bytes?, room.system_bytes) {
         (0, system) => Some((system?, "the memory of its machine (it has no maxmemory)")),
@@ -40,7 +39,7 @@ fn memory(room: &Room) -> Option<(u64, &'static str)> {
     }
 }
 
-/// Refuses what does not fit on every server, with the sum and the cure.
+/// Refuses a demand that does not fit on every server; the error gives the estimate and a cure.
 pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: Demand) -> Result<(), Failure> {
     let is_shared = rooms.iter().any(|room| room.keys != Some(0));
     let demand = if is_shared { demand.with_load() } else { demand };
@@ -75,12 +74,12 @@ fn using(room: &Room, used_bytes: u64) -> String {
     format!("{} of {} are in use", format_bytes(used_bytes), room.server)
 }
 
-/// What becomes of others where memory is used up.
+/// What happens to other keys when memory is full.
 fn beyond(room: &Room) -> String {
     match (room.policy.as_deref(), room.limit_bytes) {
         (None, _) | (_, Some(0)) => String::new(),
         (Some("noeviction"), _) => {
-            "; at its limit, policy `noeviction` makes all writes fail, those of others too".into()
+            "; at its limit, policy `noeviction` makes all writes fail, including others'".into()
         }
         (Some(policy), _) => {
             format!("; at its limit, policy `{policy}` evicts keys of every database")
@@ -90,16 +89,16 @@ fn beyond(room: &Room) -> String {
 
 fn unreadable(endpoint: &Endpoint, room: &Room) -> Failure {
     let message = format!(
-        "{endpoint} does not tell how much memory is left: `INFO` of {} has no used_memory, no \
-         maxmemory, or neither maxmemory nor total_system_memory (allow INFO to this account, or \
-         use --i-own-this-server if no data of others are on that server)",
+        "{endpoint} does not report how much memory is left: `INFO` of {} lacks used_memory, \
+         maxmemory, or both maxmemory and total_system_memory (allow INFO for this account, or \
+         use --i-own-this-server if nobody else has data on that server)",
         room.server
     );
     Failure { class: ErrorClass::NotOurs, message }
 }
 
-/// Bytes that may still be written, over all servers, by the fullest of them; `None` where one does
-/// not tell. Errors: nothing may be written any more.
+/// Bytes that may still be written, limited by the fullest server; `None` if one does not report
+/// its memory. Errors: no bytes are left.
 fn left_bytes(before: &[Room], rooms: &[Room]) -> Result<Option<u64>, Failure> {
     none_evicted(before, rooms)?;
     let mut least = u64::MAX;
@@ -123,7 +122,7 @@ fn left_bytes(before: &[Room], rooms: &[Room]) -> Result<Option<u64>, Failure> {
     Ok(Some(least.saturating_mul(rooms.len() as u64)))
 }
 
-/// Errors: a server has evicted keys since the run began.
+/// Errors: a server has evicted keys since the run started.
 fn none_evicted(before: &[Room], rooms: &[Room]) -> Result<(), Failure> {
     for room in rooms {
         let earlier = before.iter().find(|earlier| earlier.server == room.server);
@@ -147,24 +146,23 @@ fn stopped(why: &str) -> Failure {
     Failure { class: ErrorClass::NotOurs, message }
 }
 
-/// A server that was there before, as it was before the run wrote anything.
+/// An existing server and its state before the run wrote anything.
 struct Existing {
     endpoint: Endpoint,
     before: Vec<Room>,
     admin: Option<Box<dyn Admin>>,
-    /// Answers in a row that said nothing of memory.
+    /// Consecutive answers without memory figures.
     silent: u32,
-    /// Why it could not be asked, the last time that it could not.
+    /// The last error of the monitoring connection.
     unanswered: Option<Failure>,
 }
 
 impl Existing {
-    /// Its memory now, on a connection of its own; `None` where it cannot be asked.
+    /// Its memory status now, read on a separate connection; `None` if it cannot be read.
     fn rooms(&mut self) -> Option<Vec<Room>> {
         let admin = self.admin.take().map_or_else(|| drivers::admin(&self.endpoint, TIMEOUT), Ok);
         let answered = admin.and_then(|mut admin| Ok((admin.room()?, admin)));
-        // A connection that failed is not kept: its next answer could be that of an earlier
-        // question.
+        // Drop a failed connection: its next reply could belong to an earlier request.
         match answered {
             Ok((rooms, admin)) => {
                 self.admin = Some(admin);
@@ -177,7 +175,7 @@ impl Existing {
         }
     }
 
-    /// As [`left_bytes`]; `None` where the server cannot be asked now.
+    /// As [`left_bytes`]; also `None` if the server cannot be reached now.
     fn ask(&mut self) -> Result<Option<u64>, Failure> {
         let Some(rooms) = self.rooms() else { return Ok(None) };
         let left_bytes = left_bytes(&self.before, &rooms)?;
@@ -188,7 +186,7 @@ impl Existing {
         }
     }
 
-    /// Bytes that may still be written. Errors: none, or the server does not answer.
+    /// Bytes that may still be written. Errors: no bytes are left, or the server does not answer.
     fn left_bytes(&mut self) -> Result<u64, Failure> {
         for _ in 0..SILENT_MAX {
             if let Some(left_bytes) = self.ask()? {
@@ -206,16 +204,16 @@ impl Existing {
     }
 }
 
-/// What a trial writes to: existing servers, and this machine, where data of its stores are on it.
+/// Existing servers and the local machine, as far as a trial writes to them.
 pub(crate) struct Watched {
     servers: Vec<Existing>,
     machines: Vec<Machine>,
-    /// CPUs of the generator, for the thread that asks.
+    /// CPUs of the generator, for the monitoring thread.
     cpus: Vec<usize>,
 }
 
 impl Watched {
-    /// The stores that were made ready; `None` where there is nothing to watch.
+    /// Of prepared stores; `None` if there is nothing to watch.
     pub(crate) fn of(ready: &Ready, cpus: &[usize]) -> Option<Self> {
         let existing = ready.stores.iter().filter(|store| !store.rooms.is_empty());
         let servers: Vec<Existing> = existing
@@ -233,7 +231,7 @@ impl Watched {
         is_any.then(|| Self { servers, machines, cpus: cpus.to_vec() })
     }
 
-    /// Bytes that may still be written. Errors: none, or a server does not answer.
+    /// Bytes that may still be written. Errors: no bytes are left, or a server does not answer.
     pub(crate) fn left_bytes(&mut self) -> Result<u64, Failure> {
         let mut least = u64::MAX;
         for server in &mut self.servers {
@@ -245,8 +243,8 @@ impl Watched {
         Ok(least)
     }
 
-    /// Time until all are to be asked again. Errors as [`Watched::left_bytes`], but a server may
-    /// be late.
+    /// Polls all, and returns the time until the next poll. Errors as [`Watched::left_bytes`], but
+    /// a late answer is not an error.
     fn ask(&mut self) -> Result<Duration, Failure> {
         let mut soonest = ASKED_WITHIN.1;
         for server in &mut self.servers {
@@ -258,7 +256,7 @@ impl Watched {
         Ok(soonest)
     }
 
-    /// Errors: a server has evicted keys since the run began.
+    /// Errors: a server has evicted keys since the run started.
     fn none_evicted(&mut self) -> Result<(), Failure> {
         for server in &mut self.servers {
             if let Some(rooms) = server.rooms() {
@@ -268,12 +266,12 @@ impl Watched {
         Ok(())
     }
 
-    /// Asks until `done`; ends the trial for what it returns.
+    /// Polls until `done`. On a failure, sets `ended` and returns it.
     fn watch(&mut self, ended: &AtomicBool, done: &AtomicBool) -> Option<Failure> {
-        // Where it is refused, it runs anywhere.
+        // If pinning is refused, the thread runs on any CPU.
         let _ = pin_current_thread(&self.cpus);
         loop {
-            // What happened since the last time counts as well.
+            // One more poll after the load, for what happened since the last one.
             let is_last = done.load(Ordering::Acquire);
             let pause = match self.ask() {
                 Ok(pause) => pause,
@@ -290,14 +288,14 @@ impl Watched {
     }
 }
 
-/// Time until a server with so much memory left is asked again.
+/// Polling interval for a server with `left_bytes` of memory left.
 fn pause(left_bytes: u64) -> Duration {
     let (least, most) = ASKED_WITHIN;
     Duration::from_secs_f64(left_bytes as f64 / FILLED_PER_S as f64 / 2.0).clamp(least, most)
 }
 
-/// Does a trial's work, which ends early when the flag that it is given is set: when the user sets
-/// `stop`, and when there is no room any more, of which the failure tells.
+/// Runs `work` while watching memory. `work` must end soon after its flag is set: the user set
+/// `stop`, or there is no room any more, which is returned as the failure.
 pub(crate) fn watched<T>(
     watched: Option<Watched>,
     stop: &AtomicBool,
@@ -314,9 +312,9 @@ pub(crate) fn watched<T>(
             (worked, watching.join().ok().flatten())
         })
     };
-    // A thread of its own passes `stop` on, since a server that hangs holds up the one that asks.
+    // A separate thread passes `stop` on, because a hanging server blocks the polling thread.
     let ((worked, failure), _) = deadline::until(None, stop, watch);
-    // What was in flight when the trial was stopped may have been too much.
+    // Requests in flight at the stop may still have caused evictions.
     (worked, failure.map(|failure| watched.none_evicted().err().unwrap_or(failure)))
 }
 

@@ -24,40 +24,40 @@ fn left(rooms: &[Room]) -> Result<Option<u64>, String> {
 fn nine_tenths_of_the_tightest_limit_may_be_used() {
     assert_eq!(left(&[room(40, 100)]), Ok(Some(50 * MIB)));
     assert_eq!(left(&[room(90, 100)]), Ok(Some(0)));
-    // Of a cluster the fullest decides for all.
+    // The fullest server of a cluster decides.
     let other = Room { server: "h:2".into(), ..room(80, 100) };
     assert_eq!(left(&[room(40, 100), other]), Ok(Some(20 * MIB)));
-    // Without a limit of its own, and with one that its machine does not have.
+    // Without a limit, and with one above the machine's memory.
     assert_eq!(left(&[room(40, 0)]), Ok(Some(860 * MIB)));
     assert_eq!(left(&[room(40, 5000)]), Ok(Some(860 * MIB)));
 }
 
 #[test]
-fn what_is_used_up_or_evicted_ends_the_trial() {
+fn full_memory_or_an_eviction_ends_the_trial() {
     let full = left(&[room(91, 100)]).unwrap_err();
     for part in ["91 MiB of h:1", "90 MiB", "its maxmemory of 100 MiB", "allkeys-lru"] {
         assert!(full.contains(part), "no `{part}` in {full}");
     }
     let evicted = left(&[Room { evicted: Some(5), ..room(40, 100) }]).unwrap_err();
     assert!(evicted.contains("evicted 2 keys"), "{evicted}");
-    // A server that was started again counts anew.
+    // A restarted server counts from 0.
     assert_eq!(left(&[Room { evicted: Some(0), ..room(40, 100) }]), Ok(Some(50 * MIB)));
 }
 
 #[test]
-fn what_is_not_told_is_unknown() {
+fn missing_memory_figures_are_unknown() {
     assert_eq!(left(&[Room { used_bytes: None, ..room(40, 100) }]), Ok(None));
     assert_eq!(left(&[Room { limit_bytes: None, ..room(40, 100) }]), Ok(None));
     assert_eq!(left(&[Room { system_bytes: None, ..room(40, 0) }]), Ok(None));
     assert_eq!(
         left(&[Room { system_bytes: None, ..room(40, 100) }]),
         Ok(Some(50 * MIB)),
-        "a limit of its own is enough"
+        "its own limit is enough"
     );
 }
 
 #[test]
-fn the_less_is_left_the_more_often_a_server_is_asked() {
+fn polling_is_faster_when_less_memory_is_left() {
     assert_eq!(pause(0), ASKED_WITHIN.0);
     assert_eq!(pause(4 * MIB), Duration::from_millis(10));
     assert_eq!(pause(u64::MAX), ASKED_WITHIN.1);
@@ -70,7 +70,7 @@ pub(crate) fn demand(keys: u64) -> Demand {
 }
 
 #[test]
-fn a_refusal_holds_the_sum_and_the_cure() {
+fn a_refusal_states_the_estimate_and_the_cure() {
     let endpoint = Endpoint::parse("redis://:hush@h:1/9").unwrap();
     let fits = |room: Room, keys| fits(&endpoint, &[room], demand(keys)).map_err(|f| f.message);
     assert_eq!(fits(room(40, 100), 10_000), Ok(()));
@@ -94,5 +94,5 @@ fn a_refusal_holds_the_sum_and_the_cure() {
     assert!(fits(room(40, 0), 1_000_000).unwrap_err().contains("it has no maxmemory"));
     let silent = Room { used_bytes: None, ..room(40, 100) };
     let refused = fits(silent, 1).unwrap_err();
-    assert!(refused.contains("does not tell how much memory is left"), "{refused}");
+    assert!(refused.contains("does not report how much memory is left"), "{refused}");
 }

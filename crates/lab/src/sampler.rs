@@ -1,9 +1,8 @@
-//! What server and generator use in the course of a trial, read ten times a second by a thread of
-//! its own.
+//! Samples resource usage of server and generator ten times a second on a separate thread.
 //!
-//! Another thread asks the server for its counters, on a connection of its own: one that is slow to
-//! answer, or does not answer any more, delays no other reading. An answer that comes too late for
-//! its sample goes into the next one.
+//! Another thread asks the server for its counters on its own connection, so that a slow or hanging
+//! server does not delay the other readings. An answer that is late for its sample goes into the
+//! next one.
 
 use drivers::Admin;
 use load::Progress;
@@ -20,49 +19,49 @@ use crate::ready::Ready;
 use crate::recorded;
 
 const EVERY: Duration = Duration::from_nanos(SAMPLE_NS);
-/// How long a sample waits for the server's answer; a later one counts to the next.
+/// How long a sample waits for the server's answer; a late answer goes into the next sample.
 const ANSWERED_WITHIN: Duration = Duration::from_millis(40);
-/// Time after which the connection that asks is given up.
+/// Timeout of the connection for counters.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// How soon another one is made.
+/// Delay before it is reopened.
 const RETRY: Duration = Duration::from_secs(1);
-/// Samples that wait to be told live; later ones are not told, but kept.
+/// Queue of samples for live reports; further ones are kept but not reported live.
 const LIVE_MAX: usize = 100;
-/// Samples that are kept of a trial, well over two hours. Of longer ones every second, then every
-/// fourth sample, and so on, is kept.
+/// Maximum number of samples kept per trial, enough for over two hours. Longer trials keep every
+/// second sample, then every fourth, and so on.
 const KEPT_MAX: usize = 100_000;
-/// Threads of a side that are kept: those that used the most CPU time in the trial.
+/// Threads kept per side: those that used the most CPU time in the trial.
 const THREADS_MAX: usize = 16;
 
-/// Samples from its start until [`Sampler::stop`]; dropping it ends its thread as well.
+/// Samples from its start until [`Sampler::stop`]. Dropping it also ends its thread.
 pub(crate) struct Sampler {
     /// Dropped to end the thread.
     stop: Option<mpsc::Sender<()>>,
     live: Receiver<Sample>,
-    /// `None` where no thread could be started, and after its end.
+    /// `None` if no thread could be started, and after its end.
     thread: Option<JoinHandle<Vec<Sample>>>,
 }
 
 impl Sampler {
-    /// Starts sampling stores that were made ready, by the clock that begins at `zero`. Its threads
-    /// run on `generator`'s CPUs; anywhere when that is empty.
+    /// Starts sampling prepared stores on the clock that starts at `zero`. Its threads run on the
+    /// CPUs in `generator`, or on any CPU if that is empty.
     pub(crate) fn start(ready: &Ready, generator: &[usize], zero: Instant) -> Self {
         let endpoints: Vec<Endpoint> = ready.endpoints().cloned().collect();
         let (servers, cpus) = (ready.server_pids(), generator.to_vec());
         let group = ready.group.as_ref().map(|group| group.path().to_path_buf());
         let (stop, stopped) = mpsc::channel();
-        let (told, live) = mpsc::sync_channel(LIVE_MAX);
+        let (live_sender, live) = mpsc::sync_channel(LIVE_MAX);
         let run = move || {
-            // Where it is refused, it runs anywhere.
+            // If pinning is refused, the thread runs on any CPU.
             let _ = pin_current_thread(&cpus);
             let readers = Readers { group, ..Readers::new(&servers, endpoints) };
-            sample(readers, zero, &stopped, &told)
+            sample(readers, zero, &stopped, &live_sender)
         };
         let thread = thread::Builder::new().name("sampler".into()).spawn(run).ok();
         Self { stop: Some(stop), live, thread }
     }
 
-    /// What a cell's phase recorded, and the samples that were taken since the last time.
+    /// Events for a progress report: what the phase recorded and the new samples.
     pub(crate) fn events(&self, cell: &str, progress: Progress<'_>) -> impl Iterator<Item = Event> {
         let sampled = self.live.try_iter().map({
             let cell = cell.to_string();
@@ -71,7 +70,7 @@ impl Sampler {
         recorded::events(cell, progress).chain(sampled)
     }
 
-    /// All of them; the last is taken now.
+    /// Takes the last sample now and returns all of them.
     pub(crate) fn stop(mut self) -> Vec<Sample> {
         self.end()
     }
@@ -92,14 +91,14 @@ fn sample(
     mut readers: Readers,
     zero: Instant,
     stopped: &Receiver<()>,
-    told: &SyncSender<Sample>,
+    live: &SyncSender<Sample>,
 ) -> Vec<Sample> {
     let mut kept = Kept { samples: Vec::new(), every: 1, taken: 0 };
     let mut due = Instant::now();
     loop {
         let sample = readers.sample(zero);
-        // Nobody needs to listen.
-        let _ = told.try_send(sample.clone());
+        // Live reports are optional: ignore a full queue.
+        let _ = live.try_send(sample.clone());
         kept.take(sample);
         let now = Instant::now();
         while due <= now {
@@ -114,10 +113,10 @@ fn sample(
     kept.samples
 }
 
-/// The samples of a trial, of a long one the more thinly the longer it is.
+/// Samples of a trial, thinned out in long trials.
 struct Kept {
     samples: Vec<Sample>,
-    /// One in so many is kept.
+    /// Keeps one sample in `every`.
     every: u64,
     taken: u64,
 }
@@ -139,21 +138,21 @@ impl Kept {
     }
 }
 
-/// Leaves out threads of either side but those that used the most CPU time.
+/// Keeps only the `most` threads of each side that used the most CPU time.
 fn keep_busiest(samples: &mut [Sample], most: usize) {
     let sides: [fn(&mut Sample) -> Option<&mut model::ProcessUse>; 2] =
         [|sample| Some(&mut sample.generator), |sample| sample.server.as_mut()];
     for side in sides {
-        // First and last reading of each.
-        let mut seen: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        // First and last CPU time of each thread.
+        let mut cpu_ns: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for thread in samples.iter_mut().filter_map(side).flat_map(|used| &used.threads) {
-            seen.entry(thread.id).or_insert((thread.cpu_ns, 0)).1 = thread.cpu_ns;
+            cpu_ns.entry(thread.id).or_insert((thread.cpu_ns, 0)).1 = thread.cpu_ns;
         }
-        if seen.len() <= most {
+        if cpu_ns.len() <= most {
             continue;
         }
-        let mut ids: Vec<u32> = seen.keys().copied().collect();
-        ids.sort_by_key(|id| std::cmp::Reverse(seen[id].1.saturating_sub(seen[id].0)));
+        let mut ids: Vec<u32> = cpu_ns.keys().copied().collect();
+        ids.sort_by_key(|id| std::cmp::Reverse(cpu_ns[id].1.saturating_sub(cpu_ns[id].0)));
         ids.truncate(most);
         for used in samples.iter_mut().filter_map(side) {
             used.threads.retain(|thread| ids.contains(&thread.id));
@@ -161,14 +160,14 @@ fn keep_busiest(samples: &mut [Sample], most: usize) {
     }
 }
 
-/// Everything that is read for a sample.
+/// Readers for all parts of a sample.
 struct Readers {
     server: UsageReader,
     generator: UsageReader,
     network: Option<InterfaceReader>,
     /// The servers' control group.
     group: Option<PathBuf>,
-    asking: Option<Asking>,
+    poller: Option<CounterPoller>,
 }
 
 impl Readers {
@@ -179,13 +178,13 @@ impl Readers {
             generator: UsageReader::new(&[std::process::id()]),
             network,
             group: None,
-            asking: Asking::start(endpoints),
+            poller: CounterPoller::start(endpoints),
         }
     }
 
     fn sample(&mut self, zero: Instant) -> Sample {
         let at_ns = zero.elapsed().as_nanos() as u64;
-        let asked = self.asking.as_ref().map(|asking| (asking, asking.ask()));
+        let pending = self.poller.as_ref().map(|poller| (poller, poller.ask()));
         let mut generator = self.generator.read().unwrap_or_default();
         generator.cpu_ns = generator.cpu_ns.saturating_sub(load::watch::spun_ns());
         Sample {
@@ -194,64 +193,65 @@ impl Readers {
             generator,
             group_bytes: self.group.as_deref().and_then(anonymous_bytes),
             network: self.network.as_mut().and_then(InterfaceReader::read),
-            store: asked.and_then(|(asking, asked)| asking.told(asked)),
+            store: pending.and_then(|(poller, pending)| poller.answer(pending)),
         }
     }
 }
 
-/// The thread that asks stores for their counters. It is not waited for: once nobody asks any more,
-/// it ends when its last question is answered, or timed out.
-struct Asking {
-    questions: SyncSender<()>,
+/// The thread that asks stores for their counters. It is never joined: after its last request it
+/// ends when that is answered or times out.
+struct CounterPoller {
+    requests: SyncSender<()>,
     answers: Receiver<Option<StoreCounters>>,
 }
 
-/// A question that was put, or not.
-struct Asked {
-    is_under_way: bool,
-    /// What came since the last time.
+/// State of one request for counters.
+struct PendingAnswer {
+    /// False if the thread was still busy, so that no request was made.
+    is_in_flight: bool,
+    /// Late answer to an earlier request.
     late: Option<StoreCounters>,
 }
 
-impl Asking {
-    /// `None` where no store is a server, or no thread can be started.
+impl CounterPoller {
+    /// `None` if no store has a server, or no thread can be started.
     fn start(mut endpoints: Vec<Endpoint>) -> Option<Self> {
         endpoints.retain(|endpoint| endpoint.directory().is_none());
         if endpoints.is_empty() {
             return None;
         }
-        // Without a place to wait in: what is still busy with a question is not asked another.
-        let (questions, asked) = mpsc::sync_channel(0);
-        let (told, answers) = mpsc::channel();
-        let answer = move || answer(&endpoints, &asked, &told);
-        thread::Builder::new().name("store-counters".into()).spawn(answer).ok()?;
-        Some(Self { questions, answers })
+        // No queue: while the thread is busy, a request is refused.
+        let (requests, incoming) = mpsc::sync_channel(0);
+        let (sender, answers) = mpsc::channel();
+        let poll = move || poll(&endpoints, &incoming, &sender);
+        thread::Builder::new().name("store-counters".into()).spawn(poll).ok()?;
+        Some(Self { requests, answers })
     }
 
-    fn ask(&self) -> Asked {
+    fn ask(&self) -> PendingAnswer {
         let late = self.answers.try_iter().last().flatten();
-        let put: Result<(), TrySendError<()>> = self.questions.try_send(());
-        Asked { is_under_way: put.is_ok(), late }
+        let sent: Result<(), TrySendError<()>> = self.requests.try_send(());
+        PendingAnswer { is_in_flight: sent.is_ok(), late }
     }
 
-    /// What was told in time.
-    fn told(&self, asked: Asked) -> Option<StoreCounters> {
-        if !asked.is_under_way {
-            return asked.late;
+    /// The counters, if they come in time; else a late answer to an earlier request.
+    fn answer(&self, pending: PendingAnswer) -> Option<StoreCounters> {
+        if !pending.is_in_flight {
+            return pending.late;
         }
-        self.answers.recv_timeout(ANSWERED_WITHIN).ok().flatten().or(asked.late)
+        self.answers.recv_timeout(ANSWERED_WITHIN).ok().flatten().or(pending.late)
     }
 }
 
-/// Answers questions until nobody asks any more, or no store has anything to tell.
-fn answer(
+/// Serves requests until the sampler ends, or until no store has counters.
+fn poll(
     endpoints: &[Endpoint],
-    asked: &Receiver<()>,
-    told: &mpsc::Sender<Option<StoreCounters>>,
+    requests: &Receiver<()>,
+    answers: &mpsc::Sender<Option<StoreCounters>>,
 ) {
     let mut stores: Option<Vec<Box<dyn Admin>>> = None;
     let mut connects_from = Instant::now();
-    while asked.recv().is_ok() {
+    while requests.recv().is_ok() {
         if stores.is_none() && Instant::now() >= connects_from {
             let opened = endpoints.iter().map(|endpoint| drivers::admin(endpoint, TIMEOUT));
             stores = opened.collect::<Result<_, Failure>>().ok();
@@ -260,25 +260,25 @@ fn answer(
         let counters = match stores.as_mut().map(|stores| counters(stores)) {
             Some(Ok(None)) => return,
             Some(Ok(counters)) => counters,
-            // What a connection answers after a fault could be the answer to an earlier question.
+            // Reconnect after an error: the next reply could belong to an earlier request.
             Some(Err(_)) => {
                 stores = None;
                 None
             }
             None => None,
         };
-        if told.send(counters).is_err() {
+        if answers.send(counters).is_err() {
             return;
         }
     }
 }
 
-/// What all stores tell together; `None` when none of them has anything to tell.
+/// Combined counters of all stores; `None` if no store has any.
 fn counters(stores: &mut [Box<dyn Admin>]) -> Result<Option<StoreCounters>, Failure> {
     let mut all: Option<StoreCounters> = None;
     for store in stores {
-        if let Some(told) = store.counters()? {
-            all = Some(all.unwrap_or_default().and(&told));
+        if let Some(counters) = store.counters()? {
+            all = Some(all.unwrap_or_default().and(&counters));
         }
     }
     Ok(all)

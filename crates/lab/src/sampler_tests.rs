@@ -13,10 +13,10 @@ fn used(threads: &[(u32, u64)]) -> ProcessUse {
 }
 
 #[test]
-fn the_threads_that_worked_are_kept() {
+fn the_busiest_threads_are_kept() {
     let ids = |used: &ProcessUse| used.threads.iter().map(|t| t.id).collect::<Vec<_>>();
     let mut samples = [
-        // Thread 1 was busy before the trial, 2 in it, 3 came later and 4 hardly did anything.
+        // Thread 1 was busy before the trial, 2 during it, 3 started later, 4 was nearly idle.
         Sample {
             server: Some(used(&[(1, 900), (2, 0), (4, 5)])),
             generator: used(&[(8, 1)]),
@@ -36,7 +36,7 @@ fn the_threads_that_worked_are_kept() {
 }
 
 #[test]
-fn a_long_trial_is_kept_more_thinly() {
+fn samples_of_a_long_trial_are_thinned_out() {
     let mut kept = Kept { samples: Vec::new(), every: 1, taken: 0 };
     let length = 2 * KEPT_MAX as u64 + 2;
     for at_ns in 0..length {

@@ -13,7 +13,7 @@ pub fn order(plan: &Plan, block: u32) -> Vec<&Cell> {
     cells
 }
 
-/// Seed of the data of a block: the same for all its cells, so that all stores hold the same.
+/// Seed of a block's data: the same for all its cells, so that all stores have the same data.
 pub fn data_seed(plan: &Plan, block: u32) -> u64 {
     mix(&[plan.seed, u64::from(block), u64::MAX])
 }

@@ -1,27 +1,27 @@
-//! Those who listen to a run.
+//! Event listeners of a run.
 
 use model::{Event, Sink};
 
-/// Fans each event out to all sinks. One that fails is warned about and dropped; the others, and
-/// the run, go on.
+/// Sends each event to all sinks. A sink that fails is dropped with a warning; the others and the
+/// run continue.
 #[derive(Default)]
 pub struct Sinks<'a> {
     sinks: Vec<&'a mut dyn Sink>,
 }
 
 impl<'a> Sinks<'a> {
-    /// Nobody listens yet.
+    /// Has no listeners yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a listener; it hears events from now on.
+    /// Adds a listener for all later events.
     pub fn add(&mut self, sink: &'a mut dyn Sink) {
         self.sinks.push(sink);
     }
 
-    /// Tells everyone, in the order in which they were added.
-    pub fn tell(&mut self, event: &Event) {
+    /// Sends an event to all listeners in the order in which they were added.
+    pub fn emit(&mut self, event: &Event) {
         let mut warnings = Vec::new();
         self.sinks.retain_mut(|sink| match sink.event(event) {
             Ok(()) => true,
@@ -31,7 +31,7 @@ impl<'a> Sinks<'a> {
             }
         });
         for warning in warnings {
-            self.tell(&warning);
+            self.emit(&warning);
         }
     }
 }
@@ -62,14 +62,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_that_fails_is_dropped_and_the_others_hear_of_it() {
+    fn a_failing_sink_is_dropped_with_a_warning_to_the_others() {
         let mut broken = Ears { heard: Vec::new(), fails: true };
         let mut good = Ears { heard: Vec::new(), fails: false };
         let mut sinks = Sinks::new();
         sinks.add(&mut broken);
         sinks.add(&mut good);
-        sinks.tell(&Event::Warning("first".into()));
-        sinks.tell(&Event::Warning("second".into()));
+        sinks.emit(&Event::Warning("first".into()));
+        sinks.emit(&Event::Warning("second".into()));
         drop(sinks);
         assert_eq!(good.heard, ["first", "ears is given up: disk full", "second"]);
     }

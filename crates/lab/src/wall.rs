@@ -1,19 +1,19 @@
-//! The wall clock beside the monotonic one: whether somebody set it while a trial ran.
+//! Detects that somebody set the wall clock while a trial ran.
 //!
-//! All that is measured is timed by the monotonic clock, which nobody can set. Only the times of
-//! day in a record are the wall clock's.
+//! All measurements use the monotonic clock, which nobody can set. Only the times of day in a
+//! record come from the wall clock.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How far both may be apart before it is told: slewing and rounding are less.
+/// Smallest reported step, milliseconds; slewing and rounding stay below it.
 const STEP_MS_MIN: i64 = 1_000;
 
-/// Milliseconds of the wall clock since 1970-01-01 UTC.
+/// Milliseconds since 1970-01-01 UTC by the wall clock.
 pub fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }
 
-/// Both clocks at one moment.
+/// Readings of both clocks at the same time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
     pub(crate) monotonic: Instant,
@@ -21,13 +21,12 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// Reads both.
+    /// Reads both clocks.
     pub(crate) fn now() -> Self {
         Self { monotonic: Instant::now(), wall_unix_ms: unix_ms() }
     }
 
-    /// By how many milliseconds the wall clock was set since then; `None` where it went on as it
-    /// should.
+    /// Step of the wall clock since then, milliseconds; `None` if there was none.
     pub(crate) fn step_ms(self) -> Option<i64> {
         let now = Self::now();
         let elapsed = now.monotonic - self.monotonic;
@@ -35,8 +34,8 @@ impl Clocks {
     }
 }
 
-/// By how many milliseconds the wall clock went further than the time that passed, where that is
-/// more than a second; negative where it was set back.
+/// Step of the wall clock against the elapsed time, milliseconds, if it exceeds a second. Negative
+/// if the clock was set back.
 fn step_ms(elapsed: Duration, (from_unix_ms, to_unix_ms): (u64, u64)) -> Option<i64> {
     let wall_ms = to_unix_ms.cast_signed() - from_unix_ms.cast_signed();
     let step = wall_ms - elapsed.as_millis() as i64;
@@ -48,11 +47,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_set_is_told_apart_from_one_that_goes() {
+    fn a_step_of_the_clock_is_detected() {
         let second = Duration::from_secs(1);
         let at = 1_790_000_000_000;
         assert_eq!(step_ms(8 * second, (at, at + 8_000)), None);
-        assert_eq!(step_ms(8 * second, (at, at + 9_000)), None, "a second is no step");
+        assert_eq!(step_ms(8 * second, (at, at + 9_000)), None, "a second is not a step");
         assert_eq!(step_ms(8 * second, (at, at + 3_608_000)), Some(3_600_000));
         assert_eq!(step_ms(8 * second, (at, at - 52_000)), Some(-60_000));
         assert_eq!(Clocks::now().step_ms(), None);

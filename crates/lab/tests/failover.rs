@@ -6,9 +6,9 @@ mod common;
 #[path = "common/plan.rs"]
 mod on_redis;
 
-use cachedyno_lab::{Bench, trial};
+use cachedyno_lab::{TargetProvisioner, trial};
 use common::{is_installed, setup};
-use drivers::redis::sentinel::{Role as Told, RoleReader};
+use drivers::redis::sentinel::{Role as Reported, RoleReader};
 use model::{Arrivals, ErrorClass, Event, Load, Plan, Schedule, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -26,7 +26,7 @@ fn plan() -> Plan {
     on_redis::plan(&[("redis.replicas", "1"), ("redis.sentinels", "3")], load, (0, 8 * S))
 }
 
-/// The server of this process that was started first, which is the primary.
+/// The first server that this process started, which is the primary.
 fn primary() -> Pid {
     let own = std::process::id();
     let children = fs::read_dir(format!("/proc/{own}/task")).unwrap().flatten();
@@ -42,15 +42,15 @@ fn primary() -> Pid {
 }
 
 #[test]
-fn the_load_goes_on_at_the_server_that_takes_over() {
+fn the_load_continues_on_the_server_that_takes_over() {
     if !is_installed("redis-server") {
         return;
     }
     let (plan, disk) = (plan(), tempfile::tempdir().unwrap());
     let setup = setup(&disk);
-    let mut bench = Bench::new(&plan, "5a3b1e00", &setup);
+    let mut provisioner = TargetProvisioner::new(&plan, "5a3b1e00", &setup);
     let (mut begun, mut is_dead) = (None, false);
-    let mut tell = |event: Event| {
+    let mut on_event = |event: Event| {
         if let Event::Progress { phase, .. } = event
             && phase == "mixed"
             && begun.get_or_insert_with(Instant::now).elapsed() > Duration::from_secs(1)
@@ -63,16 +63,16 @@ fn the_load_goes_on_at_the_server_that_takes_over() {
     let stop = AtomicBool::new(false);
     let cell = &plan.cells[0];
     let trial = Trial { cell: cell.id.clone(), ..Trial::default() };
-    let trial = trial::run(&mut bench, cell, trial, &stop, &mut tell).unwrap().trial;
+    let trial = trial::run(&mut provisioner, cell, trial, &stop, &mut on_event).unwrap().trial;
     assert!(trial.failure.is_none(), "{trial:?}");
     let [outage] = &trial.outages[..] else { panic!("{:?}", trial.outages) };
     assert!((S..5 * S).contains(&outage.begun_ns), "{outage:?}");
-    // It is missed for a second before a replica is promoted.
+    // Sentinel waits a second before it promotes a replica.
     assert!((S..5 * S).contains(&outage.length_ns), "{outage:?}");
     assert!(outage.taken_over_by.as_ref().is_some_and(|by| *by != outage.server), "{outage:?}");
     for operation in &trial.points[0].operations {
         let counts = &operation.counts;
-        // What was in flight when it died.
+        // Requests in flight when it died.
         assert!(counts.error <= 16, "{counts:?}");
         assert!(counts.errors_by_class.keys().all(|class| *class == ErrorClass::Closed));
         assert_eq!((counts.miss, counts.wrong), (0, 0), "{counts:?}");
@@ -85,38 +85,38 @@ fn the_load_goes_on_at_the_server_that_takes_over() {
 }
 
 #[test]
-fn servers_tell_what_they_are() {
+fn servers_report_their_roles() {
     if !is_installed("redis-server") {
         return;
     }
     let (plan, disk) = (plan(), tempfile::tempdir().unwrap());
     let setup = setup(&disk);
-    let mut bench = Bench::new(&plan, "5a3b1e00", &setup);
-    let ready = bench.ready(&plan.targets[0], &plan.cells[0].workload, "x").unwrap();
+    let mut provisioner = TargetProvisioner::new(&plan, "5a3b1e00", &setup);
+    let ready = provisioner.ready(&plan.targets[0], &plan.cells[0].workload, "x").unwrap();
     let servers: Vec<_> = ready.servers().collect();
     let mut readers: Vec<RoleReader> = servers
         .iter()
         .map(|(_, server)| RoleReader::new(server.endpoint().clone(), Duration::from_secs(1)))
         .collect();
-    let mut told = |n: usize| readers[n].role();
-    let Told::Primary { replicas, .. } = told(0).unwrap() else { panic!("{:?}", told(0)) };
+    let mut role = |n: usize| readers[n].role();
+    let Reported::Primary { replicas, .. } = role(0).unwrap() else { panic!("{:?}", role(0)) };
     assert_eq!(replicas.len(), 1);
-    let Told::Replica { link, .. } = told(1).unwrap() else { panic!("{:?}", told(1)) };
+    let Reported::Replica { link, .. } = role(1).unwrap() else { panic!("{:?}", role(1)) };
     assert_eq!(link, "connected");
-    let Told::Sentinel { primary: first } = told(2).unwrap() else { panic!("{:?}", told(2)) };
+    let Reported::Sentinel { primary: first } = role(2).unwrap() else { panic!("{:?}", role(2)) };
     assert_eq!(servers[2].0, Role::Sentinel);
 
     kill(Pid::from_raw(servers[0].1.pid().cast_signed()), Signal::SIGKILL).unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !matches!(told(1), Ok(Told::Primary { .. })) {
-        assert!(Instant::now() < deadline, "{:?}", told(1));
+    while !matches!(role(1), Ok(Reported::Primary { .. })) {
+        assert!(Instant::now() < deadline, "{:?}", role(1));
         thread::sleep(Duration::from_millis(10));
     }
-    while matches!(told(2), Ok(Told::Sentinel { primary }) if primary == first) {
-        assert!(Instant::now() < deadline, "{:?}", told(2));
+    while matches!(role(2), Ok(Reported::Sentinel { primary }) if primary == first) {
+        assert!(Instant::now() < deadline, "{:?}", role(2));
         thread::sleep(Duration::from_millis(10));
     }
-    let class = told(0).unwrap_err().class;
+    let class = role(0).unwrap_err().class;
     assert!(matches!(class, ErrorClass::Refused | ErrorClass::Closed), "{class}");
     assert_eq!(ready.server_died(), None);
 }

@@ -1,4 +1,4 @@
-//! What server and generator use is sampled while real servers are measured.
+//! Samples of server and generator while real servers are measured.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail like tests")]
 
@@ -38,7 +38,7 @@ fn plan(study: (&str, &str), target: &str, sets: &[(&str, &str)]) -> Plan {
     Study::parse(study.0, study.1).unwrap().plan(&choices).unwrap()
 }
 
-/// What is done when a sample is told live.
+/// Callback for each live sample.
 type OnSample<'a> = Box<dyn FnMut(&Sample) + 'a>;
 
 #[derive(Default)]
@@ -104,7 +104,7 @@ impl Heard<'_> {
     }
 }
 
-/// The process whose threads these are: one of them has its id.
+/// The process that has these threads: its id is that of its first thread.
 fn pid(threads: &[ThreadCpu]) -> Pid {
     let is_leader = |id: u32| {
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
@@ -128,14 +128,14 @@ fn a_trial_is_sampled_from_its_beginning_to_its_end() {
     let (trial, samples) = heard.only();
     assert_eq!(trial.failure, None);
     assert!(samples.len() >= 8, "{} samples", samples.len());
-    // What was told live was kept.
+    // Live samples are kept.
     assert!(!heard.live.is_empty());
     for (cell, live) in &heard.live {
         assert_eq!(*cell, trial.cell);
         let kept = samples.iter().find(|sample| sample.at_ns == live.at_ns).unwrap();
         assert_eq!(kept.store, live.store);
     }
-    // Phases are on the clock of the samples, one after the other.
+    // Phases follow each other on the clock of the samples.
     let (first, last) = (&samples[0], samples.last().unwrap());
     let mut ended_ns = first.at_ns;
     for phase in &trial.points {
@@ -143,7 +143,7 @@ fn a_trial_is_sampled_from_its_beginning_to_its_end() {
         ended_ns = phase.begun_ns + phase.length_ns;
     }
     assert!(ended_ns <= last.at_ns);
-    // What the engine read of the server in the phases lies within.
+    // The samples cover the server's CPU time that the engine counted in the phases.
     let in_phases: u64 = trial.points.iter().filter_map(|phase| phase.server_cpu_ns).sum();
     assert!(server_cpu_ns(last) - server_cpu_ns(first) >= in_phases, "{in_phases}");
     for pair in samples.windows(2) {
@@ -157,10 +157,10 @@ fn a_trial_is_sampled_from_its_beginning_to_its_end() {
     assert!(server.resident_bytes > 1 << 20, "{server:?}");
     assert!(last.network.is_none());
     let done: u64 = trial.points.iter().map(|p| p.operations.last().unwrap().counts.total()).sum();
-    let told: Vec<_> = samples.iter().filter_map(|sample| sample.store.as_ref()).collect();
-    let commands = told.last().unwrap().commands.unwrap() - told[0].commands.unwrap();
+    let counters: Vec<_> = samples.iter().filter_map(|sample| sample.store.as_ref()).collect();
+    let commands = counters.last().unwrap().commands.unwrap() - counters[0].commands.unwrap();
     assert!(commands >= done, "{commands} commands, {done} operations");
-    assert!(told.last().unwrap().keys >= Some(500), "{told:?}");
+    assert!(counters.last().unwrap().keys >= Some(500), "{counters:?}");
 }
 
 #[test]
@@ -190,14 +190,14 @@ fn a_backend_of_two_servers_is_sampled_as_one() {
     for expected in ["redis-server", "memcached"] {
         assert!(names.iter().any(|name| name.starts_with(expected)), "{names:?}");
     }
-    let told = samples.iter().filter_map(|sample| sample.store.as_ref()).next_back().unwrap();
-    // Only Redis tells of fragmentation, and of the two only memcached has a limit.
-    assert!(told.fragmentation.is_some() && told.limit_bytes.is_some(), "{told:?}");
-    assert!(told.keys > Some(0), "{told:?}");
+    let counters = samples.iter().filter_map(|sample| sample.store.as_ref()).next_back().unwrap();
+    // Only Redis reports fragmentation, and only memcached has a limit.
+    assert!(counters.fragmentation.is_some() && counters.limit_bytes.is_some(), "{counters:?}");
+    assert!(counters.keys > Some(0), "{counters:?}");
 }
 
 #[test]
-fn a_server_that_stands_still_does_not_stop_the_samples() {
+fn a_stopped_server_does_not_stop_the_samples() {
     if !is_installed("redis-server") {
         return;
     }
@@ -220,11 +220,11 @@ fn a_server_that_stands_still_does_not_stop_the_samples() {
     heard.run(plan(SESSIONS, "redis", &[("measure_ms", "900"), ("sessions", "200")]));
     let (trial, samples) = heard.only();
     assert_eq!(trial.failure, None);
-    // Readings between which the server did nothing at all, for the time that it stood still.
+    // The longest series of samples in which the server used no CPU time.
     let still = samples.chunk_by(|a, b| server_cpu_ns(a) == server_cpu_ns(b));
     let still = still.max_by_key(|run| run.len()).unwrap();
     assert!(still.len() >= 5, "{} samples", still.len());
-    // It told nothing meanwhile, and again when it went on.
+    // It reported nothing while it was stopped, and reported again afterwards.
     assert!(still.iter().filter(|sample| sample.store.is_some()).count() <= 2);
     assert!(samples.last().unwrap().store.is_some());
 }

@@ -6,7 +6,7 @@ mod common;
 #[path = "common/plan.rs"]
 mod on_redis;
 
-use cachedyno_lab::{Bench, trial};
+use cachedyno_lab::{TargetProvisioner, trial};
 use common::{is_installed, setup};
 use model::{Arrivals, Event, Load, Plan, Point, Schedule, Search, Trial, Workload};
 use std::fs;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const S: u64 = 1_000_000_000;
 
-/// A search that takes longer than its deadline, on a private Redis with few keys.
+/// A search longer than its deadline on a private Redis with few keys.
 fn plan(deadline_ns: u64) -> Plan {
     let slos = vec!["p99<100ms".parse().unwrap()];
     let search = Search { slos, probe_ns: S / 2, rounds: 5 };
@@ -27,38 +27,38 @@ fn plan(deadline_ns: u64) -> Plan {
 }
 
 #[test]
-fn a_search_ends_at_its_deadline_with_the_probes_that_it_has() {
+fn a_search_ends_at_its_deadline_and_keeps_its_probes() {
     if !is_installed("redis-server") {
         return;
     }
     let (plan, disk) = (plan(3 * S), tempfile::tempdir().unwrap());
     let setup = setup(&disk);
-    let mut bench = Bench::new(&plan, "5a3b1e01", &setup);
-    let mut told: Vec<Point> = Vec::new();
-    let mut tell = |event: Event| {
+    let mut provisioner = TargetProvisioner::new(&plan, "5a3b1e01", &setup);
+    let mut points: Vec<Point> = Vec::new();
+    let mut on_event = |event: Event| {
         if let Event::PointEnded(trial) = event {
-            told.extend(trial.points);
+            points.extend(trial.points);
         }
     };
     let cell = &plan.cells[0];
     let trial = Trial { cell: cell.id.clone(), ..Trial::default() };
     let begun = Instant::now();
     let stop = AtomicBool::new(false);
-    let trial = trial::run(&mut bench, cell, trial, &stop, &mut tell).unwrap().trial;
-    // Starting and stopping a server come on top.
+    let trial = trial::run(&mut provisioner, cell, trial, &stop, &mut on_event).unwrap().trial;
+    // Starting and stopping a server takes additional time.
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let failure = trial.failure.as_ref().unwrap();
-    let late = "the trial reached its deadline of 3.00 s; more time: --set deadline_s=SECONDS";
+    let late = "the trial reached its deadline of 3.00 s (raise it with --set deadline_s=SECONDS)";
     assert_eq!(failure.message, late);
     assert!(trial.points.len() > 2, "{:?}", trial.points);
     for point in &trial.points {
         assert_eq!(point.failure, None, "the store broke under no probe");
         let (planned_ns, length_ns) = (point.probe.unwrap().length_ns, point.length_ns);
-        // It ends with the last request, which may be due a little before its planned end.
+        // It ends with the last request, which may be due slightly before the planned end.
         let is_whole = length_ns >= planned_ns / 10 * 8;
         assert!(is_whole, "a probe of {planned_ns} ns was cut short after {length_ns} ns");
     }
-    assert_eq!(told, trial.points);
-    assert_eq!(plan.next_probe(&trial), None, "what reached its deadline does not go on");
+    assert_eq!(points, trial.points);
+    assert_eq!(plan.next_probe(&trial), None, "a search past its deadline is over");
     assert!(fs::read_dir(disk.path()).unwrap().next().is_none());
 }

@@ -1,29 +1,29 @@
-//! One client's way through one phase of the engine of blocking clients.
+//! A client's loop through one phase of the blocking-client engine.
 
 use model::{Generation, Phase, Stop};
 use std::time::{Duration, Instant};
 use workloads::{Client, StoreError};
 
-use crate::recorder::{InCalls, Recorder, Timed, Whole};
+use crate::recorder::{CallTotals, Recorder, Timed, WholeOperation};
 use crate::share::{ClientShare, nanos};
 use crate::state::{Shared, TICK};
 use crate::watch::ThreadUse;
 
-/// Failures in a row after which a client gives up: the store is not going to recover.
+/// Consecutive failures after which a client gives up because the store is not going to recover.
 const FAILURES_IN_A_ROW: u32 = 100;
 
-/// One client's way through one phase.
+/// A client's loop through one phase.
 ///
-/// The measurement begins for all clients at the same moment. What counts is when a call is done:
-/// one that was sent while warming up and is answered later counts with all of its time, so that a
-/// long wait is never lost between the two.
+/// The measurement starts for all clients at the same time. A call counts if it ends in the
+/// measurement: one that was sent during the warm-up counts with all of its time, so a long wait
+/// across the boundary is never lost.
 pub(crate) struct ClientLoop<'a> {
     shared: &'a Shared<'a>,
     client: &'a mut dyn Client,
     phase: &'a Phase,
     recorder: Recorder,
     measured_from: Instant,
-    /// What the thread had used when it first was ready in the measurement.
+    /// CPU usage of the thread when it first was ready in the measurement.
     used_before: Option<ThreadUse>,
     flush_at: Instant,
     handed_over_at: Instant,
@@ -32,13 +32,13 @@ pub(crate) struct ClientLoop<'a> {
     early_ns: u64,
     answered: u64,
     /// By kind of call, whole operations last.
-    in_calls: Vec<InCalls>,
+    call_totals: Vec<CallTotals>,
     failures_in_a_row: u32,
     timed_drawing: bool,
 }
 
 impl<'a> ClientLoop<'a> {
-    /// A client that is about to begin the phase of that index.
+    /// A client that is about to start the phase with that index.
     pub(crate) fn new(
         shared: &'a Shared<'a>,
         client: &'a mut dyn Client,
@@ -46,11 +46,11 @@ impl<'a> ClientLoop<'a> {
         phase: &'a Phase,
     ) -> Self {
         client.start_phase(index);
-        // One kind of call, one call an operation: the whole says it all. An empty mix leaves the
-        // choice to the client.
+        // With one kind of call and one call per operation, whole operations are enough. With an
+        // empty mix, the client chooses the operations.
         let several = phase.mix.len() != 1 || client.calls() > 1;
         let kinds = if several { client.operations().len() } else { 0 };
-        let measured_from = *shared.lock_begun() + Duration::from_nanos(phase.warmup_ns);
+        let measured_from = *shared.lock_phase_start() + Duration::from_nanos(phase.warmup_ns);
         Self {
             shared,
             client,
@@ -64,20 +64,21 @@ impl<'a> ClientLoop<'a> {
             restoring_ns: 0,
             early_ns: 0,
             answered: 0,
-            in_calls: vec![InCalls::default(); kinds + 1],
+            call_totals: vec![CallTotals::default(); kinds + 1],
             failures_in_a_row: 0,
             timed_drawing: shared.engine.generation == Generation::Inside,
         }
     }
 
-    /// Runs the phase to its end.
+    /// Runs the phase until it ends.
     pub(crate) fn run(mut self) -> ClientShare {
         let mut now = Instant::now();
         for n in 0.. {
-            if self.shared.over() || self.finished(n, now) {
+            if self.shared.is_over() || self.finished(n, now) {
                 break;
             }
-            // What is sent while warming up and answered later counts with all that it used.
+            // A call sent in the warm-up and answered later counts with all the CPU time that it
+            // used.
             let before = self.used_before.is_none().then(ThreadUse::now);
             now = self.operation(n, now);
             if self.counts(now) {
@@ -98,17 +99,17 @@ impl<'a> ClientLoop<'a> {
             restoring_ns: self.restoring_ns,
             early_ns: self.early_ns,
             answered: self.answered,
-            in_calls: self.in_calls,
+            call_totals: self.call_totals,
             used: ThreadUse::now().since(used_before),
         }
     }
 
-    /// Whether what is done at that moment belongs to the measurement.
+    /// Whether a call that ends at `done` belongs to the measurement.
     fn counts(&self, done: Instant) -> bool {
         done >= self.measured_from
     }
 
-    /// What of a span belongs to the measurement.
+    /// Part of a span that belongs to the measurement.
     fn measured_ns(&self, from: Instant, to: Instant) -> u64 {
         nanos(to.saturating_duration_since(from.max(self.measured_from)))
     }
@@ -120,9 +121,9 @@ impl<'a> ClientLoop<'a> {
         }
     }
 
-    /// Carries out operation `n` from `ready` on; the time at which the client is ready again.
+    /// Executes operation `n`, starting at `ready`; returns when the client is ready again.
     fn operation(&mut self, n: u64, mut ready: Instant) -> Instant {
-        let (mut whole, mut early_ns) = (Whole::default(), 0);
+        let (mut whole, mut early_ns) = (WholeOperation::default(), 0);
         if self.client.restore() {
             let restored = Instant::now();
             self.restoring_ns += self.measured_ns(ready, restored);
@@ -162,7 +163,7 @@ impl<'a> ClientLoop<'a> {
             let (outcome, verified) = self.client.check();
             if self.counts(done) {
                 self.recorder.call(timed, outcome, verified, answer);
-                if plan.operation + 1 < self.in_calls.len() {
+                if plan.operation + 1 < self.call_totals.len() {
                     self.add_call(plan.operation, timed.service_ns);
                 }
             }
@@ -174,7 +175,7 @@ impl<'a> ClientLoop<'a> {
         if self.counts(ready) {
             self.answered += 1;
             self.early_ns += early_ns;
-            self.add_call(self.in_calls.len() - 1, whole.service_ns);
+            self.add_call(self.call_totals.len() - 1, whole.service_ns);
             self.recorder.whole(&whole, nanos(ready - self.measured_from));
         } else {
             self.recorder.warmed_up(whole.outcome);
@@ -185,7 +186,7 @@ impl<'a> ClientLoop<'a> {
     }
 
     fn add_call(&mut self, kind: usize, service_ns: u64) {
-        let own = &mut self.in_calls[kind];
+        let own = &mut self.call_totals[kind];
         own.operations += 1;
         own.ns += service_ns;
     }

@@ -1,17 +1,17 @@
-//! The engine of blocking clients: one thread a client, each with its own connection.
+//! The blocking-client engine: one thread per client, each with its own connection.
 //!
-//! A closed load: a client sends its next operation when the last one is answered and its think
-//! time is over, so the intended start of a call is the moment at which it is ready to be sent.
-//! Where the drawing of values is timed, that moment lies before the drawing; then response and
-//! service time differ.
+//! This is a closed load: a client sends its next operation when the previous one is answered and
+//! its think time is over. So the intended start of a call is the time at which it is ready to be
+//! sent. If drawing values is timed, that time precedes the drawing; then response and service time
+//! differ.
 //!
-//! A rate is all operations divided by the time from the first client's start to the last one's
-//! end, of a phase that ends by time to the mean of the clients' ends, less the share of it that
-//! clients spent on untimed preparing and checking, so that a costly check does not look like a
-//! slow store, and less the share in which they restored what operations had taken away. Where
-//! clients restored, it is the number of clients by the mean free time of an operation. Rates of
-//! single clients are never summed: those of clients that did not run at the same time would add
-//! up to more than there was.
+//! A rate is the number of operations divided by the time from the first client's start to the last
+//! one's end, or to the mean of the clients' ends if the phase ends by time. The share of that time
+//! that clients spent on untimed preparation and checks is subtracted, so a costly check does not
+//! make a store look slow. So is the share in which they restored what operations had removed.
+//! Where clients restored, the rate is the number of clients divided by the mean free time of an
+//! operation. Rates of single clients are never summed: clients that did not run concurrently would
+//! add up to more than the store answered.
 
 use model::{ErrorClass, FILL, Failure, Phase, Point, ReadBack, Restored, Series, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -28,15 +28,15 @@ use workloads::kv::SAMPLED_MIN;
 use crate::client_loop::ClientLoop;
 use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt};
 use crate::progress_reporter::ProgressReporter;
-use crate::recorder::{InCalls, Recorder, Whole};
+use crate::recorder::{CallTotals, Recorder, WholeOperation};
 use crate::share::{ClientShare, nanos};
 use crate::slowest;
 use crate::state::{Engine, Shared, TICK};
 
-/// How long what was written may be read back, of which there may be much, or large.
+/// Time limit for reading written values back, which can be many or large.
 pub const READ_BACK_MAX: Duration = Duration::from_secs(5);
 
-/// Length of an interval in which what was filled is counted, nanoseconds.
+/// Length of an interval in which fill operations are counted, nanoseconds.
 const FILL_INTERVAL_NS: u64 = 100_000_000;
 
 enum Report {
@@ -68,12 +68,12 @@ impl Engine<'_> {
             fill = shared.filled(names, count, &inbox);
             meter.filled();
             for phase in self.phases {
-                if !shared.over()
+                if !shared.is_over()
                     && let Err(Failure { class, message }) = meter.before_phase()
                 {
                     shared.fail(class, message);
                 }
-                *shared.lock_begun() = Instant::now();
+                *shared.lock_phase_start() = Instant::now();
                 shared.gate.wait();
                 let result = shared.phase(phase, names, count, &inbox, meter, progress);
                 phases.extend(result);
@@ -96,14 +96,14 @@ impl Engine<'_> {
 }
 
 impl Shared<'_> {
-    /// The coordinator's part of the filling; `None` where nothing was written.
+    /// The coordinator's part of the fill; `None` if nothing was written.
     fn filled(
         &self,
         names: &[&str],
         clients: usize,
         inbox: &mpsc::Receiver<Report>,
     ) -> Option<PhaseRecord> {
-        let begun = *self.lock_begun();
+        let begun = *self.lock_phase_start();
         let reporter = ProgressReporter::new(FILL, names, clients, self.engine.timeout_ns);
         let (_, recorder) = self.collect(inbox, clients, reporter, &mut |_| {});
         let length_ns = nanos(begun.elapsed());
@@ -128,8 +128,8 @@ impl Shared<'_> {
         wrote.then_some(PhaseRecord { begun, points, series, outages: Vec::new() })
     }
 
-    /// The coordinator's part of a phase, entered when all clients were let go; with when its
-    /// measurement began.
+    /// The coordinator's part of a phase, after all clients have passed the gate. The result
+    /// includes the start of the measurement.
     fn phase(
         &self,
         phase: &Phase,
@@ -144,7 +144,7 @@ impl Shared<'_> {
         let reporter = ProgressReporter::new(&phase.name, names, clients, self.engine.timeout_ns);
         let (shares, recorder) = self.collect(inbox, clients, reporter, progress);
         let after = ReadAt::now(meter, nanos(zero.elapsed()));
-        if self.over() {
+        if self.is_over() {
             return None;
         }
         let sum = |of: fn(&ClientShare) -> u64| shares.iter().map(of).sum::<u64>();
@@ -157,12 +157,12 @@ impl Shared<'_> {
             sum(|s| s.untimed_ns) as f64 / own_wall_ns.saturating_sub(restoring_ns).max(1) as f64;
         let free_share = (1.0 - own_share).max(f64::EPSILON);
         let at_work_ns = match phase.stop {
-            // Whoever is done waits for nobody: until the last operation ends, fewer are at work.
+            // A client that is done does not wait: until the last operation ends, fewer are active.
             Stop::AfterNs(_) => own_wall_ns / spans().count().max(1) as u64,
             Stop::Count(_) => wall_ns,
         };
         let free_s = at_work_ns.max(1) as f64 / 1e9 * free_share;
-        // Clients that save again are free for very different times.
+        // Clients that restore have very different free times.
         let restored: Vec<Restored> = match restoring_ns {
             0 => Vec::new(),
             _ => shares.iter().filter_map(ClientShare::restored).collect(),
@@ -173,7 +173,8 @@ impl Shared<'_> {
         };
         let run_delay_ns = sum(|s| s.used.run_delay_ns);
         let (interval_ns, done_per_interval) = recorder.intervals();
-        let in_calls: Vec<Vec<InCalls>> = shares.iter().map(|s| s.in_calls.clone()).collect();
+        let call_totals: Vec<Vec<CallTotals>> =
+            shares.iter().map(|s| s.call_totals.clone()).collect();
         let series = Series {
             phase: phase.name.clone(),
             begun_ns: 0,
@@ -185,7 +186,7 @@ impl Shared<'_> {
             phase: phase.name.clone(),
             length_ns: wall_ns,
             clients: clients as u32,
-            operations: recorder.into_results(&phase.name, names, rate_per_s, &in_calls),
+            operations: recorder.into_results(&phase.name, names, rate_per_s, &call_totals),
             generator_cpu_ns: sum(|s| s.used.cpu_ns),
             generator_run_delay_ns: run_delay_ns,
             server_cpu_ns: before.server_cpu_ns(&after, wall_ns),
@@ -198,8 +199,8 @@ impl Shared<'_> {
         Some(PhaseRecord { begun, points, series, outages: Vec::new() })
     }
 
-    /// Waits until every client has reported, telling progress meanwhile; what they reported, and
-    /// what they recorded.
+    /// Waits until every client has reported, and reports progress during that time. Returns the
+    /// clients' reports and their records.
     fn collect(
         &self,
         inbox: &mpsc::Receiver<Report>,
@@ -224,7 +225,7 @@ impl Shared<'_> {
         (shares, recorder)
     }
 
-    /// One client's way through the trial; what it read back in the end.
+    /// One client's run through the trial; returns the result of its read-back.
     fn client_thread(
         &self,
         mut client: Box<dyn Client>,
@@ -234,7 +235,7 @@ impl Shared<'_> {
             self.fail(ErrorClass::Other, message);
         }
         self.guarded(|| self.fill(client.as_mut()));
-        // A receiver that is gone means that the coordinator has given up; so do we.
+        // A closed channel means that the coordinator has given up, so the client gives up too.
         if reports.send(Report::Filled).is_err() {
             return None;
         }
@@ -245,17 +246,17 @@ impl Shared<'_> {
                 return None;
             }
         }
-        // Nobody is measured any more.
+        // No client is measured any more.
         self.gate.wait();
         self.guarded(|| self.read_back(client.as_mut()))
     }
 
-    /// Reads this client's part of the sample.
+    /// Reads back this client's part of the sample.
     fn read_back(&self, client: &mut dyn Client) -> Option<ReadBack> {
         let clients = self.clients as u64;
         let (mut read_back, until) = (ReadBack::default(), Instant::now() + READ_BACK_MAX);
         for n in 0..SAMPLED_MIN.div_ceil(clients) {
-            if self.over() {
+            if self.is_over() {
                 break;
             }
             if Instant::now() > until {
@@ -271,26 +272,26 @@ impl Shared<'_> {
                 }
             }
         }
-        (!self.over()).then_some(read_back)
+        (!self.is_over()).then_some(read_back)
     }
 
-    /// Runs a client's work; a panic fails the trial instead of leaving the others at the gate.
+    /// Runs a client's work. A panic fails the trial instead of leaving the others at the gate.
     fn guarded<T: Default>(&self, work: impl FnOnce() -> T) -> T {
         panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-            self.fail(ErrorClass::Other, "a client of the generator panicked".into());
+            self.fail(ErrorClass::Other, "a generator client panicked".into());
             T::default()
         })
     }
 
     fn fill(&self, client: &mut dyn Client) {
-        let (begun, mut sent) = (*self.lock_begun(), Instant::now());
+        let (begun, mut sent) = (*self.lock_phase_start(), Instant::now());
         let mut recorder = Recorder::new(0, FILL_INTERVAL_NS, slowest::interval_ns(None));
-        while !self.over() {
+        while !self.is_over() {
             match client.fill_next() {
                 Ok(true) => {
                     let now = Instant::now();
                     let (due_ns, service_ns) = (nanos(sent - begun), nanos(now - sent));
-                    let whole = Whole { due_ns, service_ns, ..Whole::default() };
+                    let whole = WholeOperation { due_ns, service_ns, ..WholeOperation::default() };
                     recorder.whole(&whole, nanos(now - begun));
                     sent = now;
                 }
@@ -302,15 +303,15 @@ impl Shared<'_> {
     }
 }
 
-/// Lets the calling thread run on these CPUs only; an empty list changes nothing. Errors: a
-/// sentence for people.
+/// Pins the calling thread to these CPUs; an empty list changes nothing. An error is a sentence for
+/// the user.
 pub(crate) fn pin_to(cpus: &[usize]) -> Result<(), String> {
     let mut set = CpuSet::new();
     let all_set = cpus.iter().all(|cpu| set.set(*cpu).is_ok());
     if cpus.is_empty() || (all_set && sched_setaffinity(Pid::from_raw(0), &set).is_ok()) {
         return Ok(());
     }
-    Err(format!("threads of the generator cannot be pinned to CPUs {cpus:?}"))
+    Err(format!("cannot pin generator threads to CPUs {cpus:?}"))
 }
 
 #[cfg(test)]

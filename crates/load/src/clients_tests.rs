@@ -7,7 +7,7 @@ use workloads::{Answer, Call, LockWait, Outcome, StoreError};
 
 const MS: u64 = 1_000_000;
 
-/// A client whose calls take a set time and end as told.
+/// A client whose calls take a given time and have given outcomes.
 struct Scripted {
     takes: Duration,
     drawing_takes: Duration,
@@ -34,7 +34,7 @@ impl Client for Scripted {
         Ok(self.filled <= 3)
     }
     fn start_phase(&mut self, _phase: usize) {
-        assert_eq!(self.filled, 4, "a phase began before the filling ended");
+        assert_eq!(self.filled, 4, "a phase started before the fill ended");
     }
     fn calls(&self) -> usize {
         self.calls
@@ -117,22 +117,22 @@ fn a_counted_phase_does_exactly_its_count() {
     let longest_ns = slowest.response().iter().max().unwrap();
     assert!(read.service.max_ns().abs_diff(*longest_ns) <= longest_ns / 1_000, "{slowest:?}");
     assert!(read.service.quantile_ns(0.0) >= MS);
-    // Each of the three clients makes three records before the first phase.
+    // Each of the three clients fills three records before the first phase.
     let fill = finished.fill.as_ref().unwrap();
     let filled = fill.points[0].whole().unwrap();
     assert_eq!((filled.operation.as_str(), filled.counts.ok, filled.service.count()), (FILL, 9, 9));
     assert!(filled.rate_per_s > 0.0 && fill.series.done_per_interval.iter().sum::<u64>() == 9);
-    // As much as was used between two readings that lie around the phase.
+    // The usage between a reading before the phase and one after it.
     assert!(phase.server_cpu_ns.is_some_and(|ns| (5..=10).contains(&ns)), "{phase:?}");
     assert_eq!((read.counts.lock_waits, read.counts.lock_attempts), (120, 240));
-    // Three clients of one call a millisecond at most, whatever lies between the calls.
+    // At most three clients with one call per millisecond, however long the gaps between calls.
     let calls_rate_per_s = read.calls_rate_per_s.unwrap();
     assert!(calls_rate_per_s <= 3_000.0 && calls_rate_per_s >= read.rate_per_s * 0.99);
 }
 
 #[test]
-fn clients_that_run_one_after_the_other_do_not_add_up() {
-    // Both take 40 ms for their ten operations, but the second begins when the first has ended.
+fn rates_of_clients_that_do_not_overlap_do_not_add_up() {
+    // Both take 40 ms for their ten operations, but the second starts when the first has ended.
     let plan = workload(Stop::Count(10), 0);
     let late = Scripted::boxed(Duration::from_millis(4), |n| {
         if n == 0 {
@@ -147,8 +147,8 @@ fn clients_that_run_one_after_the_other_do_not_add_up() {
 }
 
 #[test]
-fn a_wait_that_begins_while_warming_up_is_counted_whole() {
-    // The first call takes five times the warm-up; the other client works all the time.
+fn a_wait_that_starts_in_the_warm_up_is_counted_in_full() {
+    // The first call takes five times as long as the warm-up; the other client is always busy.
     let plan = workload(Stop::AfterNs(40 * MS), 20 * MS);
     let starved = Scripted::boxed(Duration::from_millis(1), |n| {
         if n == 0 {
@@ -167,7 +167,7 @@ fn a_wait_that_begins_while_warming_up_is_counted_whole() {
 }
 
 #[test]
-fn a_wrong_value_of_the_warm_up_is_counted() {
+fn a_wrong_value_in_the_warm_up_is_counted() {
     let plan = workload(Stop::AfterNs(20 * MS), 20 * MS);
     let client = Scripted::boxed(Duration::from_millis(1), |n| match n {
         0 => Ok(Outcome::Wrong),
@@ -178,7 +178,7 @@ fn a_wrong_value_of_the_warm_up_is_counted() {
 }
 
 #[test]
-fn a_failure_of_the_warm_up_is_not_recorded() {
+fn a_failure_in_the_warm_up_is_not_recorded() {
     let plan = workload(Stop::AfterNs(20 * MS), 20 * MS);
     let client = Scripted::boxed(Duration::from_millis(1), |n| match n {
         0 => Err(StoreError {
@@ -208,7 +208,7 @@ fn warm_up_is_not_recorded() {
 }
 
 #[test]
-fn a_page_has_its_calls_and_a_whole_without_the_thinking() {
+fn a_page_has_its_calls_and_a_total_without_think_time() {
     let plan = workload(Stop::Count(5), 0);
     let client = Scripted {
         takes: Duration::from_millis(1),
@@ -227,11 +227,11 @@ fn a_page_has_its_calls_and_a_whole_without_the_thinking() {
     let sum = open.service.mean_ns() + close.service.mean_ns();
     assert!((whole.service.mean_ns() / sum - 1.0).abs() < 0.01);
     let per_page_ns = 1e9 / whole.rate_per_s;
-    assert!(per_page_ns > sum + 1.9 * MS as f64, "thinking belongs to the rate");
+    assert!(per_page_ns > sum + 1.9 * MS as f64, "the rate includes think time");
 }
 
 #[test]
-fn timed_drawing_is_in_the_response_and_not_in_the_service_time() {
+fn timed_drawing_counts_for_the_response_time_but_not_the_service_time() {
     let mut plan = workload(Stop::Count(5), 0);
     let client = || Scripted {
         takes: Duration::from_millis(1),
@@ -252,7 +252,7 @@ fn timed_drawing_is_in_the_response_and_not_in_the_service_time() {
     assert!(outside.phases[0].points[0].own_share > 0.5);
 }
 
-/// Restores for so long before every call.
+/// Restores for a given time before every call.
 struct Restoring(Scripted, Duration);
 impl Client for Restoring {
     fn operations(&self) -> &'static [&'static str] {
@@ -300,33 +300,32 @@ fn restoring(takes_ms: u64, restores_ms: u64) -> Box<dyn Client> {
 }
 
 #[test]
-fn restoring_is_in_neither_the_rate_nor_the_generators_share() {
+fn restoring_counts_for_neither_the_rate_nor_the_generators_share() {
     let measured = |plan: &Sessions, restores_ms: u64| {
         let phase = run(plan, vec![restoring(1, restores_ms)]).phases.remove(0).points.remove(0);
         let by_service = 1e9 / phase.operations[0].service.mean_ns();
         let share = phase.operations[0].rate_per_s / by_service;
         assert!(phase.own_share < 0.3 && (0.5..1.05).contains(&share), "{share}: {phase:?}");
-        let [told] = phase.restored[..] else { panic!("one client: {phase:?}") };
-        let again = told.answered as f64 / (told.free_ns as f64 / 1e9);
-        assert!((again / phase.operations[0].rate_per_s - 1.0).abs() < 1e-9, "{told:?}");
-        assert!(
-            told.restoring_ns >= 30 * MS && told.restoring_ns + told.free_ns <= phase.length_ns
-        );
+        let [restored] = phase.restored[..] else { panic!("one client: {phase:?}") };
+        let again = restored.answered as f64 / (restored.free_ns as f64 / 1e9);
+        assert!((again / phase.operations[0].rate_per_s - 1.0).abs() < 1e-9, "{restored:?}");
+        let span_ns = restored.restoring_ns + restored.free_ns;
+        assert!(restored.restoring_ns >= 30 * MS && span_ns <= phase.length_ns);
         phase.length_ns
     };
     assert!(measured(&workload(Stop::Count(10), 0), 5) >= 60 * MS);
-    // Also where it begins while warming up and lasts for half of what is measured.
+    // Also if restoring starts in the warm-up and takes half of the measurement.
     measured(&workload(Stop::AfterNs(80 * MS), 5 * MS), 40);
 }
 
 #[test]
-fn where_clients_restore_the_rate_is_by_all_operations_together() {
-    // One client restores for all of the phase and comes to a single call, of a twentieth of the
-    // other's time.
+fn with_restoring_clients_the_rate_follows_from_the_mean_over_all_operations() {
+    // One client restores for the whole phase and makes a single call, which takes a twentieth of
+    // the other client's time.
     let plan = workload(Stop::AfterNs(60 * MS), 0);
     let phase =
         run(&plan, vec![restoring(1, 60), restoring(20, 1)]).phases.remove(0).points.remove(0);
-    let fewest = phase.restored.iter().map(|told| told.answered).min();
+    let fewest = phase.restored.iter().map(|restored| restored.answered).min();
     assert_eq!(fewest, Some(1), "{:?}", phase.restored);
     let by_mean_time = 2e9 / phase.operations[0].service.mean_ns();
     let rate = phase.operations[0].rate_per_s;
@@ -334,18 +333,18 @@ fn where_clients_restore_the_rate_is_by_all_operations_together() {
 }
 
 #[test]
-fn a_call_from_the_warm_up_that_counts_has_all_of_its_time_in_the_rate() {
+fn a_counted_call_from_the_warm_up_has_all_of_its_time_in_the_rate() {
     let plan = workload(Stop::AfterNs(40 * MS), 10 * MS);
     let phase = run(&plan, vec![restoring(30, 1)]).phases.remove(0).points.remove(0);
-    let [told] = phase.restored[..] else { panic!("one client: {phase:?}") };
-    assert!(told.free_ns >= told.answered * 30 * MS, "{told:?}");
+    let [restored] = phase.restored[..] else { panic!("one client: {phase:?}") };
+    assert!(restored.free_ns >= restored.answered * 30 * MS, "{restored:?}");
 }
 
-/// Clients with operations of random length that each end with the one in flight.
+/// Operations of random length; each client ends with the one in flight.
 #[test]
 fn the_last_operation_of_a_timed_phase_does_not_lower_the_rate() {
-    // Of one operation in ten, 30 ms; of the others, 2 ms: one of four clients is nearly always at
-    // a long one when the time is over.
+    // One operation in ten takes 30 ms, the others 2 ms: one of four clients is nearly always in a
+    // long one when the time is up.
     let behave = |_: u64| {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let n = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -363,11 +362,11 @@ fn the_last_operation_of_a_timed_phase_does_not_lower_the_rate() {
         by_time += 4e9 / whole.service.mean_ns();
     }
     let share = by_rate / by_time;
-    assert!(share > 0.97, "{share}: the rate is lower than four clients reach");
+    assert!(share > 0.97, "{share}: the rate is below that of four busy clients");
 }
 
 #[test]
-fn outcomes_are_counted_apart_from_success() {
+fn each_outcome_is_counted_separately() {
     let plan = workload(Stop::Count(7), 0);
     let client = Scripted::boxed(Duration::ZERO, |n| match n {
         0 => Ok(Outcome::Miss),
@@ -386,7 +385,7 @@ fn outcomes_are_counted_apart_from_success() {
 }
 
 #[test]
-fn a_fatal_failure_ends_all_clients_and_keeps_its_reason() {
+fn a_fatal_failure_stops_all_clients_and_keeps_its_reason() {
     let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
     let short = Duration::from_millis(1);
     let dies = Scripted::boxed(short, |n| match n {
@@ -400,7 +399,7 @@ fn a_fatal_failure_ends_all_clients_and_keeps_its_reason() {
 }
 
 #[test]
-fn endless_soft_failures_end_too() {
+fn endless_soft_failures_stop_the_clients_too() {
     let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
     let full = || Scripted::boxed(Duration::ZERO, |_| Err(StoreError::soft(ErrorClass::Full, "x")));
     let failure = run(&plan, vec![full()]).failure.unwrap();
@@ -408,7 +407,7 @@ fn endless_soft_failures_end_too() {
 }
 
 #[test]
-fn a_panic_is_a_failure_and_nobody_is_left_waiting() {
+fn a_panic_fails_the_trial_and_leaves_no_client_waiting() {
     let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
     let clients = vec![
         Scripted::boxed(Duration::from_millis(1), |_| Ok(Outcome::Ok)),
@@ -418,7 +417,7 @@ fn a_panic_is_a_failure_and_nobody_is_left_waiting() {
 }
 
 #[test]
-fn the_user_can_stop_it() {
+fn the_user_can_stop_a_trial() {
     let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
     let stop = AtomicBool::new(false);
     let engine = Engine {
@@ -428,21 +427,21 @@ fn the_user_can_stop_it() {
         timeout_ns: 0,
         stop: &stop,
     };
-    let mut told = 0;
+    let mut reports = 0;
     let clients = vec![Scripted::boxed(Duration::from_millis(1), |_| Ok(Outcome::Ok))];
     let finished = engine.run(clients, &mut Steps(0), &mut |p| {
         if p.phase == "read" && p.rate_per_s > 0.0 {
-            told += 1;
-            stop.store(told > 1, Ordering::Relaxed);
+            reports += 1;
+            stop.store(reports > 1, Ordering::Relaxed);
         }
     });
-    assert!(finished.interrupted && finished.phases.is_empty() && told > 1);
+    assert!(finished.interrupted && finished.phases.is_empty() && reports > 1);
 }
 
-/// Calls that the clients of [`Gate`]'s test have done.
+/// Calls made by the clients in [`Gate`]'s test.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// Notes the calls done before each phase, and does not allow one of them.
+/// Records the number of calls before each phase, and refuses one phase.
 struct Gate {
     calls: Vec<u64>,
     refuses: usize,
@@ -463,7 +462,7 @@ impl Meter for Gate {
 }
 
 #[test]
-fn before_each_phase_nobody_does_anything() {
+fn all_clients_are_idle_before_each_phase() {
     let mut plan = workload(Stop::Count(20), 0);
     plan.phases = vec![plan.phases[0].clone(); 3];
     let client = || {
@@ -484,6 +483,6 @@ fn before_each_phase_nobody_does_anything() {
     let finished = engine.run(vec![client(), client()], &mut gate, &mut |_| {});
     assert_eq!(finished.failure.unwrap().message, "not now");
     assert_eq!(finished.phases.len(), 1);
-    assert_eq!(gate.calls, [120, 160], "a trial that has failed is not prepared any further");
+    assert_eq!(gate.calls, [120, 160], "no further phase of a failed trial is prepared");
     assert_eq!(CALLS.load(Ordering::SeqCst), 160);
 }

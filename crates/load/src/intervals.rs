@@ -1,6 +1,6 @@
-//! Numbers by interval of a measurement, kept for as many intervals as there was something in.
+//! Per-interval numbers of a measurement, up to the last interval that has any.
 
-/// Adds to the number of an interval.
+/// Adds `more` to the number of an interval.
 pub(crate) fn add_at(numbers: &mut Vec<u64>, interval: usize, more: u64) {
     if numbers.len() <= interval {
         numbers.resize(interval + 1, 0);
@@ -8,12 +8,12 @@ pub(crate) fn add_at(numbers: &mut Vec<u64>, interval: usize, more: u64) {
     numbers[interval] += more;
 }
 
-/// Adds those of others.
+/// Adds `theirs` to `own`, interval by interval.
 pub(crate) fn merge(own: &mut Vec<u64>, theirs: &[u64]) {
     merge_by(own, theirs, |own, theirs| own + theirs);
 }
 
-/// The same where two become one in another way.
+/// Merges `theirs` into `own`, combining two numbers with `both`.
 pub(crate) fn merge_by(own: &mut Vec<u64>, theirs: &[u64], both: impl Fn(u64, u64) -> u64) {
     own.resize(own.len().max(theirs.len()), 0);
     own.iter_mut().zip(theirs).for_each(|(own, theirs)| *own = both(*own, *theirs));

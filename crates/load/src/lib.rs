@@ -1,15 +1,17 @@
-//! The engines, and the one way of measuring that they share.
+//! The two load engines and the measurement code that they share.
 //!
-//! - [`clients`]: a thread a client, each with its own blocking connection, as a PHP worker has;
-//!   `client_loop`: its way through a phase; `state`: what all of them share.
+//! - [`clients`]: one thread per client, each with its own blocking connection, like a PHP worker;
+//!   `client_loop`: a client's loop through one phase; `state`: state shared by all clients.
 //! - [`wire`]: event loops over many connections, with pipelining and planned arrivals.
-//! - [`meter`]: what they ask and tell while they run.
-//! - [`recorder`]: what clients count and time, each by itself and merged; `progress_reporter`: in
-//!   the course of a phase; `share`: one client's part of a phase.
-//! - `slowest`: the longest time in each short interval; `intervals`: numbers by interval, merged.
-//! - [`watch`]: the generator's own CPU time and waiting, per thread.
+//! - [`meter`]: the interface between an engine and its caller.
+//! - [`recorder`]: counts and times, per client and merged; `progress_reporter`: progress during a
+//!   phase; `share`: one client's part of a phase.
+//! - `slowest`: the longest time in each short interval; `intervals`: merging of per-interval
+//!   numbers.
+//! - [`watch`]: the generator's own CPU time and run delay, per thread.
 //!
-//! A trial's way: connect (the caller's), fill, then per phase: warm up, measure, drain.
+//! Steps of a trial: connect (done by the caller), fill, then for each phase: warm up, measure,
+//! drain.
 
 mod client_loop;
 pub mod clients;
@@ -24,6 +26,6 @@ pub mod watch;
 pub mod wire;
 
 pub use clients::READ_BACK_MAX;
-pub use meter::{Finished, Latest, Meter, PhaseRecord, Progress, Reading, Unseen};
+pub use meter::{Finished, Latest, Meter, PhaseRecord, Progress, Reading, Unmetered};
 pub use recorder::Recorder;
 pub use state::Engine;

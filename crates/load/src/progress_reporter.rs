@@ -1,4 +1,5 @@
-//! What clients of a phase have handed over: taken away a few times a second, told, and gathered.
+//! Collects the records that clients hand over during a phase, and reports them a few times a
+//! second.
 
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,22 +8,22 @@ use std::time::Instant;
 use crate::meter::{Latest, Progress};
 use crate::recorder::Recorder;
 
-/// The records of a phase, from the start of its measurement on.
+/// The records of a phase, from the start of its measurement.
 pub(crate) struct ProgressReporter<'a> {
     phase: &'a str,
     names: &'a [&'a str],
     clients: usize,
     timeout_ns: u64,
     begun: Instant,
-    told_at: Instant,
-    /// What was taken away last.
+    reported_at: Instant,
+    /// Records collected last.
     latest: Recorder,
     whole: Recorder,
 }
 
 impl<'a> ProgressReporter<'a> {
-    /// The measurement of `phase` begins; `names` are those of the kinds of call, `timeout_ns` is
-    /// how long clients wait for an answer.
+    /// Starts with the measurement of `phase`. `names` are the names of the kinds of call,
+    /// `timeout_ns` is the clients' reply timeout.
     pub(crate) fn new(
         phase: &'a str,
         names: &'a [&'a str],
@@ -31,27 +32,28 @@ impl<'a> ProgressReporter<'a> {
     ) -> Self {
         let now = Instant::now();
         let (latest, whole) = (Recorder::default(), Recorder::default());
-        Self { phase, names, clients, timeout_ns, begun: now, told_at: now, latest, whole }
+        Self { phase, names, clients, timeout_ns, begun: now, reported_at: now, latest, whole }
     }
 
-    /// Takes away what is in `inbox` and makes progress of it, with the rate since the last time.
+    /// Collects the records in `inbox` and reports progress, with the rate since the previous
+    /// report.
     pub(crate) fn take(&mut self, inbox: &Mutex<Recorder>) -> Progress<'a> {
-        let seconds = self.told_at.elapsed().as_secs_f64();
-        let latest = self.take_away(inbox);
-        self.told_at = Instant::now();
+        let seconds = self.reported_at.elapsed().as_secs_f64();
+        let latest = self.collect_latest(inbox);
+        self.reported_at = Instant::now();
         let rate_per_s = self.latest.answered() as f64 / seconds.max(f64::MIN_POSITIVE);
         self.progress(rate_per_s, latest)
     }
 
-    /// The phase is over: tells the rest, with the rate of the whole, and gives all that was
-    /// recorded. The inbox is as new.
+    /// Ends the phase: reports the remaining records with the rate of the whole phase, returns all
+    /// records, and resets the inbox.
     pub(crate) fn end(
         mut self,
         inbox: &Mutex<Recorder>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Recorder {
-        let latest = self.take_away(inbox);
-        // What clients hand over at their end is of a longer time than that since the last telling.
+        let latest = self.collect_latest(inbox);
+        // Clients' last records cover a longer time than that since the previous report.
         let seconds = self.begun.elapsed().as_secs_f64();
         let rate_per_s = self.whole.answered() as f64 / seconds.max(f64::MIN_POSITIVE);
         progress(self.progress(rate_per_s, latest));
@@ -59,8 +61,9 @@ impl<'a> ProgressReporter<'a> {
         self.whole
     }
 
-    fn take_away(&mut self, inbox: &Mutex<Recorder>) -> Latest {
-        // The inbox keeps the memory of the one before: clients wait for it while it is held.
+    fn collect_latest(&mut self, inbox: &Mutex<Recorder>) -> Latest {
+        // The inbox reuses the memory of the previous records: clients wait for it while it is
+        // locked.
         self.latest.clear();
         mem::swap(&mut *lock(inbox), &mut self.latest);
         self.whole.merge(&self.latest);
@@ -68,7 +71,7 @@ impl<'a> ProgressReporter<'a> {
             at_ns: self.whole.covered_ns / self.clients.max(1) as u64,
             stage: None,
             planned_per_s: None,
-            operations: self.latest.told(self.phase, self.names),
+            operations: self.latest.to_recorded(self.phase, self.names),
         }
     }
 
@@ -85,17 +88,17 @@ fn lock(inbox: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Timed, Whole};
+    use crate::recorder::{Timed, WholeOperation};
     use model::ErrorClass;
     use stats::Time;
     use workloads::{Answer, Outcome};
 
-    /// What a client hands over that made `reads` reads.
-    fn handed_over(inbox: &Mutex<Recorder>, reads: u64, kinds: usize) {
+    /// Hands over the records of a client that made `reads` reads.
+    fn hand_over(inbox: &Mutex<Recorder>, reads: u64, kinds: usize) {
         let mut recorder = Recorder::new(kinds, 5_000_000, 5_000_000);
         for _ in 0..reads {
             let timed = Timed { operation: 0, due_ns: 0, service_ns: 1_000, response_ns: None };
-            let mut whole = Whole::default();
+            let mut whole = WholeOperation::default();
             whole.add(timed, Outcome::Miss, false, Answer::default());
             recorder.call(timed, Outcome::Miss, false, Answer::default());
             recorder.whole(&whole, 7_000_000);
@@ -104,7 +107,7 @@ mod tests {
         lock(inbox).merge(&recorder);
     }
 
-    fn told(progress: &Progress<'_>) -> Vec<(String, u64, u64)> {
+    fn reported(progress: &Progress<'_>) -> Vec<(String, u64, u64)> {
         let latest = progress.latest.as_ref().unwrap();
         let of =
             |o: &model::RecordedOperation| (o.operation.clone(), o.service.count(), o.counts.miss);
@@ -116,7 +119,7 @@ mod tests {
         let inbox = Mutex::new(Recorder::default());
         let mut reporter = ProgressReporter::new("steady", &["open", "close"], 2, 5_000_000_000);
         assert_eq!(reporter.take(&inbox).response_ns_p99, None);
-        handed_over(&inbox, 98, 0);
+        hand_over(&inbox, 98, 0);
         let known = reporter.take(&inbox).response_ns_p99;
         assert!(matches!(known, Some(Time::Of(990..=1_010))), "{known:?}");
         let mut failed = Recorder::new(0, 5_000_000, 5_000_000);
@@ -128,20 +131,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_adds_up_to_what_is_gathered() {
+    fn progress_reports_add_up_to_the_total() {
         let inbox = Mutex::new(Recorder::default());
         for (kinds, name) in [(0, "steady"), (2, "open")] {
             let mut reporter = ProgressReporter::new("steady", &["open", "close"], 2, 9);
-            handed_over(&inbox, 3, kinds);
-            assert_eq!(told(&reporter.take(&inbox)), [(name.to_string(), 3, 3)]);
+            hand_over(&inbox, 3, kinds);
+            assert_eq!(reported(&reporter.take(&inbox)), [(name.to_string(), 3, 3)]);
             let nothing = reporter.take(&inbox);
-            assert_eq!((told(&nothing), nothing.latest.map(|l| l.at_ns)), (Vec::new(), Some(250)));
-            handed_over(&inbox, 4, kinds);
-            handed_over(&inbox, 1, kinds);
+            assert_eq!(
+                (reported(&nothing), nothing.latest.map(|l| l.at_ns)),
+                (Vec::new(), Some(250))
+            );
+            hand_over(&inbox, 4, kinds);
+            hand_over(&inbox, 1, kinds);
             let mut last = Vec::new();
             let mut at_ns = None;
             let whole = reporter.end(&inbox, &mut |p| {
-                last.extend(told(&p));
+                last.extend(reported(&p));
                 at_ns = p.latest.map(|l| l.at_ns);
             });
             assert_eq!((&last[..], at_ns), (&[(name.to_string(), 5, 5)][..], Some(750)));

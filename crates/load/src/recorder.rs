@@ -1,4 +1,4 @@
-//! What is counted and timed. Each client records alone; recorders are merged once an interval.
+//! Counts and times. Each client has its own recorder; recorders are merged once an interval.
 
 use model::{Counts, ErrorClass, OperationResult, Phase, RecordedOperation, Stop};
 use stats::{Histogram, Time};
@@ -13,7 +13,7 @@ use crate::slowest::{self, Slowest};
 pub struct OperationRecorder {
     counts: Counts,
     service: Histogram,
-    /// Kept apart only where it can differ from the service time.
+    /// Kept separately only where it can differ from the service time.
     response: Option<Histogram>,
     lock_wait: Histogram,
     slowest: Slowest,
@@ -71,7 +71,7 @@ impl OperationRecorder {
             }
             Outcome::Wrong => self.counts.wrong += 1,
             Outcome::Stale => self.counts.stale += 1,
-            // The handler did not keep what it was given: an error of the operation.
+            // The session was not saved, so this is an error of the operation.
             Outcome::LockLost => {
                 self.counts.lock_broken += 1;
                 self.counts.fail(ErrorClass::Lock, "the lock was gone or taken over");
@@ -79,12 +79,12 @@ impl OperationRecorder {
         }
     }
 
-    fn fail(&mut self, class: ErrorClass, words: &str, due_ns: u64) {
+    fn fail(&mut self, class: ErrorClass, text: &str, due_ns: u64) {
         self.slowest.fail(due_ns);
         if let Some(response) = &mut self.slowest_response {
             response.fail(due_ns);
         }
-        self.counts.fail(class, words);
+        self.counts.fail(class, text);
         self.counts.lock_timeouts += u64::from(class == ErrorClass::Lock);
     }
 
@@ -103,7 +103,7 @@ impl OperationRecorder {
         self.counts.files += effort.files;
     }
 
-    fn told(&self, operation: &str) -> RecordedOperation {
+    fn to_recorded(&self, operation: &str) -> RecordedOperation {
         RecordedOperation {
             operation: operation.into(),
             counts: self.counts.clone(),
@@ -139,7 +139,7 @@ impl OperationRecorder {
 pub struct Timed {
     /// Index of the call's operation.
     pub operation: usize,
-    /// When it was to be sent, nanoseconds since the measurement began; 0 before.
+    /// When it was due, nanoseconds since the start of the measurement; 0 for earlier calls.
     pub due_ns: u64,
     /// Done − sent, nanoseconds.
     pub service_ns: u64,
@@ -147,25 +147,25 @@ pub struct Timed {
     pub response_ns: Option<u64>,
 }
 
-/// Everything recorded in a phase: by operation, and for whole operations of several calls.
+/// Records of a phase: by kind of call, and for whole operations of several calls.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
-    /// Whole operations: one entry each, however many calls they took.
+    /// Whole operations: one entry each, regardless of the number of calls.
     whole: OperationRecorder,
     by_operation: Vec<OperationRecorder>,
-    /// Operations finished in each interval from the start of the measurement.
+    /// Operations finished in each interval of the measurement.
     done_per_interval: Vec<u64>,
-    /// Of reads: those finished in each interval, and those of them that missed.
+    /// Reads finished in each interval, and how many of them missed.
     reads_per_interval: Vec<(u64, u64)>,
     interval_ns: u64,
-    /// Time of the measurement that this is the record of, over all clients, nanoseconds.
+    /// Measurement time that these records cover, summed over all clients, nanoseconds.
     pub(crate) covered_ns: u64,
 }
 
 impl Recorder {
-    /// A recorder for `operations` kinds of call and intervals of `interval_ns`, the longest times
-    /// kept for those of `slowest_ns`; `operations` is 0 where every operation is one call of one
-    /// kind, so that the whole says it all.
+    /// A recorder for `operations` kinds of call. Operations are counted per `interval_ns`, the
+    /// longest times are kept per `slowest_ns`. `operations` is 0 if every operation is one call of
+    /// the same kind: then only whole operations are recorded.
     pub fn new(operations: usize, interval_ns: u64, slowest_ns: u64) -> Self {
         Self {
             whole: OperationRecorder::new(slowest_ns),
@@ -175,8 +175,8 @@ impl Recorder {
         }
     }
 
-    /// The same for a planned phase: twenty intervals of one that is bounded in time, but none
-    /// shorter than 5 ms; 100 ms where the end is not known beforehand.
+    /// A recorder for a planned phase: twenty intervals if it is bounded in time, none shorter than
+    /// 5 ms; 100 ms if its length is not known in advance.
     pub(crate) fn of_phase(operations: usize, phase: &Phase) -> Self {
         let length_ns = match phase.stop {
             Stop::AfterNs(ns) => Some(ns),
@@ -196,16 +196,16 @@ impl Recorder {
         own.effort(answer.effort);
     }
 
-    /// Records a call that failed, and with it a whole operation; `due_ns` as of a [`Timed`].
-    pub fn failed(&mut self, operation: usize, class: ErrorClass, words: &str, due_ns: u64) {
+    /// Records a failed call, which also fails its operation; `due_ns` as in [`Timed`].
+    pub fn failed(&mut self, operation: usize, class: ErrorClass, text: &str, due_ns: u64) {
         if let Some(own) = self.by_operation.get_mut(operation) {
-            own.fail(class, words, due_ns);
+            own.fail(class, text, due_ns);
         }
-        self.whole.fail(class, words, due_ns);
+        self.whole.fail(class, text, due_ns);
     }
 
-    /// Records a whole operation that was answered, `done_ns` after the measurement's start.
-    pub fn whole(&mut self, operation: &Whole, done_ns: u64) {
+    /// Records an answered operation that ended `done_ns` after the start of the measurement.
+    pub fn whole(&mut self, operation: &WholeOperation, done_ns: u64) {
         self.whole.time(operation.due_ns, operation.service_ns, operation.response_ns);
         self.whole.count(operation.outcome);
         self.whole.counts.verified += u64::from(operation.verified);
@@ -217,13 +217,13 @@ impl Recorder {
             self.reads_per_interval.resize(interval + 1, (0, 0));
         }
         self.done_per_interval[interval] += 1;
-        let found_none = matches!(operation.outcome, Outcome::Miss | Outcome::Lost);
+        let missed = matches!(operation.outcome, Outcome::Miss | Outcome::Lost);
         let (reads, misses) = &mut self.reads_per_interval[interval];
         *reads += u64::from(operation.is_read);
-        *misses += u64::from(operation.is_read && found_none);
+        *misses += u64::from(operation.is_read && missed);
     }
 
-    /// Counts an operation of the warm-up: only what must not happen there either.
+    /// Counts an operation of the warm-up: only a wrong value matters there.
     pub fn warmed_up(&mut self, outcome: Outcome) {
         if outcome == Outcome::Wrong {
             self.whole.count(outcome);
@@ -248,7 +248,7 @@ impl Recorder {
         self.covered_ns += other.covered_ns;
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Clears everything but keeps the allocated memory.
     pub fn clear(&mut self) {
         self.whole.clear();
         self.by_operation.iter_mut().for_each(OperationRecorder::clear);
@@ -257,13 +257,13 @@ impl Recorder {
         self.covered_ns = 0;
     }
 
-    /// Whole operations answered, whatever was answered.
+    /// Whole operations that were answered, regardless of the outcome.
     pub fn answered(&self) -> u64 {
         self.whole.service.count()
     }
 
-    /// 99th percentile of the whole operations' response time, of which those that timed out were
-    /// waited for as long as `timeout_ns`; `None` when empty.
+    /// 99th percentile of the whole operations' response time; a timeout counts as `timeout_ns`.
+    /// `None` if empty.
     pub fn response_ns_p99(&self, timeout_ns: u64) -> Option<Time> {
         let response = self.whole.response.as_ref().unwrap_or(&self.whole.service);
         self.whole.counts.times(response, timeout_ns).quantile(0.99)
@@ -274,32 +274,36 @@ impl Recorder {
         (self.interval_ns, self.done_per_interval.clone())
     }
 
-    /// Reads and those of them that missed in each interval; empty where none missed.
+    /// Reads finished and missed in each interval; empty if none missed.
     pub fn reads_per_interval(&self) -> Vec<(u64, u64)> {
         let any_missed = self.reads_per_interval.iter().any(|(_, missed)| *missed > 0);
         if any_missed { self.reads_per_interval.clone() } else { Vec::new() }
     }
 
-    /// What is told of it while the phase goes on: each kind of call that happened; where there is
-    /// one kind only, the whole under the phase's name.
-    pub(crate) fn told(&self, phase: &str, names: &[&str]) -> Vec<RecordedOperation> {
+    /// Records for a progress report: each kind of call that occurred, or the whole operations
+    /// under the phase's name if there is only one kind.
+    pub(crate) fn to_recorded(&self, phase: &str, names: &[&str]) -> Vec<RecordedOperation> {
         let happened = |recorder: &OperationRecorder| recorder.counts.total() > 0;
         if self.by_operation.is_empty() {
-            return if happened(&self.whole) { vec![self.whole.told(phase)] } else { Vec::new() };
+            return if happened(&self.whole) {
+                vec![self.whole.to_recorded(phase)]
+            } else {
+                Vec::new()
+            };
         }
         let calls = self.by_operation.iter().zip(names).filter(|(recorder, _)| happened(recorder));
-        calls.map(|(recorder, name)| recorder.told(name)).collect()
+        calls.map(|(recorder, name)| recorder.to_recorded(name)).collect()
     }
 
-    /// Result rows: each kind of call that happened, then the whole under the phase's name.
-    /// `rate_per_s` is that of whole operations; a call's is in proportion to its count.
-    /// `in_calls` is what the clients did of each kind and, last, of whole operations.
+    /// Result rows: each kind of call that occurred, then whole operations under the phase's name.
+    /// `rate_per_s` is the rate of whole operations; a call's rate is in proportion to its count.
+    /// `call_totals` has each client's totals by kind of call, whole operations last.
     pub fn into_results(
         self,
         phase: &str,
         names: &[&str],
         rate_per_s: f64,
-        in_calls: &[Vec<InCalls>],
+        call_totals: &[Vec<CallTotals>],
     ) -> Vec<OperationResult> {
         let all = self.answered().max(1) as f64;
         let kinds = self.by_operation.len();
@@ -308,52 +312,53 @@ impl Recorder {
             .filter(|(_, (recorder, _))| recorder.counts.total() > 0)
             .map(|(kind, (recorder, name))| {
                 let rate = rate_per_s * recorder.service.count() as f64 / all;
-                recorder.into_result(name, rate, calls_rate_per_s(in_calls, kind))
+                recorder.into_result(name, rate, calls_rate_per_s(call_totals, kind))
             })
             .collect();
-        let of_calls = calls_rate_per_s(in_calls, kinds);
+        let of_calls = calls_rate_per_s(call_totals, kinds);
         results.push(self.whole.into_result(phase, rate_per_s, of_calls));
         results
     }
 }
 
-/// What one client did of one kind in a phase.
+/// Operations of one kind that a client did in a phase.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct InCalls {
+pub struct CallTotals {
     /// Operations answered.
     pub operations: u64,
-    /// Time in them, nanoseconds.
+    /// Time spent in them, nanoseconds.
     pub ns: u64,
 }
 
-/// Operations by time in calls of each client, summed; `None` where nothing of that kind was done.
-fn calls_rate_per_s(clients: &[Vec<InCalls>], kind: usize) -> Option<f64> {
+/// Sum over clients of operations per second in calls; `None` if there were none of that kind.
+fn calls_rate_per_s(clients: &[Vec<CallTotals>], kind: usize) -> Option<f64> {
     let done = clients.iter().filter_map(|c| c.get(kind)).filter(|c| c.ns > 0);
     done.map(|c| c.operations as f64 / (c.ns as f64 / 1e9)).reduce(|a, b| a + b)
 }
 
 /// A whole operation: the sum of its calls.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Whole {
-    /// When its last call was to be sent, nanoseconds since the measurement began; 0 before.
+pub struct WholeOperation {
+    /// When its last call was due, nanoseconds since the start of the measurement; 0 for earlier
+    /// calls.
     pub due_ns: u64,
-    /// Time in calls, nanoseconds; thinking not contained.
+    /// Time in calls, nanoseconds, without think time.
     pub service_ns: u64,
-    /// Time in calls with the drawing of values, where that is timed.
+    /// Time in calls including the drawing of values, if that is timed.
     pub response_ns: Option<u64>,
     /// The worst outcome of its calls.
     pub outcome: Outcome,
-    /// True when a value was compared byte by byte.
+    /// True if a value was compared byte by byte.
     pub verified: bool,
-    /// How the lock was had, when one was taken.
+    /// How long the lock was waited for, if one was taken.
     pub lock: Option<LockWait>,
-    /// What its calls asked of the store.
+    /// Work that its calls caused in the store.
     pub effort: Effort,
-    /// Whether it was a read, of one call.
+    /// True if it was a read, which is a single call.
     pub is_read: bool,
 }
 
-impl Whole {
+impl WholeOperation {
     /// Adds a call that was answered.
     pub fn add(&mut self, timed: Timed, outcome: Outcome, verified: bool, answer: Answer) {
         self.due_ns = timed.due_ns;

@@ -3,25 +3,25 @@
 use model::Restored;
 use std::time::{Duration, Instant};
 
-use crate::recorder::InCalls;
+use crate::recorder::CallTotals;
 use crate::watch::ThreadUse;
 
 /// One client's share of a phase.
 #[derive(Default)]
 pub(crate) struct ClientShare {
-    /// Start and end of the measurement; `None` when the client never came to measure.
+    /// Start and end of the measurement; `None` if the client never reached it.
     pub(crate) span: Option<(Instant, Instant)>,
     pub(crate) untimed_ns: u64,
     pub(crate) restoring_ns: u64,
-    /// Time of counted operations that lies before the measurement.
+    /// Part of the counted operations' time that precedes the measurement.
     pub(crate) early_ns: u64,
     pub(crate) answered: u64,
-    pub(crate) in_calls: Vec<InCalls>,
+    pub(crate) call_totals: Vec<CallTotals>,
     pub(crate) used: ThreadUse,
 }
 
 impl ClientShare {
-    /// The times that its rate is made of; `None` when it never came to measure.
+    /// Times that the client's rate is computed from; `None` if it never reached the measurement.
     pub(crate) fn restored(&self) -> Option<Restored> {
         let (from, to) = self.span?;
         let (answered, restoring_ns) = (self.answered, self.restoring_ns);

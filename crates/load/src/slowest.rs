@@ -1,21 +1,21 @@
-//! The longest time in each short interval of a phase: from it follows in how many separate
-//! episodes a store was slow, which no histogram tells.
+//! The longest time in each short interval of a phase. It shows how many separate slow episodes a
+//! store had, which no histogram shows.
 
 use crate::intervals::merge_by;
 
-/// Lengths that an interval may have, nanoseconds.
+/// Shortest and longest interval, nanoseconds.
 const SHORTEST_NS: u64 = 5_000_000;
 const LONGEST_NS: u64 = 100_000_000;
 
-/// The longest time of what was due in each interval.
+/// The longest time among the requests due in each interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slowest {
     interval_ns: u64,
-    /// 0 where nothing was due, the largest number where something failed.
+    /// 0 if nothing was due, `u64::MAX` if something failed.
     longest_ns: Vec<u64>,
-    /// The interval of the last request, and where it begins.
+    /// Index of the last request's interval, and its start.
     at: usize,
-    begins_ns: u64,
+    starts_ns: u64,
 }
 
 impl Slowest {
@@ -27,11 +27,11 @@ impl Slowest {
         self.interval_ns
     }
 
-    /// Records a time of what was due so long after the measurement began.
+    /// Records the time of a request that was due `due_ns` after the start of the measurement.
     #[inline]
     pub(crate) fn record(&mut self, due_ns: u64, ns: u64) {
-        if due_ns.wrapping_sub(self.begins_ns) >= self.interval_ns {
-            self.turn_to(due_ns);
+        if due_ns.wrapping_sub(self.starts_ns) >= self.interval_ns {
+            self.advance_to(due_ns);
         }
         if let Some(longest_ns) = self.longest_ns.get_mut(self.at)
             && ns > *longest_ns
@@ -40,34 +40,35 @@ impl Slowest {
         }
     }
 
-    /// Records something that failed.
+    /// Records a failed request.
     pub(crate) fn fail(&mut self, due_ns: u64) {
         self.record(due_ns, u64::MAX);
     }
 
-    fn turn_to(&mut self, due_ns: u64) {
+    fn advance_to(&mut self, due_ns: u64) {
         if self.interval_ns == 0 {
             return;
         }
         self.at = (due_ns / self.interval_ns) as usize;
-        self.begins_ns = self.at as u64 * self.interval_ns;
+        self.starts_ns = self.at as u64 * self.interval_ns;
         if self.longest_ns.len() <= self.at {
             self.longest_ns.resize(self.at + 1, 0);
         }
     }
 
-    /// Adds what another one recorded; intervals are as long in both.
+    /// Adds the records of `other`, which has intervals of the same length.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.interval_ns = self.interval_ns.max(other.interval_ns);
         merge_by(&mut self.longest_ns, &other.longest_ns, u64::max);
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Clears everything but keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.longest_ns.fill(0);
     }
 
-    /// As a record keeps it; `response` where response times are kept apart.
+    /// Converts to the format of a record; `response` is given where response times are kept
+    /// separately.
     pub(crate) fn to_record(&self, response: Option<&Self>) -> model::Slowest {
         let of = |slowest: &Self| slowest.longest_ns.clone();
         model::Slowest {
@@ -78,7 +79,7 @@ impl Slowest {
     }
 }
 
-/// How long intervals are in a measurement of that length: a hundredth of it, within limits.
+/// Length of an interval in a measurement of that length: a hundredth of it, within limits.
 pub(crate) fn interval_ns(length_ns: Option<u64>) -> u64 {
     length_ns.map_or(LONGEST_NS, |ns| (ns / 100).clamp(SHORTEST_NS, LONGEST_NS))
 }

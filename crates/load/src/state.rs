@@ -1,4 +1,4 @@
-//! What the engine of blocking clients offers, and the state that all threads of a trial share.
+//! Settings of the blocking-client engine, and the state shared by all threads of a trial.
 
 use model::{ErrorClass, Failure, Generation, Phase};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,50 +8,50 @@ use std::time::{Duration, Instant};
 
 use crate::recorder::Recorder;
 
-/// How often a client hands its records to all, and how often progress is told.
+/// How often a client hands over its records, and how often progress is reported.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 
-/// What to offer, and how.
+/// Load to offer, and settings of its clients.
 pub struct Engine<'a> {
     /// Phases, in order.
     pub phases: &'a [Phase],
-    /// Whether values are drawn inside the timed span.
+    /// Whether values are drawn inside or outside the timed span.
     pub generation: Generation,
-    /// CPUs for the client threads; empty to leave them where they are.
+    /// CPUs for the client threads; empty to leave the threads unpinned.
     pub cpus: &'a [usize],
-    /// How long clients wait for an answer, nanoseconds.
+    /// Reply timeout of the clients, nanoseconds.
     pub timeout_ns: u64,
-    /// Set by someone else to end the trial early.
+    /// Set from outside to end the trial early.
     pub stop: &'a AtomicBool,
 }
 
-/// Shared by all threads of a trial.
+/// State shared by all threads of a trial.
 pub(crate) struct Shared<'a> {
     pub(crate) engine: &'a Engine<'a>,
     pub(crate) gate: Barrier,
     pub(crate) clients: usize,
-    /// When the phase at hand began, the same for all clients.
-    begun: Mutex<Instant>,
+    /// When the current phase started; the same for all clients.
+    phase_start: Mutex<Instant>,
     pub(crate) merged: Mutex<Recorder>,
     pub(crate) failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
 }
 
 impl<'a> Shared<'a> {
-    /// What the threads of so many clients share before they begin.
+    /// State for this many clients, before any of them has started.
     pub(crate) fn new(engine: &'a Engine<'a>, clients: usize) -> Self {
         Self {
             engine,
             gate: Barrier::new(clients + 1),
             clients,
-            begun: Mutex::new(Instant::now()),
+            phase_start: Mutex::new(Instant::now()),
             merged: Mutex::default(),
             failure: Mutex::default(),
             failed: AtomicBool::new(false),
         }
     }
 
-    pub(crate) fn over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.failed.load(Ordering::Relaxed) || self.engine.stop.load(Ordering::Relaxed)
     }
 
@@ -61,10 +61,10 @@ impl<'a> Shared<'a> {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// Waits as long, or until the run is over.
+    /// Sleeps for `duration`, or until the run is over.
     pub(crate) fn wait(&self, duration: Duration) {
         let until = Instant::now() + duration;
-        while !self.over() {
+        while !self.is_over() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
@@ -73,8 +73,8 @@ impl<'a> Shared<'a> {
         }
     }
 
-    pub(crate) fn lock_begun(&self) -> MutexGuard<'_, Instant> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_phase_start(&self) -> MutexGuard<'_, Instant> {
+        self.phase_start.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock_merged(&self) -> MutexGuard<'_, Recorder> {

@@ -1,4 +1,4 @@
-//! The generator watches itself: CPU time and run-queue waiting of the calling thread.
+//! The generator's measurement of itself: CPU time and run delay of the calling thread.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
@@ -9,30 +9,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// See [`spun_ns`].
 static SPUN_NS: AtomicU64 = AtomicU64::new(0);
 
-/// CPU time that threads of this process have spent with looking for replies that were not there
-/// yet, nanoseconds: they keep their CPUs busy for that, and could have done other work.
+/// CPU time that threads of this process have spent polling for replies that had not arrived,
+/// nanoseconds. It keeps their CPUs busy but is available for other work.
 pub fn spun_ns() -> u64 {
     SPUN_NS.load(Ordering::Relaxed)
 }
 
-/// The calling thread has spent some more.
+/// Adds to the time that the calling thread has spent polling.
 pub(crate) fn spun(ns: u64) {
     SPUN_NS.fetch_add(ns, Ordering::Relaxed);
 }
 
-/// What the calling thread has used so far.
+/// CPU usage of the calling thread so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUse {
     /// CPU time, nanoseconds.
     pub cpu_ns: u64,
-    /// The part of it in user mode, nanoseconds.
+    /// User-mode part of it, nanoseconds.
     pub user_ns: u64,
-    /// Time ready to run but waiting for a CPU, nanoseconds; 0 where the kernel does not tell.
+    /// Time ready to run but waiting for a CPU, nanoseconds; 0 if the kernel does not report it.
     pub run_delay_ns: u64,
 }
 
 impl ThreadUse {
-    /// Reads both for the calling thread.
+    /// Reads the usage of the calling thread.
     pub fn now() -> Self {
         let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
         let cpu_ns = cpu.map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64);
@@ -45,7 +45,7 @@ impl ThreadUse {
         Self { cpu_ns, user_ns, run_delay_ns }
     }
 
-    /// What was used since `earlier`.
+    /// Usage since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl ThreadUse {
         }
     }
 
-    /// What both have used together.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -75,7 +75,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn work_and_waiting_are_counted_per_thread() {
+    fn cpu_time_and_run_delay_are_counted_per_thread() {
         if fs::read_to_string("/proc/thread-self/schedstat").is_err() {
             println!("skipped: this kernel has no schedstat");
             return;

@@ -1,4 +1,4 @@
-//! The wire engine as a whole, against servers that behave as the test says.
+//! Integration tests of the wire engine, against servers with scripted behaviour.
 
 #[cfg(test)]
 mod wire {

@@ -77,7 +77,7 @@ impl Search {
 
     /// Points in their order, as they are judged; those that are no probes are left out.
     pub fn seen(&self, points: &[Point]) -> Vec<ProbeResult> {
-        let rest = points.iter().find(|p| p.probe.is_some_and(|s| s.purpose == Purpose::Rest));
+        let rest = points.iter().find(|p| p.probe.is_some_and(|s| s.purpose == Purpose::CoolDown));
         let usual_ns = rest.and_then(Point::whole).map_or(0, |o| o.service.quantile_ns(0.5));
         points.iter().filter_map(|point| self.one(point, usual_ns)).collect()
     }
@@ -112,7 +112,7 @@ impl Search {
             batches: batches(point),
             fell_behind: false,
             broke,
-            at_rest: false,
+            settled: false,
         };
         let Some(result) = result else { return Some(seen) };
         let overran = probe.rate_per_s > 0 && overran(point, &seen);
@@ -120,7 +120,7 @@ impl Search {
         let strictest_ns = self.limits_ns().first().copied().unwrap_or(0);
         let at_most_ns = (usual_ns * RESTED_FACTOR).max(strictest_ns.min(1 << 40) / RESTED_PART);
         let as_usual = result.service.quantile_ns(0.5) <= at_most_ns;
-        seen.at_rest = !broke && !seen.fell_behind && as_usual;
+        seen.settled = !broke && !seen.fell_behind && as_usual;
         Some(seen)
     }
 }

@@ -1,4 +1,4 @@
-//! The recommendation table: what these measurements say for each shop, next to the source.
+//! The advice table: the recommended target for each shop, next to the source's recommendation.
 
 use model::study::{Advice, AdviceRow};
 use model::{AppCache, Plan, Workload};
@@ -11,7 +11,7 @@ use crate::series::MeasuredPoint;
 use crate::show::{self, commas};
 use crate::view::{AdviceView, Advised, Agreement};
 
-/// The table, what it rests on, and the order of all targets.
+/// The advice table, its basis, and the ranking of all targets.
 pub(crate) fn advice(
     recorded: &Recorded,
     phases: &[MeasuredPoint<'_>],
@@ -30,8 +30,8 @@ pub(crate) fn advice(
     }
 }
 
-/// The profiles in their order, but of one that measures several sizes the largest first: shops
-/// have more records than most sizes that are measured.
+/// The profiles in their order, except that the sizes of one profile are sorted largest first:
+/// shops have more records than most of the measured sizes.
 fn largest_first<'a>(plan: &Plan, profiles: &[&'a str]) -> Vec<&'a str> {
     let kind = |profile: &str| sized(plan, profile).and_then(|cache| cache.sizes_of.as_ref());
     let mut ordered = profiles.to_vec();
@@ -46,7 +46,7 @@ fn largest_first<'a>(plan: &Plan, profiles: &[&'a str]) -> Vec<&'a str> {
     ordered
 }
 
-/// The workload of a profile that is one of several sizes.
+/// The workload of a profile that is measured at several sizes.
 fn sized<'a>(plan: &'a Plan, profile: &str) -> Option<&'a AppCache> {
     plan.cells.iter().find_map(|cell| match &cell.workload {
         Workload::AppCache(cache) if cache.profile == profile && cache.sizes_of.is_some() => {
@@ -80,8 +80,8 @@ fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
 /// Recommendation, reason and agreement from a ranking of at least two targets.
 fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, Agreement) {
     let best = &ranking[0].target;
-    let level = |r: &&Ranked| r.behind.is_none_or(|b| b.verdict != Verdict::Faster);
-    let tied: Vec<&Ranked> = ranking.iter().filter(level).collect();
+    let is_tied = |r: &&Ranked| r.behind.is_none_or(|b| b.verdict != Verdict::Faster);
+    let tied: Vec<&Ranked> = ranking.iter().filter(is_tied).collect();
     if tied.len() == 1 {
         let agreement =
             if row.source.contains(best) { Agreement::Same } else { Agreement::Different };
@@ -90,12 +90,12 @@ fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, Ag
     let names: Vec<&str> = tied.iter().map(|r| r.target.as_str()).collect();
     let among = |source: &String| names.contains(&source.as_str());
     let was_measured = |source: &String| ranking.iter().any(|r| r.target == *source);
-    let cannot_tell = row.source.iter().any(among) || !row.source.iter().any(was_measured);
-    let agreement = if cannot_tell { Agreement::Undecided } else { Agreement::Different };
+    let is_open = row.source.iter().any(among) || !row.source.iter().any(was_measured);
+    let agreement = if is_open { Agreement::Undecided } else { Agreement::Different };
     (Some(names.join(" or ")), no_clear_best(row, &tied, doubt_of(ranking)), agreement)
 }
 
-/// Why the one best target is recommended.
+/// Reason for recommending the single best target.
 fn clearly_best(row: &AdviceRow, ranking: &[Ranked]) -> String {
     let best = &ranking[0].target;
     let factory = ranking.iter().find(|r| r.target == row.factory);
@@ -104,25 +104,25 @@ fn clearly_best(row: &AdviceRow, ranking: &[Ranked]) -> String {
     let second = &ranking[1].target;
     match factory.and_then(over) {
         Some(ratio) if row.factory != *second => format!(
-            "{best} does {ratio} the work of {}, the default, and {runner_up} that of {second}, \
+            "{best} is {ratio} as fast as {}, the default, and {runner_up} as fast as {second}, \
              the next best",
             row.factory
         ),
         Some(ratio) => {
-            format!("{best} does {ratio} the work of {}, the default", row.factory)
+            format!("{best} is {ratio} as fast as {}, the default", row.factory)
         }
-        None if *best == row.factory => format!(
-            "{best} is the default and does {runner_up} the work of {second}, the next best"
-        ),
+        None if *best == row.factory => {
+            format!("{best} is the default and {runner_up} as fast as {second}, the next best")
+        }
         None => format!(
-            "{best} does {runner_up} the work of {second}, the next best; {}, the default, has no \
+            "{best} is {runner_up} as fast as {second}, the next best; {}, the default, has no \
              result",
             row.factory
         ),
     }
 }
 
-/// Why several targets are named; `doubt` where none of their differences could be decided.
+/// Reason for recommending several targets; `doubt` is set if no difference could be decided.
 fn no_clear_best(row: &AdviceRow, tied: &[&Ranked], doubt: Option<Doubt>) -> String {
     let best = &tied[0].target;
     let difference = |r: &&Ranked| {
@@ -134,17 +134,17 @@ fn no_clear_best(row: &AdviceRow, tied: &[&Ranked], doubt: Option<Doubt>) -> Str
     let differences: Vec<String> = tied.iter().filter_map(difference).collect();
     let differences = differences.join("; ");
     let stay = if tied.iter().any(|r| r.target == row.factory) {
-        format!("; {} is the default, so nothing here speaks for a change", row.factory)
+        format!("; {} is the default, so there is no reason to change it", row.factory)
     } else {
         String::new()
     };
     match doubt {
-        Some(doubt) => format!("no difference can be decided ({doubt}): {differences}{stay}"),
+        Some(doubt) => format!("all differences are undecided ({doubt}): {differences}{stay}"),
         None => format!("no clear difference here ({differences}){stay}"),
     }
 }
 
-/// What the advice rests on.
+/// Basis of the advice: profiles, weights and sizes.
 fn basis(plan: &Plan, advice: &Advice, profiles: &[&str]) -> String {
     let list = |items: Vec<String>| items.join(", ");
     let place = |operation: &str| {
@@ -166,14 +166,14 @@ fn basis(plan: &Plan, advice: &Advice, profiles: &[&str]) -> String {
         names => format!(" on profile {},", names.join(" and ")),
     };
     format!(
-        "Rates{profile} weighted {weights}; {}. Weights and sizes stand in the study file under \
-         `advice` and can be changed there. Clients and stores shared one machine: several web \
-         servers on one store were not measured.",
+        "Rates{profile} weighted {weights}; {}. Weights and sizes are set under `advice` in the \
+         study file. Clients and stores shared one machine: several web servers on one store \
+         were not measured.",
         list(sizes.collect())
     )
 }
 
-/// A profile's name, with its size in words where it has one of several.
+/// A profile's name, with its size if several were measured.
 fn named(plan: &Plan, profile: &str) -> String {
     match sized(plan, profile) {
         None => profile.into(),

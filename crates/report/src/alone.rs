@@ -1,4 +1,4 @@
-//! What a target came to that nothing can be compared with: the only one at its profile and load.
+//! Result of the only target measured at a profile and load, which has nothing to compare with.
 
 use model::{Counts, Load, Plan};
 use stats::compare::FEWEST_BLOCKS;
@@ -8,21 +8,22 @@ use crate::show::{self, commas};
 use crate::standings::is_part;
 use crate::view::{FactView, Row};
 
-/// The only target that was measured at a profile and load; a control is no other one.
+/// The only target measured at a profile and load; controls do not count.
 #[derive(Debug)]
-pub(crate) struct Alone {
+pub(crate) struct SoleTarget {
     /// Profile of the study.
     pub(crate) workload: String,
-    /// How operations were offered.
+    /// Load of its cell.
     pub(crate) load: Load,
     /// Name of the target.
     pub(crate) target: String,
-    /// What it came to, in one sentence without a full stop, which begins with its name.
+    /// Its result in one sentence that starts with its name and has no full stop.
     pub(crate) sentence: String,
 }
 
-/// A sentence for each profile and load at which only one target has a rate, controls aside.
-pub(crate) fn alone(plan: &Plan, cells: &[Row], facts: &[FactView]) -> Vec<Alone> {
+/// A sentence for each profile and load at which only one target, not counting controls, has a
+/// rate.
+pub(crate) fn alone(plan: &Plan, cells: &[Row], facts: &[FactView]) -> Vec<SoleTarget> {
     let is_control = |row: &Row| {
         plan.targets.iter().any(|target| target.name == row.target && target.control_of.is_some())
     };
@@ -44,20 +45,20 @@ fn same_place(a: &Row, b: &Row) -> bool {
     a.workload == b.workload && a.load == b.load
 }
 
-/// The only target of some rows; parts of a phase are left to the tables.
-fn view(rows: &[&Row], facts: &[FactView]) -> Alone {
+/// Summary of rows that all have the same target. Parts of a phase appear only in the tables.
+fn view(rows: &[&Row], facts: &[FactView]) -> SoleTarget {
     let whole = rows.iter().filter(|row| !is_part(&row.operation));
     let whole: Vec<&Row> = whole.copied().collect();
-    let told = if whole.is_empty() { rows.to_vec() } else { whole };
-    let Row { workload, load, target, .. } = told[0];
+    let shown = if whole.is_empty() { rows.to_vec() } else { whole };
+    let Row { workload, load, target, .. } = shown[0];
     let own =
         facts.iter().filter(|f| (&f.target, &f.workload, &f.load) == (target, workload, load));
-    let asked = own.filter(|fact| facts::is_asked(&fact.name));
+    let asked = own.filter(|fact| facts::is_requested(&fact.name));
     let mut clauses: Vec<String> =
         asked.map(|fact| format!("{}: {}", fact.label, fact.shown)).collect();
     let joint = if clauses.is_empty() { " " } else { ": " };
-    clauses.extend([rates(&told), endings(&told)]);
-    Alone {
+    clauses.extend([rates(&shown), endings(&shown)]);
+    SoleTarget {
         workload: workload.clone(),
         load: load.clone(),
         target: target.clone(),
@@ -70,7 +71,7 @@ fn rates(rows: &[&Row]) -> String {
     let load = &rows[0].load;
     let one = |row: &&Row| {
         let rate = row.metrics.get("rate_per_s").map_or_else(String::new, show::rate_value);
-        let of = asked_for(load);
+        let of = of_requested(load);
         let at = if rows.len() > 1 { format!(" at {}", row.operation) } else { String::new() };
         let p99 = row.metrics.get(&format!("{}_ns_p99", load.times()));
         let p99 = p99.map_or_else(String::new, |time| format!(" (p99 {})", show::time(time)));
@@ -88,14 +89,14 @@ fn rates(rows: &[&Row]) -> String {
     format!("{verb} {}{over}", show::listed(&rows.iter().map(one).collect::<Vec<_>>()))
 }
 
-/// ` of the 2,000/s asked for`; empty where clients wait for answers.
-fn asked_for(load: &Load) -> String {
+/// ` of the 2,000/s requested`; empty for a closed load.
+fn of_requested(load: &Load) -> String {
     let planned = load.steady_per_s();
-    planned.map_or_else(String::new, |rate| format!(" of the {}/s asked for", commas(rate)))
+    planned.map_or_else(String::new, |rate| format!(" of the {}/s requested", commas(rate)))
 }
 
-/// How operations ended that did not end as expected: `no operation failed`, `7 of 900 operations
-/// failed (7 timed out)`.
+/// Failures and other unexpected outcomes: `no operation failed`, `7 of 900 operations failed (7
+/// timed out)`.
 fn endings(rows: &[&Row]) -> String {
     let mut all = Counts::default();
     for row in rows {
@@ -103,7 +104,7 @@ fn endings(rows: &[&Row]) -> String {
     }
     let of = format!("of {} operations", commas(all.total()));
     let classes = all.errors_by_class.iter().map(|(class, n)| format!("{} {class}", commas(*n)));
-    let mut told = vec![match all.error {
+    let mut parts = vec![match all.error {
         0 => "no operation failed".into(),
         failed => {
             let classes: Vec<String> = classes.collect();
@@ -112,6 +113,6 @@ fn endings(rows: &[&Row]) -> String {
     }];
     let others = [(all.wrong, "wrong values"), (all.stale, "stale values"), (all.miss, "misses")];
     let others = others.iter().filter(|(count, _)| *count > 0);
-    told.extend(others.map(|(count, what)| format!("{what}: {}", commas(*count))));
-    told.join(", ")
+    parts.extend(others.map(|(count, what)| format!("{what}: {}", commas(*count))));
+    parts.join(", ")
 }

@@ -1,22 +1,22 @@
-//! The answer to what was asked, in sentences: which target, by how much, and how sure that is.
-//! Made once, for every output.
+//! The answer to the study's question, in sentences: which target wins, by how much, and with what
+//! confidence. All outputs share it.
 
 use model::Load;
 use stats::compare::FEWEST_BLOCKS;
 
 use stats::Verdict;
 
-use crate::alone::Alone;
+use crate::alone::SoleTarget;
 use crate::highest;
 use crate::search::per_s;
 use crate::show;
 use crate::standings::{Against, Group, Outcome, Standings, standings};
 use crate::view::{Answer, Piece, PieceStyle, SearchView, Sentence, Value, View};
 
-/// Profiles and loads of which each has a sentence of its own in the summary.
+/// Maximum number of profile and load pairs that each get their own sentence in the summary.
 const PLACES_MAX: usize = 2;
 
-/// What operations are called in a sentence.
+/// Names of operations within a sentence.
 const DOING: [(&str, &str); 5] = [
     ("write", "writing"),
     ("read", "reading"),
@@ -43,8 +43,8 @@ fn doubt(text: impl Into<String>) -> Piece {
     Piece::new(PieceStyle::Doubt, text)
 }
 
-/// The answer of a judged run; `alone` are the targets that nothing can be compared with.
-pub(crate) fn answer(view: &View, alone: &[Alone]) -> Answer {
+/// The answer of a judged run; `alone` are the targets without a comparison.
+pub(crate) fn answer(view: &View, alone: &[SoleTarget]) -> Answer {
     let tables = standings(view);
     let places: Vec<Sentence> = tables.iter().map(|table| of_place(view, alone, table)).collect();
     let found = found(view);
@@ -55,11 +55,11 @@ pub(crate) fn answer(view: &View, alone: &[Alone]) -> Answer {
     Answer { summary: found.into_iter().chain([over_all]).collect(), places }
 }
 
-/// What searches and ramps found, in their own sentences, and how their targets compare.
+/// The sentences of searches and ramps, and how their targets compare.
 fn found(view: &View) -> Vec<Sentence> {
-    let own = |name: &str, said: &str, place: &str| Sentence {
+    let own = |name: &str, sentence: &str, place: &str| Sentence {
         place: place.into(),
-        pieces: with_name(name, said),
+        pieces: with_name(name, sentence),
     };
     let profiles = view.ramps.iter().map(|ramp| ramp.workload.as_str());
     let has_many = profiles.clone().any(|profile| Some(profile) != profiles.clone().next());
@@ -69,27 +69,27 @@ fn found(view: &View) -> Vec<Sentence> {
         .iter()
         .map(|ramp| own(&ramp.target, &ramp.sentence, if has_many { &ramp.workload } else { "" }));
     let mut highest: Vec<Pieces> =
-        view.comparisons.iter().filter_map(highest::words).map(|said| vec![plain(said)]).collect();
+        view.comparisons.iter().filter_map(highest::words).map(|text| vec![plain(text)]).collect();
     let most = view.comparisons.iter().map(|c| c.blocks).max().unwrap_or(0);
     if !highest.is_empty() && (most as usize) < FEWEST_BLOCKS {
         let s = if most == 1 { "" } else { "s" };
         let why = format!(" between them: {most} block{s}, {FEWEST_BLOCKS} are needed");
         highest = vec![vec![doubt("no winner can be named"), plain(why)]];
     }
-    let below = peaks(view).map(|said| vec![plain(said)]).into_iter().chain(highest);
+    let below = peaks(view).map(|text| vec![plain(text)]).into_iter().chain(highest);
     let below = below.map(|pieces| Sentence { place: String::new(), pieces });
     searches.chain(ramps).chain(below).collect()
 }
 
-/// A sentence that begins with the name of a target.
-fn with_name(name: &str, said: &str) -> Pieces {
-    match said.strip_prefix(name) {
+/// The pieces of a sentence that starts with the name of a target.
+fn with_name(name: &str, sentence: &str) -> Pieces {
+    match sentence.strip_prefix(name) {
         Some(rest) => vec![target(name), plain(rest)],
-        None => vec![plain(said)],
+        None => vec![plain(sentence)],
     }
 }
 
-/// `peak, ignoring the limits: 160,000/s`, of several searches each with its target.
+/// `peak, ignoring the limits: 160,000/s`; with several searches, each with its target.
 fn peaks(view: &View) -> Option<String> {
     let one = |search: &SearchView| {
         let of =
@@ -100,8 +100,8 @@ fn peaks(view: &View) -> Option<String> {
     (!all.is_empty()).then(|| format!("peak, ignoring the limits: {}", all.join(", ")))
 }
 
-/// What targets come to at a profile and load.
-fn of_place(view: &View, alone: &[Alone], table: &Standings<'_>) -> Sentence {
+/// The result at one profile and load.
+fn of_place(view: &View, alone: &[SoleTarget], table: &Standings<'_>) -> Sentence {
     let place = format!("{}, {}", table.workload, table.load);
     let same = |workload: &str, load: &Load| workload == table.workload && load == table.load;
     let pieces = match alone.iter().find(|alone| same(&alone.workload, &alone.load)) {
@@ -111,7 +111,7 @@ fn of_place(view: &View, alone: &[Alone], table: &Standings<'_>) -> Sentence {
     Sentence { place, pieces }
 }
 
-/// How targets compare at one place.
+/// Comparison of the targets at one profile and load.
 fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
     let of = |outcome| groups.iter().filter(move |g| g.outcome == Some(outcome)).copied();
     let fastest: Vec<&Group<'_>> = of(Outcome::Fastest).collect();
@@ -123,14 +123,14 @@ fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
     let same = |a: &&Group<'_>, b: &&Group<'_>| tied(a) == tied(b);
     clauses.extend(equal.chunk_by(same).map(|alike| {
         let within = figure(format!("within ±{zone}"));
-        let said = [plain(" are equal "), within, plain(" at ")];
+        let middle = [plain(" are equal "), within, plain(" at ")];
         let at = alike.iter().map(|g| [vec![plain(doing(g.operation))], ratio(g)].concat());
-        [tied(alike[0]), said.to_vec(), joined(at.collect(), ", ", " and ")].concat()
+        [tied(alike[0]), middle.to_vec(), joined(at.collect(), ", ", " and ")].concat()
     }));
     let mut reasons: Vec<&str> =
         of(Outcome::Undecided).filter_map(|g| reason(g, view.asked.equivalence_zone)).collect();
     reasons.dedup();
-    let open: Vec<Pieces> = of(Outcome::Undecided).map(open).collect();
+    let open: Vec<Pieces> = of(Outcome::Undecided).map(undecided).collect();
     if !open.is_empty() {
         let why = reasons.into_iter().map(|why| plain(format!(", {why}"))).collect();
         let open = joined(open, "; ", "; ");
@@ -141,16 +141,16 @@ fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
         let what = show::listed(&alone.iter().map(|g| doing(g.operation)).collect::<Vec<_>>());
         let who = by_best(&alone).into_iter().map(|(name, _)| vec![target(name)]).collect();
         let who = joined(who, ", ", " and ");
-        let what = vec![plain(format!("{what} was measured on "))];
-        clauses.push([what, who, vec![plain(" alone")]].concat());
+        let what = vec![plain(format!("{what} was only measured on "))];
+        clauses.push([what, who].concat());
     }
     if clauses.is_empty() {
-        return nobody(view);
+        return no_winner(view);
     }
     joined(clauses, "; ", "; ")
 }
 
-/// `redis is fastest at …`, and of each further target `files at …`, by what each is best at.
+/// `redis is fastest at …`, then `files at …` for each further target and what it is best at.
 fn winners<'a>(
     best: &[(&'a str, Vec<&Group<'a>>)],
     at: impl Fn(&[&Group<'a>]) -> Pieces,
@@ -173,8 +173,8 @@ fn ahead_of_next(group: &Group<'_>) -> Pieces {
     pieces
 }
 
-/// That no winner can be named, and why.
-fn nobody(view: &View) -> Pieces {
+/// A statement that no winner can be named, with the reason.
+fn no_winner(view: &View) -> Pieces {
     let why = match view.course.blocks {
         1 => ": 1 block gives no interval".into(),
         blocks if (1..FEWEST_BLOCKS as u32).contains(&blocks) => {
@@ -185,38 +185,38 @@ fn nobody(view: &View) -> Pieces {
     vec![doubt("no winner can be named"), plain(why)]
 }
 
-/// Why an operation is undecided although its interval would decide it.
+/// Why an operation is undecided although the interval alone would decide it.
 fn reason<'a>(group: &'a Group<'_>, zone: f64) -> Option<&'a str> {
-    let is_apart = |ratio: &Value| {
+    let is_outside_zone = |ratio: &Value| {
         ratio.interval().is_some_and(|(lo, hi)| lo > 1.0 + zone || hi < 1.0 / (1.0 + zone))
     };
     group.standings.iter().find_map(|s| match &s.against {
-        Against::Other { verdict: Verdict::Undecided, ratio, doubt } if is_apart(ratio) => {
+        Against::Other { verdict: Verdict::Undecided, ratio, doubt } if is_outside_zone(ratio) => {
             doubt.as_deref()
         }
         _ => None,
     })
 }
 
-/// Which targets an operation is undecided between.
-fn open(group: &Group<'_>) -> Pieces {
+/// The targets between which an operation is undecided.
+fn undecided(group: &Group<'_>) -> Pieces {
     let between = vec![plain(format!("{} between ", doing(group.operation)))];
     [between, tied(group), ratio(group)].concat()
 }
 
-/// The best, and those that may be as fast.
+/// The best target and those that may be as fast.
 fn tied(group: &Group<'_>) -> Pieces {
     let names = group.tied().map(|standing| vec![target(&standing.row.target)]);
     joined(names.collect(), ", ", " and ")
 }
 
-/// ` (1.02× [0.98, 1.06])`, of the best to the next.
+/// ` (1.02× [0.98, 1.06])`: the ratio of the best to the next.
 fn ratio(group: &Group<'_>) -> Pieces {
     let ratio = group.next().map(|(_, ratio)| figure(show::ratio_value(&ratio)));
     ratio.map_or_else(Pieces::new, |ratio| vec![plain(" ("), ratio, plain(")")])
 }
 
-/// Groups by their best target, in the order in which these come first.
+/// Groups by their best target, in order of first occurrence.
 fn by_best<'a, 'b>(groups: &[&'b Group<'a>]) -> Vec<(&'a str, Vec<&'b Group<'a>>)> {
     let mut found: Vec<(&str, Vec<&Group<'_>>)> = Vec::new();
     for group in groups {
@@ -229,7 +229,8 @@ fn by_best<'a, 'b>(groups: &[&'b Group<'a>]) -> Vec<(&'a str, Vec<&'b Group<'a>>
     found
 }
 
-/// The same over many places: who is fastest at what, in how many cases and by how much.
+/// Summary over many profiles and loads: which target is fastest at which operation, in how many
+/// cases and by how much.
 fn summary(view: &View, tables: &[Standings<'_>]) -> Pieces {
     let groups: Vec<&Group<'_>> = tables.iter().flat_map(Standings::whole).collect();
     let of = |outcome| groups.iter().filter(move |g| g.outcome == Some(outcome)).copied();
@@ -241,15 +242,15 @@ fn summary(view: &View, tables: &[Standings<'_>]) -> Pieces {
     let others = [
         (Outcome::Equal, plain(format!("equal within ±{zone}"))),
         (Outcome::Undecided, doubt("undecided")),
-        (Outcome::Alone, plain("measured on one target alone")),
+        (Outcome::Alone, plain("only measured on one target")),
     ];
-    for (outcome, said) in others {
+    for (outcome, label) in others {
         let own: Vec<&Group<'_>> = of(outcome).collect();
         if !own.is_empty() {
-            clauses.push([vec![said, plain(": ")], counted(&groups, &own, |_| None)].concat());
+            clauses.push([vec![label, plain(": ")], counted(&groups, &own, |_| None)].concat());
         }
     }
-    if clauses.is_empty() { nobody(view) } else { joined(clauses, "; ", "; ") }
+    if clauses.is_empty() { no_winner(view) } else { joined(clauses, "; ", "; ") }
 }
 
 /// `reading (1.35× to 4.30× as fast as the next) and writing in 3 of 4 cases (…)`.
@@ -264,7 +265,8 @@ fn over_cases(all: &[&Group<'_>], won: &[&Group<'_>]) -> Pieces {
     })
 }
 
-/// Operations of `some` groups, in how many cases of `all`, each with by how much as `by` says.
+/// The operations of `some` groups, each with its number of cases among `all` and the lead that `by`
+/// returns.
 fn counted<'a>(
     all: &[&Group<'a>],
     some: &[&Group<'a>],
@@ -297,7 +299,7 @@ fn doing(operation: &str) -> String {
     known.map_or(operation, |(_, doing)| doing).into()
 }
 
-/// Pieces with words between them.
+/// Joins parts with `between`, and the final one with `last`.
 fn joined(parts: Vec<Pieces>, between: &str, last: &str) -> Pieces {
     let count = parts.len();
     let mut all = Pieces::new();

@@ -1,4 +1,4 @@
-//! Values over blocks: a centre, and ends that lie within what was observed.
+//! Values over blocks: a centre with an interval or range within the observed values.
 
 use stats::interval::blocks_without_assumptions;
 use stats::{Estimate, Warning};
@@ -7,10 +7,10 @@ use std::fmt;
 use crate::distribution::CONFIDENCE;
 use crate::view::Value;
 
-/// A doubt about a value over blocks.
+/// A caveat about a value over blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Doubt {
-    /// Its ends are the lowest and the highest of fewer blocks than an interval needs.
+    /// There are too few blocks for an interval; the lowest and highest block are shown instead.
     Range,
     Estimate(Warning),
 }
@@ -20,8 +20,8 @@ impl fmt::Display for Doubt {
         match self {
             Self::Range => write!(
                 f,
-                "the ends beside a value are the lowest and the highest of its blocks: a range, \
-                 no 95 % interval ({} blocks give one)",
+                "the ends next to a value are its lowest and highest block: a range, not a 95 % \
+                 interval (which needs {} blocks)",
                 blocks_without_assumptions(1.0 - CONFIDENCE)
             ),
             Self::Estimate(warning) => warning.fmt(f),
@@ -29,8 +29,9 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// A metric with one value a block; values that are no positive number are no block. Its ends lie
-/// within what was observed, which of few blocks is a range.
+/// The geometric mean of a metric with one value per block, with an interval clamped to the
+/// observed values. Values that are not positive and finite are ignored; with few blocks the
+/// interval is a range.
 pub(crate) fn over_blocks(
     values: impl Iterator<Item = f64>,
     seed: u64,
@@ -53,7 +54,7 @@ pub(crate) fn over_blocks(
     Some((value, doubts))
 }
 
-/// A ratio with one value a block, by which something is decided: with its whole interval.
+/// The geometric mean of a ratio with one value per block and its unclamped interval, for verdicts.
 pub(crate) fn ratio_over_blocks(values: impl Iterator<Item = f64>, seed: u64) -> Option<Value> {
     estimated(values, seed).map(|(_, estimate)| Value::of(&estimate))
 }
@@ -64,7 +65,7 @@ fn estimated(values: impl Iterator<Item = f64>, seed: u64) -> Option<(Vec<f64>, 
     Some((values, estimate))
 }
 
-/// The middle value, the upper of two; `None` without values.
+/// The median, or the upper of two middle values; `None` without values.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

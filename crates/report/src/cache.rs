@@ -1,5 +1,5 @@
-//! What only rows of an application cache have: effort of an operation, hits, sizes of stores, and
-//! what was allowed to be in memory.
+//! Metrics and notes specific to application caches: cost of an operation, hit ratio, store sizes
+//! and memory limits.
 
 use model::{AppCache, Counts, Emptied, Fact, Fill, MemoryUse, PageCache, Plan};
 use stats::format_bytes;
@@ -10,7 +10,7 @@ use crate::notes::Notes;
 use crate::series::{InBlock, MeasuredPoint, is_serverless};
 use crate::view::Value;
 
-/// Says which targets were filled fast, and which by saves.
+/// Notes which targets were filled in bulk and which by single saves.
 pub(crate) fn fills(plan: &Plan, notes: &mut Notes) {
     let (mut fast, mut by_saves): (Vec<&str>, Vec<&str>) = Default::default();
     for (cell, cache) in plan.caches() {
@@ -19,36 +19,36 @@ pub(crate) fn fills(plan: &Plan, notes: &mut Notes) {
             side.push(&cell.target);
         }
     }
-    let told = |how: &str, targets: &[&str]| format!("{how}: {}", targets.join(", "));
+    let part = |how: &str, targets: &[&str]| format!("{how}: {}", targets.join(", "));
     let sides = [("many records at once", fast), ("by saves, one at a time", by_saves)];
     let sides = sides.iter().filter(|(_, targets)| !targets.is_empty());
-    let sides: Vec<String> = sides.map(|(how, targets)| told(how, targets)).collect();
+    let sides: Vec<String> = sides.map(|(how, targets)| part(how, targets)).collect();
     if !sides.is_empty() {
         notes.add(format!("filled {}", sides.join("; ")));
     }
 }
 
-/// Says what of the lists that were read from files no client followed.
+/// Notes lists, or parts of lists, from files that no client executed.
 pub(crate) fn lists(plan: &Plan, notes: &mut Notes) {
     let Some(files) = plan.files() else { return };
-    let following = plan.caches().filter(|(_, cache)| cache.as_original);
-    let Some(clients) = following.map(|(cell, _)| cell.load.clients).min() else { return };
+    let executing = plan.caches().filter(|(_, cache)| cache.as_original);
+    let Some(clients) = executing.map(|(cell, _)| cell.load.clients).min() else { return };
     if clients < files.lists {
         notes.add(format!(
-            "of the {} lists in `{}`, {clients} clients followed the first {clients}",
+            "of the {} lists in `{}`, {clients} clients executed the first {clients}",
             files.lists, files.directory
         ));
     }
     if files.ops < files.ops_of_longest {
         notes.add(format!(
-            "the lists in `{}` have {} to {} operations; of each the first {} were followed, so \
-             that all clients did as many",
+            "the lists in `{}` have {} to {} operations; only the first {} of each were executed, \
+             so that all clients did the same number",
             files.directory, files.ops, files.ops_of_longest, files.ops
         ));
     }
 }
 
-/// Adds the metrics: geometric means over blocks like rates; what is 0 everywhere is left out.
+/// Adds the metrics as geometric means over blocks, like rates; omits those that are 0 everywhere.
 pub(crate) fn metrics(points: &[InBlock<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {
     let mut each = |name: &str, of: fn(&Counts) -> (u64, u64)| {
         let shares = points.iter().map(|p| of(&p.result.counts)).filter(|(_, of)| *of > 0);
@@ -75,7 +75,7 @@ pub(crate) fn metrics(points: &[InBlock<'_>], seed: u64, metrics: &mut BTreeMap<
     }
 }
 
-/// What was done to the page cache, and what was taken of a memory limit.
+/// Notes on how the page cache was emptied and how much of a memory limit was used.
 pub(crate) fn memory_notes(
     phase: &MeasuredPoint<'_>,
     workload: &AppCache,
@@ -90,31 +90,31 @@ fn cold_note(phase: &MeasuredPoint<'_>, workload: &AppCache) -> String {
     let how = match (done(Emptied::Machine), done(Emptied::Files)) {
         (true, false) => "the page cache of the machine was emptied, with names and inodes",
         (false, true) => {
-            "the data of the target's files were taken out of the page cache; names and inodes \
-             stayed there, since only root may empty all of it"
+            "the data of the target's files were removed from the page cache; names and inodes \
+             stayed, because only root can empty all of it"
         }
         (true, true) => {
             "the page cache was emptied, in some trials with names and inodes and in others without"
         }
-        (false, false) => "the record does not tell how the page cache was emptied",
+        (false, false) => "the record does not state how the page cache was emptied",
     };
     format!(
-        "profile {}: before each phase {how}; nothing was warmed up, so a rate is that of a cache \
-         that fills; what servers keep in their own memory stayed there",
+        "profile {}: before each phase {how}; there was no warm-up, so rates are those of a cache \
+         being filled; data in the servers' own memory stayed there",
         workload.profile
     )
 }
 
 fn limit_note(phase: &MeasuredPoint<'_>, limit_bytes: u64) -> String {
-    let taken: Vec<MemoryUse> = phase.trials.iter().filter_map(|(t, _)| t.memory).collect();
-    let most = |of: fn(&MemoryUse) -> Option<u64>| match taken.iter().filter_map(of).max() {
+    let used: Vec<MemoryUse> = phase.trials.iter().filter_map(|(t, _)| t.memory).collect();
+    let most = |of: fn(&MemoryUse) -> Option<u64>| match used.iter().filter_map(of).max() {
         Some(bytes) => format_bytes(bytes),
         None => "an unknown size".into(),
     };
-    let kills: u64 = taken.iter().map(|m| m.oom_kills).sum();
+    let kills: u64 = used.iter().map(|m| m.oom_kills).sum();
     let killed = match kills {
         0 => String::new(),
-        n => format!("; the kernel killed {n} of its processes for want of memory"),
+        n => format!("; the kernel killed {n} of its processes because memory ran out"),
     };
     let who = match (is_serverless(phase.products), phase.has_files()) {
         (true, _) => "clients and page cache",
@@ -122,10 +122,10 @@ fn limit_note(phase: &MeasuredPoint<'_>, limit_bytes: u64) -> String {
         (false, false) => "servers",
     };
     format!(
-        "`{}`: {who} had at most {} of memory, from before the fill on, and no swap; they took {} \
-         at most, and {} of it was page cache at the end{killed}; pages count for whom touched \
-         them first, so what others had in memory before, as the code of programs and libraries, \
-         is part of a server's resident memory but not of this",
+        "`{}`: {who} were limited to {} of memory from before the fill, without swap; they used at \
+         most {}, of which up to {} was page cache at the end{killed}; a page is charged to the \
+         process that touched it first, so pages that other processes had already loaded, such as \
+         code of programs and libraries, count in a server's resident memory but not here",
         phase.cell.id,
         format_bytes(limit_bytes),
         most(|m| m.peak_bytes),

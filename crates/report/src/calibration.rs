@@ -1,4 +1,4 @@
-//! A calibration for people: one table, and what it means for those who measure here.
+//! A calibration as text: one table, and its meaning for measurements on this machine.
 
 use model::Calibration;
 use model::calibration::{Cost, Late, NULL_FACTOR_MIN, ShapeCost};
@@ -7,8 +7,8 @@ use crate::show;
 use crate::table::{Column, Line, Table};
 use crate::text::table::{Paint, fit, paragraph};
 
-/// Share of the time in pauses of more than 1 ms above which a calibration tells of its disturbers
-/// rather than of the machine.
+/// Share of time in pauses of more than 1 ms above which a calibration reflects disturbances rather
+/// than the machine.
 const PAUSED_SHARE_MAX: f64 = 0.01;
 
 /// The whole calibration for a terminal of `columns` columns, with or without colours.
@@ -16,24 +16,24 @@ pub fn render(calibration: &Calibration, columns: usize, colour: bool) -> String
     let paint = Paint { on: colour };
     let Calibration { clients, value_bytes, clock, timer, pauses, load, .. } = calibration;
     let title = format!(
-        "The generator on a null server: {clients} clients, values of {}, one thread",
+        "The generator against a null server: {clients} clients, values of {}, one thread",
         stats::format_bytes(*value_bytes as u64)
     );
     let line = |name: &str, text: &str| paragraph(&format!("{name:<8} "), 9, text, columns);
     let clock = format!(
-        "{}, resolution {}, {} a reading",
+        "{}, resolution {}, {} per reading",
         if clock.source.is_empty() { "source unknown" } else { &clock.source },
         show::ns(clock.resolution_ns as f64),
         show::ns(clock.reading_ns)
     );
-    let timer = format!("a thread that sleeps 1 ms wakes too late by {}", late(timer));
+    let timer = format!("a thread that sleeps 1 ms wakes late by {}", late(timer));
     let pauses = format!(
-        "a thread that never sleeps stands still for more than 1 ms in {} of the time, at most {}",
+        "a thread that never sleeps spends {} of the time in pauses of more than 1 ms, at most {}",
         show::percent(pauses.share_over_1ms),
         show::ns(pauses.ns_max as f64)
     );
     let lag = format!(
-        "at {} planned, requests leave late by {}",
+        "at a planned {}, requests are sent late by {}",
         show::rate(load.rate_per_s),
         late(&load.lag)
     );
@@ -51,19 +51,19 @@ pub fn render(calibration: &Calibration, columns: usize, colour: bool) -> String
     .concat()
 }
 
-/// What the figures mean for a measurement on this machine.
+/// Meaning of the figures for measurements on this machine.
 pub(crate) fn meaning(calibration: &Calibration) -> String {
-    let judged = |shape: &ShapeCost| {
+    let measurable = |shape: &ShapeCost| {
         let most = shape.engine.rate_per_s / NULL_FACTOR_MIN;
         format!("{} at pipeline {}", show::rate(most), shape.pipeline)
     };
     let of_get = |s: &&ShapeCost| s.socket == "unix" && s.operation == "get";
-    let most: Vec<String> = calibration.shapes.iter().filter(of_get).map(judged).collect();
+    let most: Vec<String> = calibration.shapes.iter().filter(of_get).map(measurable).collect();
     let paused = calibration.pauses.share_over_1ms;
     let restless = if paused > PAUSED_SHARE_MAX {
         format!(
-            " It was not quiet meanwhile, {} of the time went in pauses: calibrate again when it \
-             is.",
+            " The machine was not quiet during calibration ({} of the time in pauses): calibrate \
+             again when it is.",
             show::percent(paused)
         )
     } else {
@@ -71,9 +71,9 @@ pub(crate) fn meaning(calibration: &Calibration) -> String {
     };
     let finest = calibration.load.lag.ns_p999.max(calibration.timer.ns_p999);
     format!(
-        "This machine can judge servers of up to {} (one thread, GET by unix socket, half of what \
-         the null server reached). A 99.9th percentile finer than {} is this machine's, not a \
-         server's.{restless}",
+        "This machine can judge servers of up to {} (one thread, GET by unix socket, half the rate \
+         of the null server). A 99.9th percentile below {} reflects this machine, not a \
+         server.{restless}",
         most.join(", "),
         show::ns(finest as f64)
     )
@@ -118,22 +118,23 @@ mod tests {
     use crate::fixture::calibration;
 
     #[test]
-    fn a_calibration_reads_at_a_glance() {
+    fn a_calibration_as_text() {
+        // The snapshot is named after this test.
         let text = render(&calibration(), 100, false);
         insta::assert_snapshot!(text);
     }
 
     #[test]
-    fn what_is_judged_is_half_of_what_is_reached() {
+    fn the_highest_rate_judged_is_half_the_null_rate() {
         let text = meaning(&calibration());
         assert!(text.contains("up to 75.0 k/s at pipeline 1, 1.00 M/s at pipeline 16 ("), "{text}");
-        assert!(text.contains("finer than 2.00 ms is this machine's"), "{text}");
+        assert!(text.contains("below 2.00 ms reflects this machine"), "{text}");
         let mut quiet = calibration();
         quiet.load.lag.ns_p999 = 10_000;
-        assert!(meaning(&quiet).contains("finer than 400 µs"), "{}", meaning(&quiet));
+        assert!(meaning(&quiet).contains("below 400 µs"), "{}", meaning(&quiet));
         assert!(!text.contains("not quiet"), "{text}");
         quiet.pauses.share_over_1ms = 0.02;
         let text = meaning(&quiet);
-        assert!(text.contains("not quiet meanwhile, 2 % of the time"), "{text}");
+        assert!(text.contains("not quiet during calibration (2 % of the time"), "{text}");
     }
 }

@@ -1,32 +1,32 @@
-//! A statement that is judged in several cases at once, such as one target against each other one.
+//! Claims judged over several cases, such as one target against each of the others.
 
 use stats::Doubt;
 
 use crate::view::{ClaimVerdict, Value};
 
-/// One case of a statement.
+/// One case of a claim.
 pub(crate) struct Case {
-    /// The ratio that was measured.
+    /// The measured ratio.
     pub(crate) ratio: Value,
-    /// Both ends of its interval, where they may decide something.
+    /// Both ends of its interval, if it can decide the claim.
     pub(crate) ends: Option<(f64, f64)>,
-    /// Where it was seen, for people.
+    /// Description of operation, load and target.
     pub(crate) place: String,
-    /// What else is to be said where a verdict rests on it, for the end of a sentence.
-    pub(crate) beside: String,
+    /// Caveat to append to the sentence if the verdict depends on this case.
+    pub(crate) caveat: String,
 }
 
-/// What all cases say together.
+/// The verdict of all cases together.
 pub(crate) struct CombinedVerdict<'a> {
     pub(crate) verdict: ClaimVerdict,
-    /// In how many cases it holds, does not hold or is open, and the place of `case`.
+    /// Numbers of cases that hold, fail or are undecided, and the place of `case`.
     pub(crate) words: String,
-    /// The case that the verdict rests on: of those that refute the surest, of those that are open
-    /// the farthest from holding, and where all hold the closest to the edge.
+    /// The case that determines the verdict: the strongest refutation, else the undecided case
+    /// farthest from holding, else the one closest to the edge.
     pub(crate) case: &'a Case,
 }
 
-/// How one case stands to the range that a statement expects.
+/// Result of one case against the range that a claim expects.
 #[derive(Clone, Copy, PartialEq)]
 enum Stand {
     Fails,
@@ -34,8 +34,8 @@ enum Stand {
     Holds,
 }
 
-/// Confirmed where every case's interval lies within the range, refuted where one lies outside;
-/// `None` without cases. `doubt` is why an open case is open, where all have the same reason.
+/// Confirmed if every case's interval lies within the range, refuted if one lies outside; `None`
+/// without cases. `doubt` is the reason why cases are undecided, if they share one.
 pub(crate) fn together(
     cases: &[Case],
     (min, max): (f64, f64),
@@ -46,9 +46,9 @@ pub(crate) fn together(
         Some((lo, hi)) if min <= lo && hi <= max => Stand::Holds,
         _ => Stand::Open,
     };
-    // By how much a ratio lies within the range, as a logarithm; below 0 outside.
+    // Logarithmic distance of a ratio from the nearer edge of the range; negative outside.
     let depth = |ratio: f64| (ratio / min).ln().min((max / ratio).ln());
-    // An interval outside of the range is as near to it as the end that is nearer.
+    // The distance of an interval outside the range is that of its nearer end.
     let nearest = |case: &Case| case.ends.map_or(0.0, |(lo, hi)| depth(lo).max(depth(hi)));
     let count = |wanted: Stand| cases.iter().filter(|c| stand(c) == wanted).count();
     let least = |wanted: Stand, of: &dyn Fn(&Case) -> f64| {
@@ -59,7 +59,7 @@ pub(crate) fn together(
     let (fails, open, all) = (count(Stand::Fails), count(Stand::Open), cases.len());
     let (verdict, words, case) = if fails > 0 {
         let words = format!("false in {}", part(fails, all));
-        let others = others(&[("holds", count(Stand::Holds)), ("is open", open)]);
+        let others = others(&[("holds", count(Stand::Holds)), ("is undecided", open)]);
         (
             ClaimVerdict::Refuted,
             format!("{words}{others}; strongest case:"),
@@ -91,7 +91,7 @@ fn part(some: usize, all: usize) -> String {
     }
 }
 
-/// `, holds in 4 and is open in 5`, without those that no case stands for.
+/// `, holds in 4 and is undecided in 5`; outcomes without cases are omitted.
 fn others(counts: &[(&str, usize)]) -> String {
     let some: Vec<String> =
         counts.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} in {n}")).collect();
@@ -104,17 +104,12 @@ mod tests {
 
     fn case(center: f64, lo: f64, hi: f64) -> Case {
         let ratio = Value::new(center, Some(lo), Some(hi));
-        Case {
-            ratio,
-            ends: Some((lo, hi)),
-            place: format!("the one of {center}"),
-            beside: String::new(),
-        }
+        Case { ratio, ends: Some((lo, hi)), place: format!("case {center}"), caveat: String::new() }
     }
 
     #[test]
-    fn the_case_that_refutes_is_told_and_how_many_do() {
-        // The farthest ratio is open, since its interval reaches over 1; another one refutes.
+    fn a_refutation_names_its_case_and_counts_all() {
+        // The farthest ratio is undecided because its interval contains 1; another one refutes.
         let cases = [
             case(0.264, 0.057, 1.219),
             case(0.8, 0.7, 0.9),
@@ -125,21 +120,21 @@ mod tests {
         let found = together(&cases, (1.0, f64::INFINITY), None).unwrap();
         assert_eq!(found.verdict, ClaimVerdict::Refuted);
         assert_eq!(found.case.ratio.hi, Some(0.9));
-        let words = "false in 2 of 5 cases, holds in 2 and is open in 1; strongest \
-                     case: the one of 0.8";
+        let words = "false in 2 of 5 cases, holds in 2 and is undecided in 1; strongest \
+                     case: case 0.8";
         assert_eq!(found.words, words);
     }
 
     #[test]
-    fn the_case_that_leaves_it_open_is_told() {
+    fn an_undecided_claim_names_its_worst_case() {
         let cases = [case(0.5, 0.4, 0.6), case(0.99, 0.8, 1.2), case(0.9, 0.5, 1.6)];
         let found = together(&cases, (0.0, 1.0), None).unwrap();
-        let words = "cannot be decided in 2 of 3 cases, holds in 1; worst case: the one of 0.99";
+        let words = "cannot be decided in 2 of 3 cases, holds in 1; worst case: case 0.99";
         assert_eq!((found.verdict, found.words.as_str()), (ClaimVerdict::Undecided, words));
         let found = together(&cases[..1], (0.0, 1.0), None).unwrap();
         assert_eq!(
             (found.verdict, found.words.as_str()),
-            (ClaimVerdict::Confirmed, "holds in 1 case; closest case: the one of 0.5")
+            (ClaimVerdict::Confirmed, "holds in 1 case; closest case: case 0.5")
         );
         assert!(together(&[], (0.0, 1.0), None).is_none());
     }

@@ -113,10 +113,9 @@ fn no_profile(recorded: &Recorded) -> String {
     let plain: Vec<_> =
         recorded.header.plan.cells.iter().filter(|c| !c.workload.is_page()).collect();
     match plain.iter().find(|c| recorded.has_failed(&c.id)) {
-        Some(failed) => format!(
-            "profile {} has no result: the failed trials say why",
-            failed.workload.profile()
-        ),
+        Some(failed) => {
+            format!("profile {} has no result; see the failed trials", failed.workload.profile())
+        }
         None => "no profile of plain operations was measured".into(),
     }
 }
@@ -279,7 +278,7 @@ impl ClaimContext<'_> {
                 && load.is_none_or(|load| c.load == *load)
         });
         if cells.any(|c| self.recorded.has_failed(&c.id)) {
-            return what + " has no result: the failed trials say why";
+            return what + " has no result; see the failed trials";
         }
         what + " was not measured"
     }
@@ -375,8 +374,8 @@ fn judge_end(
                 let place = format!("{operation} at {clients} concurrent against {other}");
                 doubt = doubt.or(ratio.doubt());
                 let ends = ratio.ends_of_order();
-                let beside = ratio.open.map_or_else(String::new, |open| format!("; {open}"));
-                cases.push(Case { ratio: ratio.value, ends, place, beside });
+                let caveat = ratio.open.map_or_else(String::new, |open| format!("; {open}"));
+                cases.push(Case { ratio: ratio.value, ends, place, caveat });
             }
         }
     }
@@ -397,9 +396,9 @@ fn judge_end(
     } else {
         format!("; without {}, which has no result", left_out.join(" and "))
     };
-    let beside = &case.beside;
+    let caveat = &case.caveat;
     let times = show::ratio(case.ratio.center);
-    let note = format!("{words}, where {target} has {times} its rate{beside}{missing}");
+    let note = format!("{words}, where {target} has {times} its rate{caveat}{missing}");
     Ok(Judged(verdict, Some(case.ratio), note))
 }
 

@@ -1,4 +1,4 @@
-//! What data a profile of an application cache has, in a sentence.
+//! One-sentence description of the data set of an application-cache profile.
 
 use model::{AppCache, Plan};
 use stats::format_bytes;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::show::commas;
 
-/// A sentence for each profile of an application cache, by its name with the size.
+/// A sentence for each application-cache profile, by the profile's name including its size.
 pub(crate) fn by_profile(plan: &Plan) -> BTreeMap<String, String> {
     plan.caches().map(|(_, cache)| (cache.profile.clone(), sentence(cache))).collect()
 }
@@ -33,9 +33,9 @@ fn sentence(cache: &AppCache) -> String {
         text += "; lists of the original benchmark";
     }
     text += if cache.magento {
-        "; names and lifetimes as Magento makes them, each write checked"
+        "; names and lifetimes as in Magento, each write checked"
     } else {
-        "; without what Magento adds"
+        "; without Magento's additions"
     };
     if let Some(memory) = cache.memory {
         text += &format!("; memory_limit {}", format_bytes(memory.limit_bytes));

@@ -1,4 +1,4 @@
-//! How a run ended, and how far it came.
+//! Status, duration and completed blocks of a run.
 
 use model::SealStatus;
 use std::collections::BTreeSet;
@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use crate::recorded::Recorded;
 use crate::view::{Course, Status};
 
-/// How a run went. The whole blocks of a run without a seal are those with a trial of every cell;
-/// how long it took is known of its trials alone where it was killed or resumed, since between them
-/// it may have lain for hours.
+/// Status and duration of a run. Without a seal, a block counts as complete if every cell has a
+/// trial. The duration of a killed or resumed run is the sum of its trials, because it may have
+/// been idle between them for hours.
 pub(crate) fn course(recorded: &Recorded) -> Course {
     let started_unix_ms = recorded.header.started_unix_ms;
-    // A wall clock that was set says nothing of how long it took.
+    // Steps of the wall clock do not count as duration.
     let steps_ms: i64 = recorded.trials.iter().filter_map(|t| t.clock_step_ms).sum();
     let seconds = |end: u64| {
         end.saturating_add_signed(-steps_ms).saturating_sub(started_unix_ms) as f64 / 1e3
@@ -40,16 +40,16 @@ pub(crate) fn course(recorded: &Recorded) -> Course {
     course
 }
 
-/// Why a record has no end.
+/// Why a record has no seal.
 pub(crate) fn unsealed(recorded: &Recorded) -> &'static str {
     if recorded.running {
-        "the run is under way"
+        "the run is in progress"
     } else {
         "the run was killed, or its record could not be written to the end"
     }
 }
 
-/// Blocks in which every cell of every target that answered was measured.
+/// Number of blocks in which every cell of every available target was measured.
 pub(crate) fn whole_blocks(recorded: &Recorded) -> u32 {
     let plan = &recorded.header.plan;
     let available = |target: &str| recorded.unavailable(target).is_none();

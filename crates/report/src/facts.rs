@@ -1,5 +1,4 @@
-//! Numbers about stores, those that were told and those that follow from what happened in the
-//! course of a trial.
+//! Facts about stores: those recorded, and those derived from the events of a trial.
 
 use model::{
     Cell, ErrorClass, EventKind, Fact, MemoryUse, OperationResult, Point, Series, Silence, Trial,
@@ -12,47 +11,47 @@ use crate::recorded::Recorded;
 use crate::show;
 use crate::view::{EventView, FactView, Value};
 
-/// Blocks from which the ends of a fact are told.
+/// Minimum number of blocks for which the range of a fact is shown.
 const ENDS_FROM: usize = 3;
-/// Source of what follows from what clients saw.
+/// Source of facts derived from the clients' measurements.
 const CLIENTS: &str = "clients";
 
-/// How a store was filled, which is known of almost every trial.
+/// Rate and duration of the fill; recorded by almost every trial.
 const FILL_RATE: &str = "fill_per_s";
 const FILL_TIME: &str = "fill_ns";
-/// Writes that were not there, and how many were looked for.
+/// Acknowledged writes that were missing, and how many were checked.
 const LOST: &str = "writes_lost";
 const READ_BACK: &str = "writes_read_back";
 
-/// How much a reader needs a fact.
+/// Importance of a fact to the reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rank {
     /// A summary can do without it.
     Detail,
     Plain,
-    /// A study asks for it.
-    Asked,
+    /// A study measures it on purpose.
+    Requested,
 }
 
-/// What stands for all blocks.
+/// How the values of all blocks are combined.
 #[derive(Clone, Copy)]
 enum Over {
     /// The arithmetic mean.
     Mean,
-    /// The largest count, as of faults: one bad block is not made good by others.
+    /// The largest count, for faults: good blocks do not make up for a bad one.
     Largest,
-    /// The smallest count, as of samples.
+    /// The smallest count, for sample sizes.
     Smallest,
 }
 
-/// Facts by name, with what people read. Of others the name itself is shown, and the mean; the
-/// times in which an operation was not answered are asked for as well.
+/// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
+/// Times for which an operation was unavailable also rank as [`Rank::Requested`].
 const KNOWN: [(&str, &str, Rank, Over); 21] = [
     ("bytes_per_key", "memory of a key", Rank::Plain, Over::Mean),
     ("copied_bytes", "copied while saving", Rank::Plain, Over::Mean),
     ("fork_ns", "fork", Rank::Plain, Over::Mean),
     ("memory_limit_bytes", "memory limit", Rank::Plain, Over::Mean),
-    ("swap_peak_bytes", "most on swap", Rank::Plain, Over::Mean),
+    ("swap_peak_bytes", "peak swap use", Rank::Plain, Over::Mean),
     ("swap_written_bytes", "written to swap", Rank::Plain, Over::Mean),
     ("swap_read_bytes", "read from swap", Rank::Plain, Over::Mean),
     ("fill_keys", "keys filled", Rank::Plain, Over::Mean),
@@ -60,46 +59,46 @@ const KNOWN: [(&str, &str, Rank, Over); 21] = [
     (FILL_RATE, "filled", Rank::Detail, Over::Mean),
     (FILL_TIME, "filling", Rank::Detail, Over::Mean),
     ("rate_before_save_per_s", "rate before the save", Rank::Plain, Over::Mean),
-    ("save_lowest_rate_share", "lowest in the save, of that", Rank::Plain, Over::Mean),
-    ("save_recovery_ns", "rate back after the save began", Rank::Asked, Over::Mean),
+    ("save_lowest_rate_share", "lowest rate during the save, of that", Rank::Plain, Over::Mean),
+    ("save_recovery_ns", "rate recovered after save start", Rank::Requested, Over::Mean),
     ("save_ns", "save", Rank::Plain, Over::Mean),
     ("rate_before_kill_per_s", "rate before the kill", Rank::Plain, Over::Mean),
     ("kill_lowest_rate_share", "lowest rate after the kill, of that", Rank::Plain, Over::Mean),
-    ("kill_recovery_ns", "rate back after the kill", Rank::Plain, Over::Mean),
-    (LOST, "acknowledged writes lost", Rank::Asked, Over::Largest),
+    ("kill_recovery_ns", "rate recovered after the kill", Rank::Plain, Over::Mean),
+    (LOST, "acknowledged writes lost", Rank::Requested, Over::Largest),
     (READ_BACK, "keys written last before the kill", Rank::Detail, Over::Smallest),
     ("writes_unknown", "writes of unknown outcome", Rank::Plain, Over::Largest),
 ];
 
-/// What such a time's name has behind the operation.
+/// Suffix of the name of a time for which an operation was unavailable.
 const UNAVAILABLE: &str = ".unavailable_ns";
 
-/// What the time has behind its event in which a rate came back.
+/// Suffix of the name of the time until the rate recovered from an event.
 const RECOVERY: &str = "_recovery_ns";
 
-/// What is estimated around an event: its begin, its end where it has one, and its name.
+/// Events whose effect is estimated: start, end if there is one, and name.
 const AROUND: [(EventKind, Option<EventKind>, &str); 2] =
     [(EventKind::SaveBegan, Some(EventKind::SaveEnded), "save"), (EventKind::Killed, None, "kill")];
 
-/// A number of one trial; without a value where it took longer than was measured.
-struct Told {
+/// A number of one trial; without a value if it exceeds the measured time.
+struct TrialNumber {
     name: String,
     source: String,
     value: Option<f64>,
 }
 
-impl Told {
+impl TrialNumber {
     fn by_clients(name: String, value: Option<f64>) -> Self {
         Self { name, source: CLIENTS.into(), value }
     }
 }
 
-/// The facts of every cell, over its blocks.
+/// The facts of every cell, combined over its blocks.
 pub(crate) fn facts(recorded: &Recorded) -> Vec<FactView> {
     recorded.header.plan.cells.iter().flat_map(|cell| of_cell(recorded, cell)).collect()
 }
 
-/// What happened to every target.
+/// The events of every target.
 pub(crate) fn events<'a>(recorded: &'a Recorded) -> Vec<EventView> {
     let of_cell = |cell: &'a Cell| {
         let trials = recorded.latest(&cell.id);
@@ -123,7 +122,7 @@ pub(crate) fn events<'a>(recorded: &'a Recorded) -> Vec<EventView> {
     recorded.header.plan.cells.iter().flat_map(of_cell).map(view).collect()
 }
 
-/// What happened, in words.
+/// Description of an event.
 fn words(cell: &Cell, kind: EventKind) -> &'static str {
     match kind {
         EventKind::SaveBegan if cell.workload.saves_may_be_resyncs() => "save or resync began",
@@ -141,8 +140,8 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     let trials = recorded.latest(&cell.id);
     let measured = trials.iter().filter(|trial| !trial.points.is_empty()).count();
     for trial in trials {
-        let told = data(cell, trial).into_iter().chain(of_trial(cell, trial));
-        for Told { name, source, value } in told {
+        let numbers = data(cell, trial).into_iter().chain(of_trial(cell, trial));
+        for TrialNumber { name, source, value } in numbers {
             let same = |fact: &FactView| fact.name == name && fact.source == source;
             let known = found.iter().position(same);
             let at = known.unwrap_or(found.len());
@@ -170,8 +169,8 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     found
 }
 
-/// How many writes were lost in the worst block, of how many of its sample that were the last of
-/// their keys before the kill.
+/// Number of writes lost in the worst block, of those in its sample that were the last write to
+/// their key before the kill.
 fn of_sample(lost: &BTreeMap<u32, f64>, read_back: &BTreeMap<u32, f64>) -> String {
     let (_, most) = ends(lost);
     let worst = lost.iter().filter(|(_, count)| **count >= most);
@@ -181,15 +180,15 @@ fn of_sample(lost: &BTreeMap<u32, f64>, read_back: &BTreeMap<u32, f64>) -> Strin
     format!("{most_shown} of {sample} written last before the kill") + &in_blocks(LOST, lost)
 }
 
-/// That a number is of fewer blocks than were measured; empty where it is of all.
+/// Note that only some of the measured blocks have the number; empty if all do.
 fn of_fewer(fact: &FactView, measured: usize) -> String {
     match fact.by_block.len() + fact.beyond as usize {
-        told if told < measured => format!("; of {told} of {measured} blocks"),
+        blocks if blocks < measured => format!("; from {blocks} of {measured} blocks"),
         _ => String::new(),
     }
 }
 
-/// Of which blocks a count is the largest or the smallest; empty of one block, and of a mean.
+/// Blocks whose largest or smallest count is shown; empty for a single block and for means.
 fn in_blocks(name: &str, by_block: &BTreeMap<u32, f64>) -> String {
     let (blocks, (least, most)) = (by_block.len(), ends(by_block));
     match over(name) {
@@ -222,9 +221,9 @@ fn known(name: &str) -> Option<(&'static str, Rank, Over)> {
     found.map(|(_, label, rank, over)| (*label, *rank, *over))
 }
 
-/// Whether a study asks for the fact of that name.
-pub(crate) fn is_asked(name: &str) -> bool {
-    name.ends_with(UNAVAILABLE) || known(name).is_some_and(|(_, rank, _)| rank == Rank::Asked)
+/// Whether a study measures the fact of that name on purpose.
+pub(crate) fn is_requested(name: &str) -> bool {
+    name.ends_with(UNAVAILABLE) || known(name).is_some_and(|(_, rank, _)| rank == Rank::Requested)
 }
 
 fn label(name: &str) -> String {
@@ -239,7 +238,8 @@ fn over(name: &str) -> Over {
     known(name).map_or(Over::Mean, |(.., over)| over)
 }
 
-/// The value in the unit of the name, with its ends; or that it took longer than was measured.
+/// The value with its range, in the unit that the name implies, or a note that it exceeds the
+/// measured time.
 fn shown(fact: &FactView) -> String {
     let name = fact.name.as_str();
     let number = |value: f64| match name {
@@ -289,16 +289,16 @@ fn value(name: &str, by_block: &BTreeMap<u32, f64>) -> Value {
     Value::new(center, Some(least), Some(most))
 }
 
-fn of_trial(cell: &Cell, trial: &Trial) -> Vec<Told> {
-    // Rows have those.
+fn of_trial(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
+    // Rows contain those.
     let of_rows = [Fact::STALE_MEMBERS, Fact::STORE_BYTES, Fact::SERVER_MEMORY_BYTES];
     let own = trial.facts.iter().filter(|fact| !of_rows.contains(&fact.name.as_str()));
-    let told = own.map(|fact| Told {
+    let recorded = own.map(|fact| TrialNumber {
         name: fact.name.clone(),
         source: fact.source.clone(),
         value: Some(fact.value),
     });
-    let mut all: Vec<Told> = trial.fill.iter().flat_map(filling).chain(told).collect();
+    let mut all: Vec<TrialNumber> = trial.fill.iter().flat_map(filling).chain(recorded).collect();
     all.extend(trial.memory.iter().flat_map(memory));
     for point in trial.points.iter().filter(|point| point.stage.is_none()) {
         if let Some(series) = trial.series(&point.phase) {
@@ -307,14 +307,14 @@ fn of_trial(cell: &Cell, trial: &Trial) -> Vec<Told> {
     }
     let is_killed = trial.events.iter().any(|event| event.kind == EventKind::Killed);
     if is_killed {
-        all.push(Told::by_clients("writes_unknown".into(), Some(unknown(trial) as f64)));
+        all.push(TrialNumber::by_clients("writes_unknown".into(), Some(unknown(trial) as f64)));
     }
     // What was not read back is not known to be there, and what was written again not to have been.
     let read_back = trial.read_back.as_ref();
     let read_back = read_back.filter(|read| read.unread.is_none() && read.last_before_kill() > 0);
     if is_killed && let Some(read_back) = read_back {
         for (name, count) in [(READ_BACK, read_back.last_before_kill()), (LOST, read_back.lost())] {
-            all.push(Told::by_clients(name.into(), Some(count as f64)));
+            all.push(TrialNumber::by_clients(name.into(), Some(count as f64)));
         }
     }
     all
@@ -332,40 +332,40 @@ fn unknown(trial: &Trial) -> u64 {
 }
 
 /// What a key-value store was filled with; of values the bytes where all are of one size.
-fn data(cell: &Cell, trial: &Trial) -> Vec<Told> {
+fn data(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
     let Workload::Kv(kv) = &cell.workload else { return Vec::new() };
     let Some(filled) = trial.fill.as_ref().and_then(Point::whole) else { return Vec::new() };
     let keys = filled.counts.ok as f64;
     let bytes = kv.value_bytes.parse::<u64>().ok().map(|bytes| ("fill_value_bytes", bytes as f64));
     let told = [("fill_keys", 1.0)].into_iter().chain(bytes);
-    told.map(|(name, of_one)| Told::by_clients(name.into(), Some(keys * of_one))).collect()
+    told.map(|(name, of_one)| TrialNumber::by_clients(name.into(), Some(keys * of_one))).collect()
 }
 
 /// How fast a store was filled.
-fn filling(fill: &Point) -> Vec<Told> {
+fn filling(fill: &Point) -> Vec<TrialNumber> {
     let rate = fill.whole().map(|whole| (FILL_RATE, whole.rate_per_s));
-    let told = rate.into_iter().chain([(FILL_TIME, fill.length_ns as f64)]);
-    told.map(|(name, value)| Told::by_clients(name.into(), Some(value))).collect()
+    let numbers = rate.into_iter().chain([(FILL_TIME, fill.length_ns as f64)]);
+    numbers.map(|(name, value)| TrialNumber::by_clients(name.into(), Some(value))).collect()
 }
 
-/// How much memory a target had, and what it took of its swap.
-fn memory(memory: &MemoryUse) -> Vec<Told> {
+/// A target's memory limit and swap use.
+fn memory(memory: &MemoryUse) -> Vec<TrialNumber> {
     let mut all = vec![("memory_limit_bytes", memory.limit_bytes)];
     if let Some(swap) = &memory.swap {
         all.push(("swap_peak_bytes", swap.peak_bytes.unwrap_or(swap.used_bytes)));
         all.push(("swap_written_bytes", swap.written_bytes));
         all.push(("swap_read_bytes", swap.read_bytes));
     }
-    let told = |(name, bytes): (&str, u64)| Told {
+    let number = |(name, bytes): (&str, u64)| TrialNumber {
         name: name.into(),
         source: "memory group".into(),
         value: Some(bytes as f64),
     };
-    all.into_iter().map(told).collect()
+    all.into_iter().map(number).collect()
 }
 
-/// What the first event of each kind did to the rate and to each operation of a steady phase.
-fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec<Told> {
+/// Effect of the first event of each kind on the rate and the operations of a steady phase.
+fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec<TrialNumber> {
     let mut all = Vec::new();
     for (begins, ends, name) in AROUND {
         if begins == EventKind::SaveBegan && cell.workload.saves_may_be_resyncs() {
@@ -380,14 +380,20 @@ fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec
         let span = (at(began.at_ns), ended.map_or(last, |ended| at(ended.at_ns)));
         if let Some(ended) = ended {
             let length_ns = (ended.at_ns - began.at_ns) as f64;
-            all.push(Told::by_clients(format!("{name}_ns"), Some(length_ns)));
+            all.push(TrialNumber::by_clients(format!("{name}_ns"), Some(length_ns)));
         }
         if let Some(dip) = stats::dip(&series.done_per_interval, series.interval_ns, span) {
             let recovery_ns = dip.recovery_ns.map(|ns| ns as f64);
             all.extend([
-                Told::by_clients(format!("rate_before_{name}_per_s"), Some(dip.before_per_s)),
-                Told::by_clients(format!("{name}_lowest_rate_share"), Some(dip.lowest_share)),
-                Told::by_clients(format!("{name}{RECOVERY}"), recovery_ns),
+                TrialNumber::by_clients(
+                    format!("rate_before_{name}_per_s"),
+                    Some(dip.before_per_s),
+                ),
+                TrialNumber::by_clients(
+                    format!("{name}_lowest_rate_share"),
+                    Some(dip.lowest_share),
+                ),
+                TrialNumber::by_clients(format!("{name}{RECOVERY}"), recovery_ns),
             ]);
         }
         if begins == EventKind::Killed {
@@ -397,15 +403,15 @@ fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec
     all
 }
 
-/// The longest time in which each operation was not answered once a server was killed, so long
-/// after the point began.
-fn silent(point: &Point, killed_ns: u64) -> Vec<Told> {
+/// The longest time for which each operation went unanswered after a server was killed,
+/// `killed_ns` after the start of the point.
+fn silent(point: &Point, killed_ns: u64) -> Vec<TrialNumber> {
     let names = point.operations.iter().map(|o| &o.operation).filter(|o| **o != point.phase);
     let longest = |name: &String| {
         let is_after = |s: &Silence| s.begun_ns + s.length_ns > killed_ns;
         let own = point.silences.iter().filter(|s| s.operation == *name && is_after(s));
         let longest_ns = own.map(|silence: &Silence| silence.length_ns).max().unwrap_or(0);
-        Told::by_clients(format!("{name}{UNAVAILABLE}"), Some(longest_ns as f64))
+        TrialNumber::by_clients(format!("{name}{UNAVAILABLE}"), Some(longest_ns as f64))
     };
     names.map(longest).collect()
 }

@@ -1,21 +1,21 @@
-//! What rules find while they are applied to a run.
+//! Rule violations found in a run.
 
 use crate::view::Validity;
 
-/// Broken rules, by what follows from them.
+/// Broken rules, by their consequence.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) invalid: Vec<String>,
     not_steady: Vec<String>,
     unreplicated: Vec<String>,
-    /// What was not steady, in a few words, each once.
+    /// Short descriptions of what was not steady, without duplicates.
     pub(crate) unsteady: Vec<&'static str>,
-    /// Where a rule cannot tell, or only warns.
+    /// Warnings, and rules that could not be checked.
     pub(crate) footnotes: Vec<String>,
 }
 
 impl Findings {
-    /// Adds what makes a run NOT-STEADY, in a few words and in a sentence.
+    /// Adds a reason for NOT-STEADY: a short description and a sentence.
     pub(crate) fn not_steady(&mut self, words: &'static str, sentence: String) {
         if !self.unsteady.contains(&words) {
             self.unsteady.push(words);
@@ -23,14 +23,14 @@ impl Findings {
         self.not_steady.push(sentence);
     }
 
-    /// Adds what makes a run UNREPLICATED, once.
+    /// Adds a reason for UNREPLICATED unless it is already present.
     pub(crate) fn unreplicated(&mut self, sentence: String) {
         if !self.unreplicated.contains(&sentence) {
             self.unreplicated.push(sentence);
         }
     }
 
-    /// The judgement and its reasons, the graver first.
+    /// The judgement and its reasons, the most severe first.
     pub(crate) fn judgement(self) -> (Validity, Vec<String>) {
         let graded = [
             (Validity::Invalid, &self.invalid),

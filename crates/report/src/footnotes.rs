@@ -1,4 +1,4 @@
-//! What is to be known of a phase or a cell beside the rules.
+//! Footnotes on a phase or a cell that are not part of the rules.
 
 use model::{Generation, Header, Sample, Workload};
 
@@ -6,15 +6,16 @@ use crate::cache;
 use crate::notes::Notes;
 use crate::outages;
 use crate::recorded::Recorded;
-use crate::series::{MeasuredPoint, cleaned_anew, is_serverless};
+use crate::series::{MeasuredPoint, is_serverless, restores_cleaned};
 
-/// What a clean removed is saved again before the next call, so that there is something to remove.
-const CLEANED_ANEW: &str = "\
+/// Records that a clean removed are restored before the next call, so that the next clean finds
+/// records to remove.
+const RESTORES_CLEANED: &str = "\
     records that a clean removed are saved again before the client's next call, untimed: rates and \
     times are those of the calls, but CPU time contains that work, and so does what other clients \
     waited for";
 
-/// The footnotes that all rows of a phase carry.
+/// The footnotes common to all rows of a phase.
 pub(crate) fn of_phase(
     phase: &MeasuredPoint<'_>,
     recorded: &Recorded,
@@ -22,8 +23,8 @@ pub(crate) fn of_phase(
 ) -> Vec<usize> {
     let workload = &phase.cell.workload;
     let mut carried = Vec::new();
-    if cleaned_anew(workload, phase.planned) {
-        carried.push(notes.add(CLEANED_ANEW));
+    if restores_cleaned(workload, phase.planned) {
+        carried.push(notes.add(RESTORES_CLEANED));
     }
     if let Workload::AppCache(cache) = workload {
         carried.extend(cache::memory_notes(phase, cache).map(|text| notes.add(text)));
@@ -46,7 +47,7 @@ pub(crate) fn of_phase(
     carried
 }
 
-/// What is doubtful about how CPUs were divided.
+/// Warnings about CPU pinning.
 pub(crate) fn pinning(header: &Header, notes: &mut Notes) -> Vec<usize> {
     let facts = header.conditions.facts.iter().filter(|c| c.group == "pinning");
     let warned = facts.filter_map(|fact| Some((fact, fact.warning.as_ref()?)));
@@ -55,7 +56,7 @@ pub(crate) fn pinning(header: &Header, notes: &mut Notes) -> Vec<usize> {
         .collect()
 }
 
-/// Footnotes on what a cell's servers said of themselves while they were sampled.
+/// Footnotes on the sampled statistics of a cell's servers.
 pub(crate) fn told_by_samples(cell: &str, recorded: &Recorded, notes: &mut Notes) {
     let plans = &recorded.header.plan.cells;
     let workload = plans.iter().find(|own| own.id == cell).map(|own| &own.workload);

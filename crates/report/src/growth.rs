@@ -1,8 +1,8 @@
-//! How the cost of an operation grows with the size of its data set: a curve for each target of a
+//! Growth of an operation's cost with the size of its data set: a curve for each target of a
 //! profile that measures several sizes, and the slope of the power law through it.
 //!
-//! The cost is the mean service time. Rates would say less: in a phase with cleans they depend on
-//! how long clients wait for what others save again.
+//! The cost is the mean service time. Rates are less suitable: in a phase with cleans they depend
+//! on how long clients wait for others to restore records.
 
 use model::{AppCache, Load, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use crate::distribution::CONFIDENCE;
 use crate::series::{MeasuredPoint, Operation};
 use crate::view::{GrowthPoint, GrowthView, Row, Value};
 
-/// What the points of a curve are compared by.
+/// The metric of the points of a curve.
 const METRIC: &str = "service_ns_mean";
 
-/// One operation of one target over the sizes that were measured.
+/// One operation of one target over the measured sizes.
 struct Curve<'a> {
     workload: &'a str,
     target: &'a str,
@@ -23,7 +23,7 @@ struct Curve<'a> {
     sizes: Vec<(&'a AppCache, &'a Operation<'a>)>,
 }
 
-/// Every curve, ordered as results are shown: profile, load, operation, target.
+/// Every curve in display order: profile, load, operation, target.
 pub(crate) fn growth(phases: &[MeasuredPoint<'_>], rows: &[Row]) -> Vec<GrowthView> {
     let mut curves: Vec<Curve<'_>> = Vec::new();
     for phase in phases {
@@ -87,8 +87,8 @@ impl Curve<'_> {
         })
     }
 
-    /// Size and mean service time of each block that has all sizes: a slope through others would
-    /// be that of another curve.
+    /// Sizes and mean service times of each block with all sizes; slopes over different sets of
+    /// sizes would not be comparable.
     fn costs_by_block(&self, grows: &str) -> Vec<Vec<(f64, f64)>> {
         let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for (cache, operation) in &self.sizes {

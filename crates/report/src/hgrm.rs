@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use crate::recorded::Recorded;
 use crate::series::measured;
 
-/// Lines between two percentiles of which the second has half as much above it.
+/// Lines per halving of the share above the percentile.
 const TICKS: f64 = 5.0;
 const NS_PER_MS: f64 = 1e6;
 
@@ -51,7 +51,7 @@ fn distribution(times: &Histogram, failed: u64) -> String {
     let mut step = steps.next();
     let mut percentile = 0.0_f64;
     while let Some((ns, below)) = step {
-        // A tick is told by the value that it falls on.
+        // Each tick is printed with the value that it falls on.
         if (below as f64 / total as f64) * 100.0 < percentile {
             step = steps.next();
             continue;

@@ -54,7 +54,7 @@ fn comparison(one: &Highest<'_>, judged: stats::Comparison) -> Option<Comparison
     })
 }
 
-/// Why a verdict cannot be given where a rate is only the least that its store sustains.
+/// Why there is no verdict if a rate is only a lower bound of what its store sustains.
 fn bounded(verdict: Verdict, [a, b]: [Side<'_>; 2]) -> Option<String> {
     let why = |side: Side<'_>| {
         let why = side.lower_bound_reason?;
@@ -63,12 +63,12 @@ fn bounded(verdict: Verdict, [a, b]: [Side<'_>; 2]) -> Option<String> {
     match verdict {
         Verdict::Faster => why(b),
         Verdict::Slower => why(a),
-        // What bounds a rate on one side only is no matter of more blocks.
+        // More blocks do not turn a lower bound into a value.
         Verdict::Equal | Verdict::Undecided => why(a).or_else(|| why(b)),
     }
 }
 
-/// A comparison of highest rates in words; `None` of any other.
+/// A sentence on a comparison of highest rates; `None` for any other comparison.
 pub(crate) fn words(c: &Comparison) -> Option<String> {
     let what = match c.metric.as_str() {
         "reached_per_s" => "highest rate reached",
@@ -83,7 +83,7 @@ pub(crate) fn words(c: &Comparison) -> Option<String> {
     Some(format!("{a} against {b}: {what} {ratio}, {verdict}{doubt}"))
 }
 
-/// Of rates: `higher` and not `faster`.
+/// The verdict on rates: `higher` instead of `faster`.
 fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "higher",

@@ -1,4 +1,4 @@
-//! A record's way to its view.
+//! Evaluation of a record into a view.
 
 use stats::compare::FEWEST_BLOCKS;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ fn judge_cells(recorded: &Recorded) -> View {
     let plan = &recorded.header.plan;
     let (mut findings, mut notes) = (Findings::default(), Notes::default());
     let mut phases = measured(recorded);
-    // What looks for a limit is told by what a store sustains and what it does not.
+    // Ramps and searches are evaluated separately.
     phases.retain(|phase| !phase.cell.load.is_probing());
     let (ramps, searches) = (ramp::judged(recorded), search::judged(recorded));
     let all = measurements(recorded, &ramps, &searches);
@@ -124,14 +124,14 @@ fn compared(
     comparisons
 }
 
-/// Takes the interval off ratios of so few blocks that they tell no two targets apart.
+/// Removes the interval of ratios with too few blocks to distinguish two targets.
 fn without_intervals(comparisons: &mut [Comparison]) {
     for comparison in comparisons.iter_mut().filter(|c| (c.blocks as usize) < FEWEST_BLOCKS) {
         comparison.ratio = Value::alone(comparison.ratio.center);
     }
 }
 
-/// All rows in the order in which they are shown; `carried` are footnotes of phases.
+/// All rows in display order; `carried` are footnotes of phases.
 fn cells(
     recorded: &Recorded,
     phases: &[MeasuredPoint<'_>],
@@ -148,7 +148,7 @@ fn cells(
     ordered(cells)
 }
 
-/// Rows of one profile, load and operation next to each other, each group where its first row was.
+/// Sorts rows of the same profile, load and operation together, at the position of the first one.
 fn ordered(mut rows: Vec<Row>) -> Vec<Row> {
     let key = |r: &Row| (r.workload.clone(), r.load.clone(), r.operation.clone());
     let mut first = BTreeMap::new();

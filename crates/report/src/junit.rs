@@ -15,7 +15,7 @@ use crate::view::{ClaimVerdict, SearchOutcome, Validity, View};
 
 /// A test case.
 struct Case {
-    /// What it is a case of.
+    /// Suffix of its class name.
     class: &'static str,
     name: String,
     end: End,
@@ -24,9 +24,9 @@ struct Case {
 /// How a test case ended.
 enum End {
     Passed,
-    /// Why, in a line; and more of it.
+    /// The reason in one line, and details.
     Failed(String, Vec<String>),
-    /// Why it says nothing.
+    /// The reason why it is skipped.
     Skipped(String),
 }
 
@@ -168,8 +168,8 @@ fn write_case(xml: &mut Writer<Vec<u8>>, case: &Case) -> io::Result<()> {
     Ok(())
 }
 
-/// A text without characters that XML 1.0 has no way to spell: control characters but for tab and
-/// line feed, and two that are none.
+/// Removes characters that XML 1.0 does not allow: control characters except tab and line feed, and
+/// two noncharacters.
 fn legal(text: &str) -> String {
     let is_legal = |c: &char| {
         matches!(c, '\t' | '\n') || (*c >= ' ' && !matches!(c, '\u{7f}' | '\u{fffe}' | '\u{ffff}'))

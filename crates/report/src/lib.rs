@@ -1,26 +1,25 @@
-//! Record to judgement to view to terminal, CSV, Markdown, JSON and one HTML page.
+//! Evaluation of a recorded run, and its output to a terminal or as CSV, Markdown, JSON and HTML.
 //!
-//! Pure: what comes in is a [`Recorded`] run, what goes out is a [`View`] or text made from one.
-//! Nothing here reads a clock, a file or a socket; the page's assets are embedded by build.rs.
+//! Pure functions from a [`Recorded`] run to a [`View`], and from a view to text. Nothing here
+//! reads a clock, a file or a socket; build.rs embeds the assets of the page.
 //!
-//! - [`view`]: the judged result as plain data, the one form that every output is made from.
-//! - `rules`: the list of the fixed rules of validity, each with what it is applied to
+//! - [`view`]: the evaluated result as plain data, from which every output is made.
+//! - `rules`: the fixed rules of validity, and the measurements that they apply to
 //!   (`measurement`); [`limits`]: their limits, each with its reason.
-//! - [`judge()`]: record to view, by way of trials ordered by cell and operation (`series`), rows
-//!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `claims` (with
-//!   `cases`), `advice` with its `ranking`, and what stands around them (`context`, `data`,
-//!   `footnotes`, `ending`).
-//! - `alone`: what a target came to that nothing can be compared with, in a sentence.
-//! - `answer`: what was found, in sentences of typed pieces.
-//! - `ramp`: where a store breaks when its load is raised in stages.
-//! - `facts`: numbers about stores, and what events did to rates.
-//! - `search`: what searches for the highest rate found, by the same rules as in the run; `highest`
-//!   compares targets by it, and by what ramps found.
-//! - `sheet`: sections of a result, made once and shown by both `text` and `markdown`.
+//! - [`judge()`]: makes a view from a record: trials ordered by cell and operation (`series`), rows
+//!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `claims` (with `cases`),
+//!   `advice` with its `ranking`, and supporting data (`context`, `data`, `footnotes`, `ending`).
+//! - `alone`: summary sentence for a target without comparison.
+//! - `answer`: the findings, in sentences of typed pieces.
+//! - `ramp`: the knee of a store whose load is raised in stages.
+//! - `facts`: numbers about stores, and the effect of events on rates.
+//! - `search`: results of searches for the highest rate, by the same rules as in the run;
+//!   `highest` compares targets by the results of searches and ramps.
+//! - `sheet`: sections of a result, shared by `text` and `markdown`.
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
-//! - [`calibration`]: what `calibrate` found, as text.
-//! - [`compare`]: two runs next to each other.
-//! - [`list`]: earlier runs, a line each.
+//! - [`calibration`]: the results of `calibrate` as text.
+//! - [`compare`]: comparison of two runs.
+//! - [`list`]: earlier runs, one line each.
 
 #![expect(
     clippy::format_push_string,

@@ -1,26 +1,27 @@
-//! The limits of the [rules](crate::rules), each with its reason. They were set before any result
-//! was seen, and no option changes them.
+//! The limits of the [rules](crate::rules), each with its reason. They were fixed before the first
+//! result, and no option changes them.
 
-/// Share of its planned length that a phase must last: what ended it early kept the rest from being
-/// measured, and its rate is that of before.
+/// Share of its planned length that a phase must last. If it ended early, its rate only covers the
+/// time before the cause.
 pub const LENGTH_SHARE_MIN: f64 = 0.8;
 
 /// Mean times between two operations for which nothing must have been answered to be told from
 /// chance: of independent ones, one pause in five hundred million is so long.
 pub const SILENCE_MIN: u64 = 20;
 
-/// Wrong values allowed. A store that returns other data than it was given is not measured but
-/// broken, so one is too many.
+/// Wrong values allowed. A store that returns other data than was written is broken, so one is too
+/// many.
 pub const WRONG_MAX: u64 = 0;
 
-/// Sampled writes that a store may acknowledge and not keep, for the same reason.
+/// Sampled acknowledged writes that a store may lose, for the same reason.
 pub const LOST_WRITES_MAX: u64 = 0;
 
 /// Share of a phase's operations that may fail. Failing is often faster than working, so failures
 /// flatter a rate; one in a thousand moves it by less than any interval given here.
 pub const ERROR_SHARE_MAX: f64 = 0.001;
 
-/// Share of their CPUs' time that the threads of a closed load may use while the server's has room.
+/// Share of their CPUs' time that the threads of a closed load may use while the server's CPUs are
+/// not saturated.
 pub const BUSY_SHARE_MAX: f64 = 0.9;
 
 /// Share of a search's probes beyond a limit which others or the generator may be to blame
@@ -33,8 +34,8 @@ pub const BLAMED_MAX: f64 = 0.25;
 /// have fewer in 19 of 20 searches.
 pub const CONTRADICTED_MAX: f64 = 0.1;
 
-/// Upper by lower end of a search's interval. With more, what short probes say and what long ones
-/// hold have little to do with each other.
+/// Upper end of a search's interval divided by the lower end. Above it, short and long probes
+/// disagree.
 pub const WIDTH_MAX: f64 = 1.5;
 
 /// How many times its median at rest a store may need where clients, not the store, were the limit
@@ -45,11 +46,11 @@ pub const UNHURRIED_FACTOR_MAX: f64 = 1.5;
 /// hit, for the same reason as with errors.
 pub const MISS_SHARE_MAX: f64 = 0.001;
 
-/// Share of the clients' time that the generator may need for itself, in the median trial. Above
-/// it the rate says more of the generator than of the server.
+/// Own share that the generator may have in the median trial. Above it, the rate depends more on
+/// the generator than on the server.
 pub const OWN_SHARE_MAX: f64 = 0.2;
 
-/// The same share from which on a footnote warns.
+/// The share above which a footnote warns.
 pub const OWN_SHARE_NOTE: f64 = 0.1;
 
 /// Change of the rate's fitted line over a phase, as a share of its mean, that counts as drift.
@@ -60,8 +61,8 @@ pub const DRIFT_SHARE_MAX: f64 = 0.1;
 /// judged. Where few operations follow one another, the course of the rate says when they began.
 pub const LONGEST_SHARE_MAX: f64 = 0.25;
 
-/// Share of the trials of a phase that may be disturbed: one noisy minute is what blocks are
-/// repeated for.
+/// Share of the trials of a phase that may be disturbed: blocks are repeated to tolerate a noisy
+/// minute.
 pub const NOISY_TRIALS_MAX: f64 = 0.5;
 
 /// Operations that a client must have answered in a block, in the mean of all clients, for a phase

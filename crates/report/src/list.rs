@@ -1,4 +1,4 @@
-//! The list of earlier runs: a line each, with the verdict that its summary holds.
+//! The list of earlier runs: one line each, with the verdict from its summary.
 
 use model::Listed;
 use serde::Deserialize;
@@ -9,21 +9,21 @@ use crate::table::{Cell, Column, Line, Table};
 use crate::text::table::{Paint, fit, least_width, paragraph, width};
 use crate::view::{SearchOutcome, Status, Validity};
 
-/// Columns that targets need at least, so that a few are told.
+/// Minimum width of the targets column, enough for a few targets.
 const TARGETS_MIN: usize = 12;
 
-/// A run as the list tells it.
+/// A run in the list.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The record.
     pub record: Listed,
-    /// When it began, for people.
+    /// Formatted start time.
     pub started: String,
-    /// What its summary says; `None` where there is none that can be read.
+    /// Contents of its summary; `None` if there is no readable one.
     pub glance: Option<Glance>,
 }
 
-/// What a run came to, of its summary as it was written when the run ended.
+/// Results of a run, from the summary written when the run ended.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Glance {
     status: Status,
@@ -42,7 +42,7 @@ struct Measured {
     metrics: Rates,
 }
 
-/// Of its metrics the one that is told.
+/// The only metric that the list shows.
 #[derive(Clone, Debug, Deserialize)]
 struct Rates {
     rate_per_s: Option<Answer>,
@@ -61,15 +61,14 @@ struct Answer {
 }
 
 impl Glance {
-    /// Reads the JSON of a summary, most of which is passed over; `None` where it is none.
+    /// Parses the needed parts of a JSON summary; `None` if it is not a summary.
     pub fn read(summary: &[u8]) -> Option<Self> {
         serde_json::from_slice(summary).ok()
     }
 }
 
 impl Entry {
-    /// Of a complete run whether it may be used. A summary that tells of an earlier end, before the
-    /// run was resumed, says nothing.
+    /// The summary of a complete run. A summary from before the run was resumed is ignored.
     fn at_a_glance(&self) -> Option<&Glance> {
         let is_complete = self.record.status == Status::Complete.name();
         let ended = |glance: &&Glance| is_complete && glance.status == Status::Complete;
@@ -80,8 +79,8 @@ impl Entry {
         self.at_a_glance().map_or(self.record.status, |glance| glance.validity.heading())
     }
 
-    /// Targets, those of searches with the rates found and their limits, others with the rate of
-    /// the last whole operation, which is named.
+    /// Targets with their rates: for searches the rates found and the limits, else the rates of the
+    /// last whole operation and its name.
     fn told(&self) -> Vec<String> {
         let mut told = self.record.targets.clone();
         let searches = self.at_a_glance().into_iter().flat_map(|glance| &glance.searches);
@@ -106,8 +105,8 @@ impl Entry {
     }
 }
 
-/// All entries in their order for a terminal of `columns` columns, with or without colours, and
-/// below them what killed runs may have left. Where targets do not fit, some are left out for `…`.
+/// All entries for a terminal of `columns` columns, with or without colours, followed by possible
+/// leftovers of killed runs. Targets that do not fit are replaced by `…`.
 pub fn render(entries: &[Entry], columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
     let whole = table(entries, |told| told.join(", "));
@@ -143,8 +142,8 @@ fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
     Table { columns: columns.into(), is_grouped: false, lines: entries.iter().map(line).collect() }
 }
 
-/// As many as fit into `room` columns, which are no fewer than [`TARGETS_MIN`]; the first is cut
-/// where it is too long itself.
+/// As many targets as fit into `room` columns (at least [`TARGETS_MIN`]); the first is truncated if
+/// it alone is too long.
 fn shortened(told: &[String], room: usize) -> String {
     let whole = told.join(", ");
     if width(&whole) <= room {

@@ -1,4 +1,4 @@
-//! The result as Markdown with pipe tables, for a wiki, an issue or a commit.
+//! The result as Markdown with pipe tables, for a wiki, a ticket or a commit.
 
 use crate::section::{Block, Part, Section};
 use crate::sheet;
@@ -8,7 +8,7 @@ use crate::text::facts;
 use crate::text::table::marks;
 use crate::view::{Sentence, Validity, View};
 
-/// The whole result; a heading of the first level, all else below it.
+/// The whole result, below one first-level heading.
 pub fn render(view: &View) -> String {
     let mut parts = vec![heading(view)];
     parts.extend(sheet::sections(view).iter().map(|section| shown(view, section)));
@@ -39,7 +39,7 @@ fn heading(view: &View) -> String {
     text
 }
 
-/// A table; `align` has a letter a column, `l` or `r`.
+/// A pipe table; `align` has one letter per column, `l` or `r`.
 fn pipes(header: &[&str], align: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let header: Vec<String> = header.iter().map(ToString::to_string).collect();
@@ -85,7 +85,7 @@ fn part(view: &View, part: Part) -> String {
     }
 }
 
-/// The line that is the answer has its target bold, or its first cell.
+/// Renders a table; in the line with the answer, the target or else the first cell is bold.
 fn table(table: &Table) -> String {
     let title = |column: &Column| match column.about.as_ref() {
         "" => plain(&column.title),
@@ -144,7 +144,7 @@ fn footnotes(view: &View) -> String {
     view.footnotes.iter().enumerate().map(note).collect()
 }
 
-/// Text that Markdown and HTML leave alone, on one line.
+/// Escapes Markdown and HTML, on one line.
 fn plain(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,4 @@
-//! What a phase of a cell measured, as rules look at it: all of its points, whatever the schedule
-//! of its load.
+//! The measured points of a phase of a cell, the input of rules for any schedule of the load.
 
 use model::{
     Cell, Counts, PEAK, PageCache, Phase, Plan, Point, Product, Series, Stop, Trial, Workload,
@@ -130,7 +129,7 @@ fn by_knee<'a>(ladder: &Ladder<'a>) -> Vec<Vec<&'a Point>> {
 }
 
 impl<'a> Measurement<'a> {
-    /// Cell and phase, for sentences: `redis/steady/8` read.
+    /// Cell and phase as part of a sentence: `redis/steady/8` read.
     pub(crate) fn label(&self) -> String {
         format!("`{}` {}", self.cell.id, self.phase)
     }
@@ -184,12 +183,12 @@ impl<'a> Measurement<'a> {
         }
     }
 
-    /// True where rate or clients change in the course of a point, as they are planned to.
+    /// True if rate or clients change during a point as planned.
     pub(crate) fn changes_by_plan(&self) -> bool {
         self.cell.load.is_staged() && !self.is_control() && self.phase != PEAK
     }
 
-    /// True where requests are sent when they are due, whether or not others were answered.
+    /// True if requests are sent when due, whether or not earlier ones were answered.
     pub(crate) fn is_paced(&self, (_, point): (&Trial, &Point)) -> bool {
         match point.probe {
             Some(step) => step.rate_per_s > 0,
@@ -198,7 +197,7 @@ impl<'a> Measurement<'a> {
         }
     }
 
-    /// True where nothing but reads is done.
+    /// True for a phase with only reads.
     pub(crate) fn only_reads(&self) -> bool {
         self.planned.is_some_and(|p| !p.mix.is_empty() && p.mix.keys().all(|o| o == "read"))
     }
@@ -214,7 +213,7 @@ impl<'a> Measurement<'a> {
         })
     }
 
-    /// True where the page cache was empty when the phase began, and so fills in its course.
+    /// True if the page cache was empty at the start of the phase, and fills during it.
     pub(crate) fn is_cold(&self) -> bool {
         matches!(&self.cell.workload, Workload::AppCache(c) if c.page_cache == PageCache::Cold)
     }

@@ -1,7 +1,7 @@
-//! What a point tells as a whole, beside the times of its operations.
+//! Metrics of a whole point, in addition to the times of its operations.
 //!
-//! Each metric is written once, here: rows, stages of ramps, shares of a knee and costs of a search
-//! have all of them, and so have their outputs.
+//! Each metric is defined once, here. Result rows, stages of ramps, shares of a knee, costs of a
+//! search and their outputs have all of them.
 
 use model::{EventKind, Point, Sample, TrialEvent};
 use std::collections::BTreeMap;
@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 use crate::blocks::over_blocks;
 use crate::view::Value;
 
-/// A point, and what was sampled in its trial.
+/// A point with the samples and events of its trial.
 #[derive(Clone, Copy)]
 pub(crate) struct Whole<'a> {
     pub(crate) point: &'a Point,
-    /// In the order of time; empty where nothing was sampled.
+    /// In chronological order; empty without samples.
     pub(crate) samples: &'a [Sample],
-    /// What happened in its trial, in the order of time.
+    /// Events of its trial in chronological order.
     pub(crate) events: &'a [TrialEvent],
 }
 
-/// How values of blocks become one.
+/// The kind of mean over blocks.
 #[derive(Clone, Copy, PartialEq)]
 enum Mean {
-    /// Their geometric mean, with an interval; what is not above 0 is no value.
+    /// Geometric mean with an interval; values that are not above 0 are ignored.
     Geometric,
-    /// Their arithmetic mean, as of shares, which may be 0.
+    /// Arithmetic mean, for shares, which can be 0.
     Arithmetic,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Metric {
     read: fn(&Whole<'_>) -> Option<f64>,
 }
 
-/// All of them, in the order of their columns in CSV: new ones come last.
+/// All metrics in the order of their CSV columns; append new ones.
 pub(crate) const METRICS: [Metric; 10] = [
     geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
     geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
@@ -56,8 +56,8 @@ fn switches(sample: &Sample) -> Option<u64> {
     Some(server.voluntary_switches + server.involuntary_switches)
 }
 
-/// Bytes that the server has received, by its own account, and those that it has sent: all of its
-/// traffic, so that asking it for its counters, ten times a second, is a part of both.
+/// Bytes that the server has received, as it reports them. This and `sent` cover all of its
+/// traffic, including the sampling of its counters, ten times a second.
 fn received(sample: &Sample) -> Option<u64> {
     sample.store.as_ref()?.received_bytes
 }
@@ -75,12 +75,12 @@ const fn arithmetic(key: &'static str, read: fn(&Whole<'_>) -> Option<f64>) -> M
 }
 
 impl Metric {
-    /// Its value of one point.
+    /// The metric of one point.
     pub(crate) fn read(&self, whole: &Whole<'_>) -> Option<f64> {
         (self.read)(whole)
     }
 
-    /// One value for those of several points.
+    /// The mean of the values of several points.
     pub(crate) fn over(&self, values: &[f64], seed: u64) -> Option<Value> {
         match self.mean {
             Mean::Geometric => over_blocks(values.iter().copied(), seed).map(|(value, _)| value),
@@ -92,7 +92,7 @@ impl Metric {
     }
 }
 
-/// Every metric over points that repeat each other.
+/// Every metric over repetitions of a point.
 pub(crate) fn over_points(wholes: &[Whole<'_>], seed: u64) -> BTreeMap<String, Value> {
     let of = |metric: &Metric| {
         let values: Vec<f64> = wholes.iter().filter_map(|whole| metric.read(whole)).collect();
@@ -102,8 +102,7 @@ pub(crate) fn over_points(wholes: &[Whole<'_>], seed: u64) -> BTreeMap<String, V
 }
 
 impl Whole<'_> {
-    /// Operations that were carried out in its span: of a stage those answered, which may have been
-    /// due before.
+    /// Operations done in its span; for a stage those answered in it, even if due earlier.
     fn operations(&self) -> f64 {
         let Some(whole) = self.point.whole() else { return 0.0 };
         match self.point.stage {
@@ -122,22 +121,22 @@ impl Whole<'_> {
         (self.point.length_ns > 0).then(|| ns as f64 / self.point.length_ns as f64)
     }
 
-    /// By how much a counter grew in its span, from the samples within it, which say how fast it
-    /// grew: at begin and end it may have grown at another rate just before or behind. Once a
-    /// server was killed, another one counts on: between the two nothing is known to have grown.
-    /// `None` where they cover less than half of the span.
+    /// Growth of a counter in its span, extrapolated from the samples within it, because the rate
+    /// just outside the span can differ. After the kill of a server, another server's counter
+    /// continues; growth between the two is not counted. `None` if the samples cover less than half
+    /// of the span.
     fn grown(&self, read: fn(&Sample) -> Option<u64>) -> Option<f64> {
         let (begun_ns, length_ns) = (self.point.begun_ns, self.point.length_ns);
         let from = self.samples.partition_point(|sample| sample.at_ns < begun_ns);
         let to = self.samples.partition_point(|sample| sample.at_ns <= begun_ns + length_ns);
-        let told = |sample: &Sample| Some((sample.at_ns, read(sample)?));
+        let reading = |sample: &Sample| Some((sample.at_ns, read(sample)?));
         let within = self.samples.get(from..to)?;
         let is_kill = |event: &&TrialEvent| event.kind == EventKind::Killed;
         let kills: Vec<u64> = self.events.iter().filter(is_kill).map(|e| e.at_ns).collect();
         let server = |sample: &Sample| kills.partition_point(|at_ns| *at_ns <= sample.at_ns);
         let of_each = within.chunk_by(|a, b| server(a) == server(b)).filter_map(|of_one| {
-            let first = of_one.iter().find_map(told)?;
-            Some((first, of_one.iter().rev().find_map(told)?))
+            let first = of_one.iter().find_map(reading)?;
+            Some((first, of_one.iter().rev().find_map(reading)?))
         });
         let of_each: Vec<_> = of_each.collect();
         let ((first_ns, _), _) = of_each.first()?;
@@ -193,7 +192,7 @@ mod tests {
         metric.read(&Whole { point: &point, samples, events: &[] })
     }
 
-    /// The point begins at 150 and ends at 250.
+    /// The point starts at 150 and ends at 250.
     #[test]
     fn counters_are_read_by_the_samples_within() {
         let samples = [
@@ -212,9 +211,9 @@ mod tests {
         assert_eq!(switches_per_op(&[], None), None);
     }
 
-    /// Another server counts on from a number of its own, lower or higher.
+    /// The next server's counter starts at another value, lower or higher.
     #[test]
-    fn counters_of_two_servers_are_told_apart_by_the_kill() {
+    fn counters_before_and_after_a_kill_are_not_mixed() {
         let metric = METRICS.iter().find(|m| m.key == "server_switches_per_op").unwrap();
         let kill = TrialEvent { at_ns: 190, kind: EventKind::Killed, subject: "a".into() };
         for next in [10, 90_000] {

@@ -1,11 +1,11 @@
-//! Footnotes: warnings that travel with the numbers they doubt.
+//! Footnotes: warnings that accompany the numbers they concern.
 
-/// Numbered texts; an equal text is kept once.
+/// Numbered texts without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Vec<String>);
 
 impl Notes {
-    /// The number of that text, from 0.
+    /// Adds a text, unless it exists, and returns its number, from 0.
     pub(crate) fn add(&mut self, text: impl Into<String>) -> usize {
         let text = text.into();
         if let Some(known) = self.0.iter().position(|t| *t == text) {

@@ -1,5 +1,5 @@
-//! What tells the limit of the generator from that of a store: how near a rate is to what the
-//! generator reaches on a server that does nothing, and who was busy.
+//! Distinguishes the limit of the generator from that of a store, by the ratio of a rate to the
+//! null rate and by the CPU usage of both.
 
 use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use model::{Header, NullRate, Point, Product, Trial};
@@ -9,30 +9,31 @@ use crate::findings::Findings;
 use crate::limits::BUSY_SHARE_MAX;
 use crate::show;
 
-/// What a larger generator takes for a ramp.
+/// Remedy for a ramp if the generator is the limit.
 pub(crate) const RAMP_CURE: &str =
     "give it more threads (--set threads=N) and CPUs, or measure on a larger machine";
 
-/// What a larger generator takes elsewhere.
+/// Remedy for other loads if the generator is the limit.
 pub(crate) const NULL_CURE: &str =
     "give it more --threads and CPUs, or measure on a larger machine";
 
-/// How near a rate is to what the generator reaches on the null server, in factors.
+/// Ratio of the null rate to a measured rate.
 pub(crate) enum Nearness {
     /// Far enough.
     Clear,
-    /// Near, but the target used that share of the CPUs it can use, and the generator had rest.
+    /// Near the null rate, but the target used that share of its usable CPUs and the generator was
+    /// not busy.
     OwnLimit(f64, f64),
-    /// Too near to the limit to say.
+    /// Too near the threshold to decide.
     Undecided(f64),
-    /// The generator may have been the limit.
+    /// The generator was possibly the limit.
     Bound(f64),
-    /// The null server was slower, so that something disturbed it.
+    /// The null server was slower than the target, so its measurement was disturbed.
     Disturbed,
 }
 
-/// How near `rate` is to the null server's; `own_limit` tells the share of its CPUs that the target
-/// used where it was seen to be the slower one ([`at_its_limit`]).
+/// Compares `rate` with the null rate; `own_limit` returns the share of its CPUs that the target
+/// used if it was the slower side ([`at_its_limit`]).
 pub(crate) fn nearness(
     rate: f64,
     null_per_s: f64,
@@ -54,7 +55,7 @@ pub(crate) fn nearness(
     }
 }
 
-/// Finds fault with a null server that was slower than `what` is said of.
+/// Reports a null server that was slower than the rate described by `what`.
 pub(crate) fn disturbed(what: &str, rate: f64, null_per_s: f64, findings: &mut Findings) {
     let text = format!(
         "{what} {}, the null server only {}, so its measurement was disturbed and whether the \
@@ -66,7 +67,7 @@ pub(crate) fn disturbed(what: &str, rate: f64, null_per_s: f64, findings: &mut F
 }
 
 impl Nearness {
-    /// The footnote where nothing follows from it.
+    /// The footnote for results that break no rule.
     pub(crate) fn note(&self, label: &str, cure: &str) -> Option<String> {
         match self {
             Self::OwnLimit(factor, share) => Some(format!(
@@ -86,9 +87,9 @@ impl Nearness {
     }
 }
 
-/// The share that a target used of the CPUs it can use, where it used nearly all of them while the
-/// generator had rest: that is seen, not inferred, so the target was the slower one. `own` are the
-/// CPUs that a thread of the generator used, `server` those of the server.
+/// The share of its usable CPUs that a target used, if it used nearly all of them while the
+/// generator was not busy, so the target was the slower side. `own` are the CPUs used by a thread
+/// of the generator, `server` those used by the server.
 pub(crate) fn at_its_limit(
     (own, server): (f64, Option<f64>),
     header: &Header,
@@ -96,7 +97,7 @@ pub(crate) fn at_its_limit(
     known: &NullRate,
 ) -> Option<f64> {
     let target = header.plan.target(target)?;
-    // Redis carries commands out on one thread, and reads and writes on as many as it is told.
+    // Redis executes commands on one thread, and does I/O on as many threads as are configured.
     let io_threads = target.settings.iter().find(|(name, _)| name.ends_with("io-threads"));
     let io_threads = io_threads.and_then(|(_, count)| count.parse::<u32>().ok()).unwrap_or(1);
     let has_one =
@@ -107,12 +108,11 @@ pub(crate) fn at_its_limit(
     (share > BUSY_SHARE_MAX && own <= BUSY_SHARE_MAX).then_some(share.min(1.0))
 }
 
-/// CPU time by time in the median point: of a thread of the generator, and of the server, in CPUs,
-/// where it can be seen.
+/// CPUs used in the median point: by a thread of the generator and, if known, by the server.
 pub(crate) fn busy(points: &[(&Trial, &Point)], threads: u32) -> Option<(f64, Option<f64>)> {
     let busy = |ns: u64, length_ns: u64| ns as f64 / length_ns as f64;
     let threads = f64::from(threads.max(1));
-    // Where nothing was answered there is no time to set it against.
+    // A point without replies has length 0.
     let timed = || points.iter().filter(|(_, p)| p.length_ns > 0);
     let own = median(timed().map(|(_, p)| busy(p.generator_cpu_ns, p.length_ns) / threads))?;
     let seen = timed().filter_map(|(_, p)| Some(busy(p.server_cpu_ns?, p.length_ns)));

@@ -1,5 +1,5 @@
-//! When a server gave no service while it was measured: said beside the figures, which are then of
-//! no one state.
+//! Outages of servers during a measurement. They are reported with the numbers, which then mix
+//! several states.
 
 use model::{Cell, EventKind, Outage, Point, Trial, TrialEvent};
 
@@ -10,10 +10,10 @@ use crate::recorded::Recorded;
 use crate::series::MeasuredPoint;
 use crate::show;
 
-/// Outages that are told one by one among the reasons; of more their number.
-const TOLD_MAX: usize = 3;
+/// Maximum number of outages listed among the reasons; further ones are only counted.
+const LISTED_MAX: usize = 3;
 
-/// One of them as a clause.
+/// An outage as a clause.
 fn clause(outage: &Outage) -> String {
     let Outage { server, length_ns, taken_over_by, to_the_end, .. } = outage;
     let length = show::ns(*length_ns as f64);
@@ -25,12 +25,12 @@ fn clause(outage: &Outage) -> String {
     format!("{server} gave no service for {length}{end}{then}")
 }
 
-/// Those of a phase.
+/// The outages in a phase.
 fn within<'a>(trial: &'a Trial, phase: &str) -> impl Iterator<Item = &'a Outage> {
     trial.outages.iter().filter(move |outage| outage.phase == phase)
 }
 
-/// All of the phases of some points, as clauses; `None` where there are none.
+/// The outages in the phases of some points, as clauses; `None` without any.
 pub(crate) fn of_points(points: &[(&Trial, &Point)]) -> Option<String> {
     let of = |(trial, point): &(&Trial, &Point)| {
         within(trial, &point.phase).map(clause).collect::<Vec<_>>()
@@ -39,7 +39,7 @@ pub(crate) fn of_points(points: &[(&Trial, &Point)]) -> Option<String> {
     (!clauses.is_empty()).then(|| clauses.join(", "))
 }
 
-/// The footnotes that rows of a phase with outages carry.
+/// The footnotes on outages for the rows of a phase.
 pub(crate) fn notes(phase: &MeasuredPoint<'_>, notes: &mut Notes) -> Vec<usize> {
     let mut note = |trial: &Trial| {
         let place = format!("{}, block {}", phase.label(), trial.block + 1);
@@ -49,32 +49,30 @@ pub(crate) fn notes(phase: &MeasuredPoint<'_>, notes: &mut Notes) -> Vec<usize> 
     phase.trials.iter().flat_map(|(trial, _)| note(trial)).collect()
 }
 
-/// Finds fault with a run in which a server gave no service while it was measured, but for cells
-/// whose plan takes service away.
+/// Reports a run with outages during a measurement, except in cells whose plan interrupts service.
 pub(crate) fn check(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut Findings) {
     let of_trial = |trial: &Trial| {
-        let told =
+        let line =
             |outage| format!("`{}`, block {}: {}", trial.cell, trial.block + 1, clause(outage));
-        trial.outages.iter().map(told).collect::<Vec<_>>()
+        trial.outages.iter().map(line).collect::<Vec<_>>()
     };
     let cells = &recorded.header.plan.cells;
     let may_fail = |t: &&Trial| cells.iter().any(|c| c.id == t.cell && c.workload.may_fail());
     let trials = recorded.trials.iter().filter(|trial| !may_fail(trial));
-    let mut told: Vec<String> = trials.flat_map(of_trial).collect();
-    let all = told.len();
-    if all > TOLD_MAX {
-        told.truncate(TOLD_MAX);
-        told.push(format!("{} more outages", all - TOLD_MAX));
+    let mut lines: Vec<String> = trials.flat_map(of_trial).collect();
+    let all = lines.len();
+    if all > LISTED_MAX {
+        lines.truncate(LISTED_MAX);
+        lines.push(format!("{} more outages", all - LISTED_MAX));
     }
-    for outage in told {
+    for outage in lines {
         let sentence =
             format!("{outage}; the figures mix that time with what was before and after");
         findings.not_steady("a server gave no service for a while", sentence);
     }
 }
 
-/// Finds fault with trials in which a server stopped answering that no plan stopped: of those whose
-/// plan kills a server, the killed one is not among them.
+/// Reports trials in which a server stopped answering although the plan did not stop it.
 pub(crate) fn silent_servers(
     _: &Recorded,
     cell: &Cell,

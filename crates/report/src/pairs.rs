@@ -1,4 +1,5 @@
-//! Every pair of targets at the same profile, load and operation, judged as one family.
+//! Comparisons of all pairs of targets at the same profile, load and operation, judged as one
+//! family.
 
 use model::Load;
 use stats::{Histogram, Paired, Stricter};
@@ -7,10 +8,10 @@ use crate::recorded::Recorded;
 use crate::series::{MeasuredPoint, Operation};
 use crate::view::{Comparison, Value};
 
-/// Chance of one or more false differences in a whole run.
+/// Probability of one or more false differences in a whole run.
 pub(crate) const ALPHA: f64 = 0.05;
 
-/// Two targets whose blocks were matched, before they are judged.
+/// Values of two targets in their common blocks, before they are judged.
 struct Pair<'a> {
     phase: &'a MeasuredPoint<'a>,
     operation: &'a Operation<'a>,
@@ -18,11 +19,11 @@ struct Pair<'a> {
     metric: &'static str,
     a: Vec<f64>,
     b: Vec<f64>,
-    /// The same counted more strictly, by which a verdict must hold as well.
+    /// The same by a stricter count; a verdict must hold for both.
     strict: (Vec<f64>, Vec<f64>),
 }
 
-/// All comparisons of a run, in the order in which results are shown.
+/// All comparisons of a run, in display order.
 pub(crate) fn comparisons(recorded: &Recorded, phases: &[MeasuredPoint<'_>]) -> Vec<Comparison> {
     let pairs = pairs(phases, recorded.header.plan.timeout_ns);
     let paired: Vec<Paired<'_>> = pairs.iter().map(|p| Paired { a: &p.a, b: &p.b }).collect();
@@ -63,7 +64,7 @@ fn same_place(a: &MeasuredPoint<'_>, b: &MeasuredPoint<'_>) -> bool {
         && a.cell.target != b.cell.target
 }
 
-/// The two operations' values in the blocks that have both; `None` when there is no such block.
+/// The values of two operations in their common blocks; `None` if there is no common block.
 fn pair<'a>(
     phase: &'a MeasuredPoint<'a>,
     other: &'a MeasuredPoint<'a>,
@@ -89,7 +90,7 @@ fn pair<'a>(
             _ => &result.service,
         });
         if times.iter().all(|t| !t.is_empty()) {
-            // The shorter time is the faster, so the two change places.
+            // A shorter time is faster, so the two are swapped.
             a.push(times[1].mean_ns());
             b.push(times[0].mean_ns());
             strict.0.push(mean_with_failures(times[1], two.counts.error, timeout_ns));
@@ -99,7 +100,7 @@ fn pair<'a>(
     (!a.is_empty()).then_some(Pair { phase, operation, other, metric, a, b, strict })
 }
 
-/// Mean time of answered operations and of failures, each of which lasts as long as the time-out.
+/// Mean time of answered operations and failures, where each failure counts as the timeout.
 fn mean_with_failures(answered: &Histogram, failed: u64, timeout_ns: u64) -> f64 {
     let (count, failed) = (answered.count() as f64, failed as f64);
     let longest_ns = timeout_ns.max(answered.max_ns()) as f64;
@@ -123,7 +124,7 @@ fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> 
     })
 }
 
-/// The comparison of `a` against `b`, turned round where it was stored the other way.
+/// The comparison of `a` against `b`, inverted if it was stored the other way round.
 pub(crate) fn against(
     comparisons: &[Comparison],
     place: (&str, &str, &Load),
@@ -137,15 +138,15 @@ pub(crate) fn against(
             && c.load == *load
             && ((c.a == a && c.b == b) || (c.a == b && c.b == a))
     })?;
-    Some(if found.a == a { found.clone() } else { turned(found) })
+    Some(if found.a == a { found.clone() } else { inverse(found) })
 }
 
-/// The same comparison seen from the other target.
-fn turned(c: &Comparison) -> Comparison {
+/// The comparison from the point of view of the other target.
+fn inverse(c: &Comparison) -> Comparison {
     Comparison {
         a: c.b.clone(),
         b: c.a.clone(),
-        ratio: c.ratio.turned(),
+        ratio: c.ratio.inverse(),
         verdict: c.verdict.turned(),
         ..c.clone()
     }

@@ -1,14 +1,13 @@
-//! Ramps: what a store answers while its load is raised in stages, where it breaks, and whether it
-//! comes back.
+//! Ramps: a store's replies while its load is raised in stages, its knee, and its recovery.
 //!
-//! - `ladder`: a record's stages, each set against the rule of [`stats::knee`].
+//! - `ladder`: a record's stages, checked with the rule of [`stats::knee`].
 //! - `figures`: the highest rates, the shares of the knee and the stages over all blocks.
-//! - `limited`: whose limit it was.
-//! - `notes`: what is to be known of a ramp beside the rules.
-//! - `place`: what the place of an operation in a pair takes, apart from the operation.
-//! - `against`: highest rates of two targets, compared like any other result.
-//! - `claims`: statements that only a ramp can judge.
-//! - `saturation`: samples made small enough to be drawn.
+//! - `limited`: whether the generator was the limit.
+//! - `notes`: notes on a ramp in addition to the rules.
+//! - `place`: the effect of an operation's place in a pair.
+//! - `against`: comparisons of the highest rates of two targets.
+//! - `claims`: claims about ramps.
+//! - `saturation`: samples reduced for drawing.
 
 mod against;
 mod claims;

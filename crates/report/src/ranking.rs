@@ -1,8 +1,8 @@
-//! All targets in the order of their scores, for each size of shop.
+//! Ranking of all targets by score, for each size of shop.
 //!
 //! A target's score is the weighted geometric mean of its rates, exp(Σ w·ln rate / Σ w), in each
-//! block; scores are compared in pairs by block with the same rules as rates, and like these by
-//! wall time as well. The page does the same with a reader's weights (web/src/ranking.ts).
+//! block. Scores are compared in pairs by block with the same rules as rates, also by wall time.
+//! The page does the same with a reader's weights (web/src/ranking.ts).
 
 use model::study::Advice;
 use model::{Load, Plan};
@@ -14,17 +14,17 @@ use crate::recorded::Recorded;
 use crate::series::MeasuredPoint;
 use crate::view::{RankedView, RankingView, TargetRates, Value};
 
-/// A target's scores by block: by the rates that are shown, and by those of wall time.
+/// A target's scores by block: from the displayed rates, and from rates by wall time.
 pub(crate) type Scores = BTreeMap<u32, (f64, f64)>;
 
-/// One size of shop, judged.
+/// Evaluation of one size of shop.
 pub(crate) struct Size {
     pub(crate) clients: u32,
-    /// Profile that it rests on; none where no target has a score.
+    /// Profile of the scores; `None` if no target has a score.
     pub(crate) profile: Option<String>,
-    /// Targets in falling order of score; `None` where nothing can be said.
+    /// Targets by decreasing score, or why there is no ranking.
     pub(crate) ranking: Result<Vec<Ranked>, String>,
-    /// What the scores are made of.
+    /// The rates behind the scores.
     rates: Vec<TargetRates>,
 }
 
@@ -32,20 +32,20 @@ pub(crate) struct Size {
 #[derive(Clone, Debug)]
 pub(crate) struct Ranked {
     pub(crate) target: String,
-    /// The best target against this one; none for the best itself.
+    /// The best target against this one; `None` for the best itself.
     pub(crate) behind: Option<Behind>,
 }
 
 /// The best target's score against another one's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behind {
-    /// How many times as high it is.
+    /// The best score divided by the other.
     pub(crate) ratio: Value,
     pub(crate) verdict: Verdict,
     pub(crate) doubt: Option<Doubt>,
 }
 
-/// Why nothing of an order is decided; `None` where something may be.
+/// Why a ranking is entirely undecided; `None` if parts of it can be decided.
 pub(crate) fn doubt_of(ranking: &[Ranked]) -> Option<Doubt> {
     let mut behind = ranking.iter().filter_map(|r| r.behind);
     let first = behind.next()?.doubt;
@@ -53,7 +53,7 @@ pub(crate) fn doubt_of(ranking: &[Ranked]) -> Option<Doubt> {
     first.filter(|_| few(&first) && behind.all(|b| few(&b.doubt)))
 }
 
-/// All sizes by their names, their comparisons judged as one family.
+/// All sizes by name, with their comparisons judged as one family.
 pub(crate) fn sizes<'a>(
     recorded: &'a Recorded,
     advice: &'a Advice,
@@ -88,7 +88,7 @@ pub(crate) fn sizes<'a>(
     found.into_iter().zip(rankings).map(size).collect()
 }
 
-/// The rankings for people: sizes that mean the same load share one.
+/// The rankings of a view; sizes with the same load share one.
 pub(crate) fn views(sizes: &BTreeMap<&String, Size>) -> Vec<RankingView> {
     let mut views: Vec<RankingView> = Vec::new();
     for (name, size) in sizes {
@@ -111,16 +111,16 @@ pub(crate) fn views(sizes: &BTreeMap<&String, Size>) -> Vec<RankingView> {
     views
 }
 
-/// Seen from the target: how many times the best one's score is its own.
+/// The ranking entry of a target, with its ratio and verdict against the best.
 fn ranked_view(ranked: &Ranked) -> RankedView {
     RankedView {
         target: ranked.target.clone(),
-        ratio: ranked.behind.map(|b| b.ratio.turned()),
+        ratio: ranked.behind.map(|b| b.ratio.inverse()),
         verdict: ranked.behind.map(|b| b.verdict.turned()),
     }
 }
 
-/// So many clients, each with sessions of its own.
+/// A closed load of clients, each with its own sessions.
 fn load(clients: u32) -> Load {
     Load::closed(clients)
 }
@@ -130,11 +130,11 @@ fn nothing(recorded: &Recorded, advice: &Advice, clients: u32) -> String {
     let load = load(clients);
     let mut cells = recorded.header.plan.cells.iter().filter(|c| c.load == load);
     let has_failed = cells.any(|c| recorded.has_failed(&c.id));
-    let failed = if has_failed { ": the failed trials say why" } else { "" };
+    let failed = if has_failed { "; see the failed trials" } else { "" };
     format!("no profile measured all of {} with {load}{failed}", operations.join(", "))
 }
 
-/// The rates of every target that is no control, for each operation of the weights that it has.
+/// The rates of every target except controls, for each weighted operation.
 fn rates(
     plan: &Plan,
     advice: &Advice,
@@ -161,7 +161,7 @@ fn rates(
     targets.map(|t| of_target(&t.name)).filter(|rates| !rates.by_operation.is_empty()).collect()
 }
 
-/// An operation's rate in every block that has one, and that by wall time.
+/// An operation's rate and its rate by wall time, in every block that has them.
 fn by_block(
     own: &[&MeasuredPoint<'_>],
     operation: &str,
@@ -169,8 +169,8 @@ fn by_block(
     let (phase, found) = own.iter().find_map(|p| Some((p, p.operation(operation)?)))?;
     let usable = found.blocks.iter().filter(|p| p.usable());
     let rates = usable.map(|point| {
-        // The list sets the rate of its parts; what the store can do is the rate of its calls,
-        // which have no work of the clients between them.
+        // The list determines the rate of its parts. The rate of the calls alone, without the
+        // clients' work between them, shows what the store can do.
         let of_calls = point.result.calls_rate_per_s.filter(|_| phase.is_list());
         let free = of_calls.unwrap_or(point.result.rate_per_s);
         let wall = of_calls.unwrap_or(point.wall_rate_per_s());
@@ -179,7 +179,7 @@ fn by_block(
     Some(rates.unzip())
 }
 
-/// The scores of each target that has every operation of a weight above 0 in some block.
+/// The scores of each target that has all operations with a weight above 0 in some block.
 pub(crate) fn scores(
     weights: &BTreeMap<String, f64>,
     rates: &[TargetRates],
@@ -207,7 +207,7 @@ fn score(weights: &BTreeMap<String, f64>, rates: &TargetRates) -> Scores {
     whole.map(|(block, (_, sum, wall))| (block, ((sum / all).exp(), (wall / all).exp()))).collect()
 }
 
-/// The rankings of all sizes, their comparisons judged as one family.
+/// The rankings of all sizes, with their comparisons judged as one family.
 pub(crate) fn rank_all(zone: f64, all: &[&[(String, Scores)]]) -> Vec<Vec<Ranked>> {
     let ordered: Vec<Vec<&(String, Scores)>> = all
         .iter()

@@ -1,47 +1,46 @@
-//! A run's record as the judgement reads it.
+//! A run's record, the input of the evaluation.
 
 use model::{Cell, Failure, Header, NullRate, Sample, Seal, StoreCounters, TargetState, Trial};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Everything a record holds, read back or still in memory.
+/// The contents of a record, read back or still in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     /// Plan and conditions.
     pub header: Header,
-    /// What was learnt of each target before the first trial, in any order; a target that is
-    /// missing here was neither reached nor refused.
+    /// Results of the target checks before the first trial, in any order; a target missing here was
+    /// not checked.
     pub targets: Vec<TargetState>,
-    /// All trials, in any order. Where a resumed run measured a cell of a block again, the later
-    /// entry counts.
+    /// All trials, in any order. If a resumed run measured a cell of a block again, the later entry
+    /// counts.
     pub trials: Vec<Trial>,
-    /// How the run ended; `None` when it was killed, or is under way.
+    /// End of the run; `None` if it was killed or is still running.
     pub seal: Option<Seal>,
-    /// True of a run that is under way.
+    /// True for a run that is still running.
     pub running: bool,
-    /// What was sampled while trials lasted, by block and id of the cell, each in the order of
-    /// time; empty where nothing was.
+    /// Samples of trials by block and cell id, each in chronological order; empty without samples.
     pub samples: BTreeMap<(u32, String), Vec<Sample>>,
 }
 
 impl Recorded {
-    /// What is known of that target.
+    /// Result of the check of a target.
     pub(crate) fn state(&self, target: &str) -> Option<&TargetState> {
         self.targets.iter().find(|t| t.target == target)
     }
 
-    /// Whether a trial of that cell failed.
+    /// Whether a trial of a cell failed.
     pub(crate) fn has_failed(&self, cell: &str) -> bool {
         self.trials.iter().any(|t| t.cell == cell && t.failure.is_some())
     }
 
-    /// Why that target was not measured, when it was not.
+    /// Why a target was not measured, if it was not.
     pub(crate) fn unavailable(&self, target: &str) -> Option<&Failure> {
         self.state(target).and_then(|t| t.unavailable.as_ref())
     }
 
-    /// What the generator reached with a phase's load on the null server: the highest rate, of the
-    /// one before the trials and the one after them.
+    /// The null rate of a phase's load: the higher one of the measurements before and after the
+    /// trials.
     pub(crate) fn null_rate(&self, cell: &str, phase: &str) -> Option<&NullRate> {
         let after = self.seal.iter().flat_map(|seal| &seal.null_rates);
         let all = self.header.null_rates.iter().chain(after);
@@ -56,17 +55,17 @@ impl Recorded {
         by_block.into_values().collect()
     }
 
-    /// What was sampled in a trial, in the order of time; empty where nothing was.
+    /// Samples of a trial in chronological order; empty without samples.
     pub(crate) fn samples_of(&self, trial: &Trial) -> &[Sample] {
         self.samples.get(&(trial.block, trial.cell.clone())).map_or(&[], Vec::as_slice)
     }
 
-    /// By how much what a cell's servers count grew while they were sampled, in all trials.
+    /// Growth of a server counter over the samples of a cell, summed over all trials.
     pub(crate) fn counted(&self, cell: &str, read: fn(&StoreCounters) -> Option<u64>) -> u64 {
         let grown = |trial: &Trial| {
-            let mut told = self.samples_of(trial).iter().filter_map(|s| read(s.store.as_ref()?));
-            let first = told.next()?;
-            Some(told.next_back()?.saturating_sub(first))
+            let mut counts = self.samples_of(trial).iter().filter_map(|s| read(s.store.as_ref()?));
+            let first = counts.next()?;
+            Some(counts.next_back()?.saturating_sub(first))
         };
         self.latest(cell).into_iter().filter_map(grown).sum()
     }

@@ -1,4 +1,4 @@
-//! What the user required of every result, and whether each meets it.
+//! The user's requirements, and whether each result meets them.
 
 use model::{Counts, Plan, Requirement, Slo};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use crate::distribution::Merged;
 use crate::show;
 use crate::view::{Required, Row, Value, View};
 
-/// Each requirement of a plan for one row: its times, its counts with what was never sent, and its
+/// Checks each requirement of a plan for one row, given its times, counts, unsent requests and
 /// other metrics.
 pub(crate) fn of_row(
     plan: &Plan,
@@ -26,7 +26,7 @@ pub(crate) fn of_row(
                 (Some(Value::alone((counts.error + unsent) as f64 / all)), slo.allowed())
             }
             Requirement::Mean(ns) => {
-                // What failed took longer than is known.
+                // The times of failed requests are unknown, so the mean is a lower bound.
                 let is_bound = counts.error + unsent > 0;
                 let mean = times.mean(seed);
                 let bound = mean.filter(|_| is_bound).map(|mean| Value::at_least(mean.center));
@@ -37,7 +37,7 @@ pub(crate) fn of_row(
         };
         let is_met = measured.is_some_and(|value| match requirement {
             Requirement::Rate(_) => value.center > limit,
-            // Of a bound it is only known that the value is no less.
+            // A lower bound cannot show that the value is below the limit.
             _ => value.center < limit && !value.at_least,
         });
         let shown = measured.map(|value| match requirement {
@@ -49,14 +49,14 @@ pub(crate) fn of_row(
             requirement: requirement.to_string(),
             words: requirement.words(),
             measured,
-            shown: shown.unwrap_or_else(|| "nothing was measured".into()),
+            shown: shown.unwrap_or_else(|| "not measured".into()),
             is_met,
         }
     };
     plan.requirements.iter().map(required).collect()
 }
 
-/// Each requirement of a run once, by its words, with all rows that it was asked of.
+/// The distinct requirements of a run in readable form, each with all rows it applies to.
 pub(crate) fn by_words(view: &View) -> Vec<(&str, Vec<(&Row, &Required)>)> {
     let mut found: Vec<(&str, Vec<(&Row, &Required)>)> = Vec::new();
     for (row, required) in view.cells.iter().flat_map(|r| r.required.iter().map(move |q| (r, q))) {

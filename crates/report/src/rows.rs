@@ -1,4 +1,4 @@
-//! One row of results for each operation of each measured phase.
+//! One result row for each operation of each measured phase.
 
 use model::{Counts, OperationResult, Plan, Point, Restored, Slowest, Workload};
 use stats::episodes::EPISODES_MIN;
@@ -23,7 +23,7 @@ const CURVE: [f64; 22] = [
     0.9995, 0.9999, 0.99995, 0.99999, 1.0,
 ];
 
-/// The rows of one phase; `phase_notes` are footnotes that all of them carry.
+/// The rows of one phase; `phase_notes` are footnotes common to all of them.
 pub(crate) fn rows(
     recorded: &Recorded,
     phase: &MeasuredPoint<'_>,
@@ -80,7 +80,7 @@ fn row(
     footnotes.extend(unsure.and_then(unsure_note).map(|text| notes.add(text)));
     let place = format!("`{}` {}", phase.cell.id, operation.name);
     footnotes.extend(few_note(points, &place).map(|text| notes.add(text)));
-    footnotes.extend(told_of_parts_and_whole(phase, operation, &counts, notes));
+    footnotes.extend(notes_of_parts_and_whole(phase, operation, &counts, notes));
     footnotes.sort_unstable();
     footnotes.dedup();
     let required = if operation.whole {
@@ -106,7 +106,7 @@ fn row(
     }
 }
 
-/// The times of an operation over its blocks, those that failed among them.
+/// The times of an operation over its blocks, including failed requests.
 fn merged(
     plan: &Plan,
     operation: &Operation<'_>,
@@ -115,7 +115,7 @@ fn merged(
 ) -> Merged {
     let of_block = |p: &InBlock<'_>| {
         let all = p.result.counts.times(times(p.result), plan.timeout_ns);
-        // What was never sent is no operation of a kind.
+        // Unsent requests belong to no particular operation.
         let unsent = if operation.whole { p.point.unsent } else { 0 };
         let all = all.and_failed(unsent, plan.timeout_ns);
         OfBlock::new(all, p.result.slowest.as_ref().map(course), p.point.length_ns)
@@ -123,7 +123,7 @@ fn merged(
     Merged::of(operation.blocks.iter().map(of_block))
 }
 
-/// The points of an operation's blocks, and what was sampled meanwhile.
+/// The points of an operation's blocks, with their samples.
 fn wholes<'a>(blocks: &[InBlock<'a>], recorded: &'a Recorded) -> Vec<Whole<'a>> {
     let whole = |b: &InBlock<'a>| Whole {
         point: b.point,
@@ -133,20 +133,20 @@ fn wholes<'a>(blocks: &[InBlock<'a>], recorded: &'a Recorded) -> Vec<Whole<'a>> 
     blocks.iter().map(whole).collect()
 }
 
-/// Footnotes of counts: of the parts that an operation stands for, then of itself.
-fn told_of_parts_and_whole(
+/// Footnotes on counts: of an operation's parts, then of the operation itself.
+fn notes_of_parts_and_whole(
     phase: &MeasuredPoint<'_>,
     operation: &Operation<'_>,
     counts: &Counts,
     notes: &mut Notes,
 ) -> Vec<usize> {
-    let (mut found, mut told) = (Vec::new(), Counts::default());
+    let (mut found, mut noted) = (Vec::new(), Counts::default());
     for part in phase.operations.iter().filter(|o| operation.whole && !o.whole) {
         let counts = counted(part);
         found.extend(count_notes(phase, part, (&counts, &Counts::default()), notes));
-        told.merge(&counts);
+        noted.merge(&counts);
     }
-    found.extend(count_notes(phase, operation, (counts, &told), notes));
+    found.extend(count_notes(phase, operation, (counts, &noted), notes));
     found
 }
 
@@ -179,13 +179,13 @@ fn times(
     percentiles.iter().find_map(|(name, _, unsure)| Some((*name, (*unsure)?)))
 }
 
-/// The share of failed operations, beside means that do not contain them; nothing for none.
+/// The share of failed operations, which means do not include; `None` if none failed.
 fn error_share(counts: &Counts) -> Option<(String, Value)> {
     let share = counts.error as f64 / counts.total() as f64;
     (counts.error > 0).then(|| ("error_share".into(), Value::alone(share)))
 }
 
-/// Time in which clients saved again what cleans had removed, by the operations done.
+/// Time in which clients restored records that cleans had removed, per operation.
 fn restoring_per_operation(
     points: &[InBlock<'_>],
     seed: u64,
@@ -199,7 +199,7 @@ fn restoring_per_operation(
     metrics.extend(value.map(|v| ("restoring_ns_per_op".into(), v)));
 }
 
-/// Waits for locks, where there were any: how long, and what share of the operations waited.
+/// Lock waits, if there were any: their length, and the share of operations that waited.
 fn locks(points: &[InBlock<'_>], waits: &Merged, seed: u64, metrics: &mut BTreeMap<String, Value>) {
     let percentiles = waits.percentiles().into_iter();
     let kept = percentiles.filter(|(name, ..)| matches!(*name, "p50" | "p99"));
@@ -225,36 +225,36 @@ fn locks(points: &[InBlock<'_>], waits: &Merged, seed: u64, metrics: &mut BTreeM
     }
 }
 
-/// Why a percentile, and with it all rarer ones, has no interval; not of those that no table shows.
+/// Why a percentile and all higher ones have no interval; `None` if no table shows them.
 fn unsure_note((name, unsure): (&str, Unsure)) -> Option<String> {
     let (shown, q) = PERCENTILES.iter().rev().skip(1).find(|(known, _)| *known == name)?;
     let subject = match *shown {
-        "p999" => "p99.9 and rarer percentiles rest".into(),
-        shown => format!("{shown} and rarer percentiles rest"),
+        "p999" => "p99.9 and higher percentiles are based".into(),
+        shown => format!("{shown} and higher percentiles are based"),
     };
     Some(match unsure {
-        Unsure::Unknown => "percentiles have no interval: the record does not tell in how many \
-             episodes operations were slow"
+        Unsure::Unknown => "percentiles have no interval: the record does not contain the number \
+             of slow episodes"
             .into(),
         Unsure::Episodes => {
             format!("{subject} on fewer than {EPISODES_MIN} slow episodes, too few for an interval")
         }
         Unsure::Short => format!(
             "{subject} on less than {} s of measurement, too short for an interval: a stall too \
-             rare to be seen in it could move them",
+             rare to occur in it could change them",
             seconds_min(*q).round()
         ),
     })
 }
 
-/// Blocks without a rate, since too few operations were answered in them.
+/// Note on blocks without a rate because too few operations were answered.
 fn few_note(points: &[InBlock<'_>], place: &str) -> Option<String> {
     let few = points.iter().filter(|p| p.few).count();
     (few > 0).then(|| {
         format!(
-            "{place}: in {few} of {} blocks fewer than {ANSWERED_MIN} operations a client were \
+            "{place}: in {few} of {} blocks fewer than {ANSWERED_MIN} operations per client were \
              answered, or fewer than {ANSWERED_MIN} of this kind, in less than {} of the clients' \
-             time: no rate and no comparison rests on them; measure longer (`--set measure_ms=…`)",
+             time; rates and comparisons ignore them: measure longer (`--set measure_ms=…`)",
             points.len(),
             show::percent(FREE_SHARE_MIN)
         )
@@ -270,19 +270,19 @@ fn counted(operation: &Operation<'_>) -> Counts {
     counts
 }
 
-/// Counts that break no rule and yet should be known; what was `told` of parts of the operation
-/// is not repeated for the whole.
+/// Notes on counts that break no rule but are worth knowing. Counts already noted for parts of the
+/// operation (`noted`) are not repeated for the whole.
 fn count_notes(
     phase: &MeasuredPoint<'_>,
     operation: &Operation<'_>,
-    (counts, told): (&Counts, &Counts),
+    (counts, noted): (&Counts, &Counts),
     notes: &mut Notes,
 ) -> Vec<usize> {
     let place = format!("`{}` {}", phase.cell.id, operation.name);
     let mut found = Vec::new();
     let mut note = |of: fn(&Counts) -> u64, what: &str| {
         let (n, all) = (of(counts), counts.total());
-        if n > 0 && of(told) == 0 {
+        if n > 0 && of(noted) == 0 {
             found.push(notes.add(format!("{place}: {n} of {all} {what}")));
         }
     };
@@ -293,7 +293,7 @@ fn count_notes(
         "returned an older value than the last one written under the lock"
     };
     note(|c| c.stale, stale);
-    note(|c| c.lost, "missed a record that nobody had removed: the layout or its store lost it");
+    note(|c| c.lost, "missed a record that nobody had removed: layout or store lost it");
     note(|c| c.lock_broken, "closed a session whose lock was gone or taken over");
     note(|c| c.lock_timeouts, "gave up waiting for the session's lock");
     note(

@@ -1,16 +1,16 @@
-//! The fixed rules by which a run is VALID, UNREPLICATED, NOT-STEADY or INVALID: [`RULES`] is the
-//! list of all. To change a rule, start at its entry: it names the limit (with its reason in
-//! [`limits`](crate::limits)), what people read about it, and the function that applies it.
+//! The fixed rules by which a run is VALID, UNREPLICATED, NOT-STEADY or INVALID, all listed in
+//! [`RULES`]. To change a rule, start at its entry: it has the limit (with its reason in
+//! [`limits`](crate::limits)), its description, and the function that applies it.
 //!
-//! A rule is written once, for everything in its scope, whatever the schedule of the load: steady,
-//! a ladder or a search. Where it asks nothing of a point that looks for a limit, the function says
-//! so as a condition on the point's part ([`Part`](crate::measurement::Part)).
+//! A rule is written once for everything in its scope, whatever the schedule of the load: steady,
+//! a ladder or a search. If it does not apply to points that look for a limit, its function checks
+//! the point's part ([`Part`](crate::measurement::Part)).
 //!
-//! - `served`: whether what was asked for was done; `read_back`: whether it was kept.
-//! - `generator`: whether the generator had the time to ask for it.
-//! - `steadiness`: whether it stayed as it was; `outages`, `taken`: whether anything came between.
-//! - `whole`: whether all was measured that was planned.
-//! - `searches`: whether the answer of a search may be used.
+//! - `served`: requests were answered correctly; `read_back`: writes were kept.
+//! - `generator`: the generator kept up with the load.
+//! - `steadiness`: rates and times were steady; `outages`, `taken`: nothing disturbed the run.
+//! - `whole`: everything planned was measured.
+//! - `searches`: the answer of a search can be used.
 
 mod generator;
 mod searches;
@@ -36,19 +36,19 @@ use crate::search::Sought;
 use crate::view::{Rule, SearchView};
 use crate::{outages, read_back, taken};
 
-/// A rule, and what it is applied to.
+/// A rule and its scope.
 pub(crate) struct Applied {
-    /// What is looked at.
+    /// The quantity that the rule checks.
     name: &'static str,
     /// The limit, with its unit.
     limit: fn() -> String,
-    /// What follows beyond it, and why.
+    /// Consequence of exceeding the limit, and the reason.
     meaning: &'static str,
     scope: Scope,
 }
 
-/// Everything that a rule is applied to, and the function that does it. A trial alone breaks no
-/// rule of figures: these are over all trials.
+/// The scope of a rule, with the function that applies it. Rules on numbers consider all trials
+/// together, never a single one.
 enum Scope {
     /// Each operation of each phase of each cell.
     Operation(fn(&Measurement<'_>, &Counted, &mut Findings)),
@@ -73,8 +73,8 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "blocks",
-        limit: || "at least 1 whole one".into(),
-        meaning: "INVALID: what was not measured cannot be compared",
+        limit: || "at least 1 complete block".into(),
+        meaning: "INVALID: without measurements nothing can be compared",
         scope: Scope::Run(whole::blocks),
     },
     Applied {
@@ -86,8 +86,8 @@ const RULES: &[Applied] = &[
     Applied {
         name: "failed probes",
         limit: || "0 at rates up to a search's answer".into(),
-        meaning: "INVALID: a rate that the store sustains does not break it; a footnote above the \
-                  answer, where it may",
+        meaning: "INVALID: a rate that the store sustains does not break it; above the answer a \
+                  failure is only a footnote",
         scope: Scope::Answer(searches::failed_probes),
     },
     Applied {
@@ -98,35 +98,35 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "missing phases",
-        limit: || "0 in trials that came to their end".into(),
-        meaning: "INVALID: what was planned was not measured; a footnote where a plan takes \
-                  service or memory away, and a deadline ends what collapses",
+        limit: || "0 in completed trials".into(),
+        meaning: "INVALID: a planned phase was not measured; only a footnote if the plan removes \
+                  service or memory and a deadline ends the trial",
         scope: Scope::Trials(whole::missing_phases),
     },
     Applied {
         name: "cut short",
-        limit: || format!("{} of a phase's planned length at least", share(LENGTH_SHARE_MIN)),
-        meaning: "INVALID: what ended it early is not in its figures",
+        limit: || format!("at least {} of a phase's planned length", share(LENGTH_SHARE_MIN)),
+        meaning: "INVALID: the numbers do not show what ended the phase early",
         scope: Scope::Points(served::cut_short),
     },
     Applied {
         name: "wrong values",
         limit: || WRONG_MAX.to_string(),
-        meaning: "INVALID: the store returned other data than it was given",
+        meaning: "INVALID: the store returned other data than was written",
         scope: Scope::Operation(served::wrong),
     },
     Applied {
         name: "lost writes",
         limit: || LOST_WRITES_MAX.to_string(),
-        meaning: "INVALID: of a sample read back after the load, the store did not keep what it \
-                  had acknowledged, and no eviction or lifetime explains it",
+        meaning: "INVALID: a sample read back after the load lacks acknowledged writes, and no \
+                  eviction or lifetime explains it",
         scope: Scope::Trials(read_back::check),
     },
     Applied {
         name: "errors",
         limit: || format!("{} of operations", share(ERROR_SHARE_MAX)),
-        meaning: "INVALID: failing is often faster than working; a stage or a probe that looks \
-                  for a limit may fail",
+        meaning: "INVALID: a failure is often faster than a success; a stage or a probe that \
+                  looks for a limit is allowed to fail",
         scope: Scope::Operation(served::failed),
     },
     Applied {
@@ -137,86 +137,88 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "evicted data",
-        limit: || "0 keys, where a study says how much data there is".into(),
-        meaning: "INVALID: the store holds less than was planned; of a cache that evicts a \
-                  footnote says so",
+        limit: || "0 keys, if the study sets the amount of data".into(),
+        meaning: "INVALID: the store contains less data than planned; evictions of a cache are \
+                  only a footnote",
         scope: Scope::Trials(served::evicted),
     },
     Applied {
         name: "lowest stage",
-        limit: || "held in every block".into(),
-        meaning: "INVALID: without a stage that held in a block, no least rate is known that the \
-                  store sustains",
+        limit: || "sustained in every block".into(),
+        meaning: "INVALID: without a sustained stage, no lower bound is known of what the store \
+                  sustains",
         scope: Scope::Points(whole::never_held),
     },
     Applied {
         name: "generator's own work",
         limit: || format!("{} of the clients' time in the median trial", share(OWN_SHARE_MAX)),
-        meaning: "INVALID: the generator was measured, not the server; a footnote from half of it \
-                  on",
+        meaning: "INVALID: the generator was measured, not the server; a footnote from half of \
+                  the limit",
         scope: Scope::Points(generator::own_work),
     },
     Applied {
         name: "unsent requests",
         limit: || "0".into(),
-        meaning: "INVALID: the planned rate was not offered; those of a stage or a probe that \
-                  looks for a limit have failed",
+        meaning: "INVALID: the planned rate was not offered; in a stage or a probe that looks \
+                  for a limit, unsent requests count as failed",
         scope: Scope::Points(generator::unsent),
     },
     Applied {
         name: "generator's CPUs",
-        limit: || format!("{} busy, with the server's less so", share(BUSY_SHARE_MAX)),
-        meaning: "INVALID: the generator was measured, not the server; a footnote where the \
-                  server's CPU cannot be seen",
+        limit: || format!("{} busy, if the server's are less busy", share(BUSY_SHARE_MAX)),
+        meaning: "INVALID: the generator was measured, not the server; a footnote if the server's \
+                  CPU usage is unknown",
         scope: Scope::Points(generator::busy_threads),
     },
     Applied {
         name: "waiting generator",
-        limit: || format!("{} of the time without a CPU", share(WAITED_SHARE_MAX)),
-        meaning: "NOT-STEADY: requests that are due at a time were sent late; of a ramp the \
-                  stages up to the knee count, of a search the long runs",
+        limit: || format!("{} of the time waiting for a CPU", share(WAITED_SHARE_MAX)),
+        meaning: "NOT-STEADY: scheduled requests were sent late; only the stages of a ramp up to \
+                  the knee and the long runs of a search count",
         scope: Scope::Points(generator::waiting),
     },
     Applied {
         name: "null server",
-        limit: || format!("at least {NULL_FACTOR_MIN} times as fast as the target, or as the plan"),
-        meaning: "INVALID: the generator was measured, not the server; a footnote where a \
-                  key-value load cannot be put on the null server",
+        limit: || {
+            format!("at least {NULL_FACTOR_MIN} times the rate of the target, or of the plan")
+        },
+        meaning: "INVALID: the generator was measured, not the server; a footnote if a key-value \
+                  load cannot run against the null server",
         scope: Scope::Points(generator::null_server),
     },
     Applied {
         name: "answer",
         limit: || "a rate found by every search".into(),
-        meaning: "INVALID: without a rate there is nothing to plan by; the search says why",
+        meaning: "INVALID: a search without a rate has no result; its sentence gives the reason",
         scope: Scope::Answer(searches::answer),
     },
     Applied {
         name: "busy clients",
-        limit: || format!("{UNHURRIED_FACTOR_MAX} times the median at rest"),
-        meaning: "INVALID: a search whose failing probes answer so quickly met the limit of its \
+        limit: || format!("{UNHURRIED_FACTOR_MAX} times the idle median"),
+        meaning: "INVALID: a search whose failing probes have replies this fast was limited by its \
                   clients",
         scope: Scope::Answer(searches::busy_clients),
     },
     Applied {
         name: "late generator",
         limit: || format!("{} of a search's probes beyond a limit", share(BLAMED_MAX)),
-        meaning: "INVALID: the generator was searched, not the server; such a probe had more \
-                  requests sent late than may be beyond the limit",
+        meaning: "INVALID: the search found the limit of the generator, not of the server; in such \
+                  a probe more requests were sent late than the limit allows",
         scope: Scope::Answer(searches::late_generator),
     },
     Applied {
         name: "disturbed probes",
         limit: || format!("{} of a search's probes beyond a limit", share(BLAMED_MAX)),
-        meaning: "NOT-STEADY: the store may sustain more; in such a probe others had the CPUs of \
-                  generator or server for longer than requests may be beyond the limit. It counts \
-                  like any other",
+        meaning: "NOT-STEADY: the store possibly sustains more; in such a probe other processes had \
+                  the CPUs of generator or server for a larger share of time than the share of \
+                  requests that the limit allows. The probe still counts",
         scope: Scope::Answer(searches::disturbed_probes),
     },
     Applied {
         name: "contradictions",
         limit: || format!("{} of a search's probes", share(CONTRADICTED_MAX)),
-        meaning: "NOT-STEADY: store or machine changed while it was searched, since lower rates \
-                  missed a limit that higher ones kept",
+        meaning: "NOT-STEADY: store or machine changed during the search: lower rates violated a \
+                  limit that higher rates met",
         scope: Scope::Answer(searches::contradictions),
     },
     Applied {
@@ -248,54 +250,52 @@ const RULES: &[Applied] = &[
         name: "planned rate",
         limit: || {
             format!(
-                "what is due in {} of the time until the last of it is answered, at least",
+                "the due requests take at least {} of the time until the last one is answered",
                 share(KEPT_UP_MIN)
             )
         },
-        meaning: "NOT-STEADY: a store that does not keep up has a queue that grows, so response \
-                  times say how long was measured; stages and probes look for that",
+        meaning: "NOT-STEADY: the queue of a store that does not keep up grows, so response times \
+                  depend on the length of the measurement; stages and probes look for that",
         scope: Scope::Points(steadiness::kept_up),
     },
     Applied {
         name: "outages",
         limit: || {
             format!(
-                "no server that loses requests or connections and gives no service for {} ms; of \
-                 several, none that is silent for {} s while requests wait for it",
+                "no server that loses requests or connections is unavailable for {} ms; of several \
+                 servers, none is silent for {} s while requests wait for it",
                 Outage::SHORTEST_NS / 1_000_000,
                 Outage::SILENCE_NS / 1_000_000_000
             )
         },
-        meaning: "NOT-STEADY: figures of a time in which a server was gone, or another one took \
-                  over, are of no one state; the silence of a server that is alone is in its \
-                  response times",
+        meaning: "NOT-STEADY: numbers from before and after the loss of a server or a failover mix \
+                  two states; the silence of a single server is part of its response times",
         scope: Scope::Run(outages::check),
     },
     Applied {
         name: "silent servers",
-        limit: || "none but those that the plan kills".into(),
-        meaning: "NOT-STEADY: where a plan kills a server, another one that stops answering \
-                  changes who can take over, and when",
+        limit: || "none except those that the plan kills".into(),
+        meaning: "NOT-STEADY: if the plan kills a server, another one that stops answering changes \
+                  the failover",
         scope: Scope::Trials(outages::silent_servers),
     },
     Applied {
         name: "taken CPUs",
         limit: || {
             format!(
-                "{} of the time of generator or server in at most half of the trials of each \
-                 phase, and of a ramp's stages up to the knee and above it",
+                "{} of the time of generator or server, exceeded in at most half of the trials of \
+                 each phase; for a ramp, of its stages up to the knee and the one above it",
                 share(TAKEN_SHARE_MAX)
             )
         },
-        meaning: "NOT-STEADY: other processes or virtual machines had the CPU; nothing is left \
-                  out for that",
+        meaning: "NOT-STEADY: other processes or virtual machines had the CPU; no measurement is \
+                  discarded for it",
         scope: Scope::Run(taken::check),
     },
     Applied {
         name: "repetitions",
         limit: || format!("at least {FEWEST_BLOCKS} blocks of each cell"),
-        meaning: "UNREPLICATED: fewer give neither an interval nor a ranking, and cannot be \
-                  compared",
+        meaning: "UNREPLICATED: with fewer blocks there is no interval, ranking or comparison",
         scope: Scope::Run(whole::repetitions),
     },
 ];
@@ -304,11 +304,11 @@ fn share(share: f64) -> String {
     format!("{} %", share * 100.0)
 }
 
-/// All rules for people, in the order in which they are applied.
+/// Descriptions of all rules, in the order in which they are applied.
 pub fn rules() -> Vec<Rule> {
-    let told =
+    let describe =
         |rule: &Applied| Rule { name: rule.name, limit: (rule.limit)(), meaning: rule.meaning };
-    RULES.iter().map(told).collect()
+    RULES.iter().map(describe).collect()
 }
 
 /// Footnotes by cell and phase, for the rows that carry them.
@@ -332,8 +332,8 @@ pub(crate) fn apply<'a>(
             Scope::Points(check) => {
                 for one in all {
                     check(one, findings);
-                    let told = findings.footnotes.drain(..).map(|text| notes.add(text));
-                    carried.entry((&one.cell.id, one.phase)).or_default().extend(told);
+                    let added = findings.footnotes.drain(..).map(|text| notes.add(text));
+                    carried.entry((&one.cell.id, one.phase)).or_default().extend(added);
                 }
             }
             Scope::Trials(check) => {
@@ -362,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_tells_its_limit_and_its_consequence() {
+    fn every_rule_has_a_limit_and_a_consequence() {
         for rule in rules() {
             assert!(!rule.limit.is_empty(), "{}", rule.name);
             let start = rule.meaning.split(':').next();

@@ -112,7 +112,7 @@ impl Sought<'_> {
             costs,
             by_block: by_block.collect(),
             tried: all().count() as u32,
-            rests: all().filter(|s| s.purpose == Purpose::Rest).count() as u32,
+            rests: all().filter(|s| s.purpose == Purpose::CoolDown).count() as u32,
             probes: self.blocks.iter().flat_map(|block| self.probes(block)).collect(),
         }
     }

@@ -1,17 +1,17 @@
-//! What the sheet is made of: sections of typed blocks.
+//! Sections of the sheet, made of typed blocks.
 
 use serde::Serialize;
 
 use crate::table::{Cell, Column, Line, Table};
 
-/// A section under its title; nothing where it has no blocks.
+/// A titled section; not shown if it has no blocks.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Section {
-    /// Where the page is linked to; empty for the one table of a summary.
+    /// Anchor on the page; empty for the table of a summary.
     pub(crate) id: &'static str,
     /// Heading.
     pub(crate) title: &'static str,
-    /// Its parts in their order.
+    /// Its parts in order.
     pub(crate) blocks: Vec<Block>,
 }
 
@@ -19,11 +19,11 @@ pub(crate) struct Section {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Block {
-    /// A title below that of the section.
+    /// A subheading.
     Title {
         /// Heading.
         text: String,
-        /// Indices of footnotes that all below it carry.
+        /// Indices of footnotes that apply to everything below it.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<usize>,
     },
@@ -32,36 +32,36 @@ pub(crate) enum Block {
         /// The table.
         #[serde(flatten)]
         table: Table,
-        /// The same with fewer columns, in falling width, for narrow terminals.
+        /// Variants with fewer columns, by decreasing width, for narrow terminals.
         #[serde(skip)]
         narrower: Vec<Table>,
     },
-    /// A sentence of several that stand for themselves.
+    /// An item of a list of sentences.
     Item {
-        /// What is said.
+        /// The sentence.
         text: String,
     },
-    /// What is beside it, in words.
+    /// An explanation of the neighbouring blocks.
     Note {
-        /// What is said.
+        /// The explanation.
         text: String,
     },
-    /// A part that each output shows in its own way, from the view's own data.
+    /// A part that each output renders itself from the data of the view.
     Part {
-        /// Which.
+        /// Kind of part.
         part: Part,
     },
 }
 
-/// What an output shows in its own way. A terminal and Markdown leave charts and weights out.
+/// A part that each output renders itself. Terminal and Markdown omit charts and weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Part {
-    /// The chart that answers: latency by rate of a search or a ramp, else the rates.
+    /// The chart with the answer: latency by rate for a search or a ramp, else the rates.
     Answer,
     /// All other charts.
     Charts,
-    /// An order by the reader's own weights.
+    /// A ranking by the reader's own weights.
     Weights,
     /// [`View::claims`].
     Claims,
@@ -88,7 +88,7 @@ impl Block {
         Self::Table { table, narrower: Vec::new() }
     }
 
-    /// The first of several forms is the whole one.
+    /// A table in several forms, the complete one first.
     pub(crate) fn forms(mut forms: Vec<Table>) -> Self {
         let narrower = forms.split_off(1.min(forms.len()));
         Self::Table { table: forms.pop().unwrap_or_default(), narrower }
@@ -96,17 +96,17 @@ impl Block {
 }
 
 impl Section {
-    /// One part under a title, where there is anything of it.
+    /// A section with one part, or without blocks if the flag is false.
     pub(crate) fn part(
         id: &'static str,
         title: &'static str,
-        (part, is_there): (Part, bool),
+        (part, has_data): (Part, bool),
     ) -> Self {
-        Self { id, title, blocks: is_there.then_some(Block::Part { part }).into_iter().collect() }
+        Self { id, title, blocks: has_data.then_some(Block::Part { part }).into_iter().collect() }
     }
 }
 
-/// A table whose columns are numbers from one on, and what they mean; nothing without lines.
+/// A table followed by an explanatory note; nothing without lines.
 pub(crate) fn explained(
     columns: Vec<Column>,
     lines: impl Iterator<Item = Vec<Cell>>,

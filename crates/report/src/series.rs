@@ -1,4 +1,4 @@
-//! What trials measured, over all blocks: points of a cell, and the operations of each.
+//! Measured points of a cell over all blocks, and their operations.
 
 use model::{
     Arrivals, Cell, OperationResult, Phase, Plan, PlannedTarget, Point, Product, Series, Trial,
@@ -8,19 +8,19 @@ use model::{
 use crate::limits::{ANSWERED_MIN, FREE_SHARE_MIN};
 use crate::recorded::{Recorded, phase_names};
 
-/// One steady phase of one cell over all blocks. Stages of ladders are none: see [`crate::ramp`].
+/// One steady phase of one cell over all blocks. For stages of ladders see [`crate::ramp`].
 #[derive(Debug)]
 pub(crate) struct MeasuredPoint<'a> {
     pub(crate) cell: &'a Cell,
-    /// Of a cache's backend several.
+    /// Several for the backend of an application cache.
     pub(crate) products: &'a [Product],
     /// Name of its phase.
     pub(crate) name: &'a str,
-    /// Its phase as planned; `None` when the record holds a phase that the plan does not.
+    /// The planned phase; `None` if the plan does not contain it.
     pub(crate) planned: Option<&'a Phase>,
-    /// In block order; trials that failed are not among them.
+    /// In block order, without failed trials.
     pub(crate) trials: Vec<(&'a Trial, &'a Point)>,
-    /// The operation that stands for the whole point first.
+    /// Operations, starting with the one for the whole point.
     pub(crate) operations: Vec<Operation<'a>>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct MeasuredPoint<'a> {
 pub(crate) struct Operation<'a> {
     /// Name of the row: `read`, `mixed`, `mixed.read`.
     pub(crate) name: String,
-    /// True for the operation that stands for the whole point.
+    /// True for the operation that represents the whole point.
     pub(crate) whole: bool,
     /// In block order.
     pub(crate) blocks: Vec<InBlock<'a>>,
@@ -42,35 +42,35 @@ pub(crate) struct InBlock<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) point: &'a Point,
     pub(crate) result: &'a OperationResult,
-    /// True where fewer operations were answered than a rate or a comparison may rest on.
+    /// True if too few operations were answered for a rate or a comparison.
     pub(crate) few: bool,
 }
 
 impl InBlock<'_> {
-    /// True when there is a rate to speak of.
+    /// True if it has a meaningful rate.
     pub(crate) fn usable(&self) -> bool {
         !self.few && self.measured()
     }
 
-    /// True when anything was answered.
+    /// True if any operation was answered.
     pub(crate) fn measured(&self) -> bool {
         self.result.rate_per_s.is_finite() && self.result.rate_per_s > 0.0
     }
 
-    /// What was finished in the course of its phase.
+    /// Operations finished over the course of its phase.
     pub(crate) fn series(&self) -> Option<&Series> {
         self.trial.series(&self.point.phase)
     }
 
-    /// The rate by wall time: the clients' own work between calls is a part of it.
+    /// The rate by wall time, which includes the clients' own work between calls.
     pub(crate) fn wall_rate_per_s(&self) -> f64 {
         self.result.rate_per_s * (1.0 - self.point.own_share)
     }
 }
 
 impl MeasuredPoint<'_> {
-    /// The metric by which targets are compared: the rate, unless think time, the other operations
-    /// of a mix or the plan set it rather than the store.
+    /// The metric by which targets are compared: the rate, unless think time, the mix or the plan
+    /// determines the rate rather than the store.
     pub(crate) fn compared_by(&self, operation: &Operation<'_>) -> &'static str {
         let given = self.cell.workload.is_page() || !operation.whole;
         match self.cell.load.in_phase(self.name).arrivals {
@@ -80,14 +80,14 @@ impl MeasuredPoint<'_> {
         }
     }
 
-    /// True where a part of the target works in the clients themselves, on files.
+    /// True if a part of the target runs inside the clients, on files.
     pub(crate) fn has_files(&self) -> bool {
         self.products.iter().any(|product| !product.has_server())
     }
 
-    /// Marks blocks of a phase with cleans in which too little was answered for a rate.
+    /// Marks blocks of a phase with cleans in which too few operations were answered for a rate.
     fn mark_few(&mut self) {
-        if !cleaned_anew(&self.cell.workload, self.planned) {
+        if !restores_cleaned(&self.cell.workload, self.planned) {
             return;
         }
         let clients = u64::from(self.cell.load.clients);
@@ -106,36 +106,36 @@ impl MeasuredPoint<'_> {
         }
     }
 
-    /// The operation by its bare name: the one that the phase consists of, or its part of a list,
-    /// which is the only phase that its profile has.
+    /// Finds an operation by its bare name: the phase's only operation, or a part of a list, which
+    /// is the only phase of its profile.
     pub(crate) fn operation(&self, name: &str) -> Option<&Operation<'_>> {
         let part = self.is_list().then(|| format!("{}.{name}", self.name));
         self.operations.iter().find(|o| o.name == name || Some(&o.name) == part.as_ref())
     }
 
-    /// True where a list says which operation comes next.
+    /// True if a list determines the order of operations.
     pub(crate) fn is_list(&self) -> bool {
         self.planned.is_some_and(|p| p.mix.is_empty())
     }
 
-    /// Cell and phase, for sentences: `redis/steady/8` read.
+    /// Cell and phase as part of a sentence: `redis/steady/8` read.
     pub(crate) fn label(&self) -> String {
         format!("`{}` {}", self.cell.id, self.name)
     }
 }
 
-/// True where a target has no server, so that its work is the generator's own.
+/// True if a target has no server, so that all of its work is done by the generator.
 pub(crate) fn is_serverless(products: &[Product]) -> bool {
     products.iter().all(|product| !product.has_server())
 }
 
-/// True where what cleans remove is saved again between the calls of a phase.
-pub(crate) fn cleaned_anew(workload: &Workload, planned: Option<&Phase>) -> bool {
+/// True if records removed by cleans are restored between the calls of a phase.
+pub(crate) fn restores_cleaned(workload: &Workload, planned: Option<&Phase>) -> bool {
     matches!(workload, Workload::AppCache(_))
         && planned.is_some_and(|planned| planned.mix.contains_key("clean"))
 }
 
-/// All that was measured, ordered as results are shown: profile, load, phase, target.
+/// All measured points in display order: profile, load, phase, target.
 pub(crate) fn measured(recorded: &Recorded) -> Vec<MeasuredPoint<'_>> {
     let plan = &recorded.header.plan;
     let mut found: Vec<MeasuredPoint<'_>> = Vec::new();
@@ -187,7 +187,7 @@ fn operations_of<'a>(phase: &str, trials: &[(&'a Trial, &'a Point)]) -> Vec<Oper
     found
 }
 
-/// Position in the order in which results are shown.
+/// Sort key for the display order.
 fn order(plan: &Plan, phase: &MeasuredPoint<'_>) -> (usize, u32, bool, usize, usize) {
     let workload = &phase.cell.workload;
     let at = |found: Option<usize>| found.unwrap_or(usize::MAX);

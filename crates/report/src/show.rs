@@ -1,4 +1,4 @@
-//! Numbers and names as people read them: [`stats::units`] for the view's own values.
+//! Formatting of numbers and names: [`stats::units`] for the values of a view.
 
 use model::{Counts, ErrorClass, Workload};
 use stats::interval::blocks_without_assumptions;
@@ -20,7 +20,7 @@ pub(crate) fn signed_percent(share: f64) -> String {
     format!("{sign}{}", percent(share.abs()))
 }
 
-/// `99.9 %`, and 100 % only where it is all.
+/// `99.9 %`; 100 % only if the share is exactly 1.
 pub(crate) fn share_of_all(share: f64) -> String {
     match format_percent(share).as_str() {
         "100 %" if share < 1.0 => "<100 %".into(),
@@ -58,9 +58,8 @@ pub(crate) fn rate_value(value: &Value) -> String {
     format_value_with_interval(Unit::PerSecond, value.center, bounds(value))
 }
 
-/// `12.3 k/s ±4.1 %` by the farther end, or `12.3 k/s −14/+33 %` where the ends lie far away and
-/// differently so; without an interval, the rate alone. Beyond 100 % the exact width says nothing
-/// more.
+/// `12.3 k/s ±4.1 %` by the farther end, or `12.3 k/s −14/+33 %` if the interval is wide and
+/// asymmetric; without an interval, the rate alone. Widths above 100 % are not shown exactly.
 pub(crate) fn rate_value_short(value: &Value) -> String {
     rate(value.center) + &half_width(value)
 }
@@ -94,32 +93,32 @@ fn half_width(value: &Value) -> String {
     }
 }
 
-/// The ends of fewer blocks than an interval needs.
+/// Name of the ends with fewer blocks than an interval needs.
 pub(crate) const RANGE: &str = "range of blocks";
 
-/// From how much of its centre on the two sides of a value are told apart, and by how much of the
-/// longer one they must differ for that.
+/// The two sides of an interval are shown separately if the longer one is at least `WIDE` of the
+/// centre and they differ by more than `SYMMETRIC` of the longer one.
 const WIDE: f64 = 0.1;
 const SYMMETRIC: f64 = 0.25;
 
-/// What the ends beside a rate over so many blocks are.
+/// Name of the ends of a rate over this number of blocks.
 pub(crate) fn ends_name(blocks: u32) -> &'static str {
     let need = blocks_without_assumptions(1.0 - CONFIDENCE);
     if (blocks as usize) < need { RANGE } else { "95 % interval" }
 }
 
-/// Both ends that are shown, where it has them.
+/// Both displayed ends, if the value has them.
 pub(crate) fn bounds(value: &Value) -> Option<(f64, f64)> {
     Some((value.lo?, value.hi?))
 }
 
-/// To three digits, with commas between thousands: `123,000`.
+/// Rounded to three significant digits, with thousands separators: `123,000`.
 pub(crate) fn grouped(rate: f64) -> String {
     let step = 10_f64.powi((rate.max(1.0).log10().floor() as i32 - 2).max(0));
     commas(((rate / step).round() * step) as u64)
 }
 
-/// With commas between thousands.
+/// With commas as thousands separators.
 pub(crate) fn commas(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -132,7 +131,7 @@ pub(crate) fn commas(number: u64) -> String {
     text
 }
 
-/// What a workload's data are called.
+/// Name of a workload's items.
 pub(crate) fn things(workload: &Workload) -> &'static str {
     match workload {
         Workload::Sessions(_) => "sessions",
@@ -145,11 +144,11 @@ pub(crate) fn things(workload: &Workload) -> &'static str {
 pub(crate) fn classes(counts: &Counts) -> String {
     let mut classes: Vec<(&ErrorClass, &u64)> = counts.errors_by_class.iter().collect();
     if classes.is_empty() {
-        return "no class was recorded".into();
+        return "no error class was recorded".into();
     }
     classes.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
     let named = |(class, n): &(&ErrorClass, &u64)| match counts.error_examples.get(class) {
-        Some(words) => format!("{n} {class} (such as: {words})"),
+        Some(example) => format!("{n} {class} (such as: {example})"),
         None => format!("{n} {class}"),
     };
     classes.iter().map(named).collect::<Vec<_>>().join(", ")

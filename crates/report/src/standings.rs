@@ -1,5 +1,5 @@
-//! The rows of a view as people read them: one table a profile and load, one group an operation,
-//! each target against the best of its group.
+//! Result rows arranged for display: one table per profile and load, one group per operation, each
+//! target compared with the best of its group.
 
 use model::Load;
 use stats::Verdict;
@@ -16,7 +16,7 @@ pub(crate) struct Standings<'a> {
     pub(crate) workload: &'a str,
     pub(crate) load: &'a Load,
     pub(crate) groups: Vec<Group<'a>>,
-    /// Footnotes that every row of the table carries.
+    /// Footnotes common to all rows of the table.
     pub(crate) footnotes: Vec<usize>,
 }
 
@@ -25,20 +25,20 @@ pub(crate) struct Standings<'a> {
 pub(crate) struct Group<'a> {
     pub(crate) operation: &'a str,
     pub(crate) standings: Vec<Standing<'a>>,
-    /// What they come to together; `None` where nobody is the best.
+    /// Outcome of the group; `None` if no target is the best.
     pub(crate) outcome: Option<Outcome>,
 }
 
-/// What the targets at one operation come to.
+/// Outcome of the comparison at one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// There is nothing to compare the best with.
+    /// The best has no other target to be compared with.
     Alone,
-    /// All others are shown to be slower than the best.
+    /// All other targets are significantly slower than the best.
     Fastest,
-    /// Those that are not slower are shown to be as fast.
+    /// All targets that are not slower are equal to the best.
     Equal,
-    /// Some may be as fast.
+    /// Some targets are possibly as fast as the best.
     Undecided,
 }
 
@@ -47,36 +47,35 @@ pub(crate) enum Outcome {
 pub(crate) struct Standing<'a> {
     pub(crate) row: &'a Row,
     pub(crate) against: Against,
-    /// Whether it may be the best: it has enough blocks, and repeats no other target.
+    /// Whether it can be the best: it has enough blocks and is not a control.
     pub(crate) is_ranked: bool,
 }
 
-/// How a row stands against the best of its group.
+/// Comparison of a row with the best of its group.
 #[derive(Debug)]
 pub(crate) enum Against {
-    /// Nobody is the best.
+    /// The group has no best target.
     Nobody,
-    /// It is the best.
+    /// The row is the best.
     Best,
-    /// It is another one.
+    /// The row is not the best.
     Other {
         verdict: Verdict,
-        /// How many times as fast as the best it is.
+        /// Speed of the row divided by that of the best.
         ratio: Value,
         doubt: Option<String>,
     },
-    /// It is another one, and no block has both.
+    /// The row is not the best, and no block has results of both.
     NotCompared,
 }
 
 impl Standing<'_> {
-    /// A metric; a dash where it was not measured.
+    /// A metric; a dash if it was not measured.
     pub(crate) fn cell(&self, key: &str, text: impl Fn(&Value) -> String) -> Cell {
         Cell::value(self.row.metrics.get(key), text)
     }
 
-    /// A time's centre by its percentile, such as `p99`: of the times that tell how long users
-    /// wait.
+    /// A percentile such as `p99` of the time that users wait.
     pub(crate) fn time(&self, percentile: &str) -> Cell {
         self.cell(&format!("{}_ns_{percentile}", self.row.load.times()), show::time)
     }
@@ -86,7 +85,7 @@ impl Standing<'_> {
         matches!(self.against, Against::Best)
     }
 
-    /// Why it is undecided, where it is.
+    /// Why it is undecided, if it is.
     fn doubt(&self) -> Option<&String> {
         match &self.against {
             Against::Other { verdict: Verdict::Undecided, doubt, .. } => doubt.as_ref(),
@@ -101,12 +100,12 @@ impl<'a> Group<'a> {
         self.standings.iter().find(|standing| standing.is_best())
     }
 
-    /// Whether the best is shown to be ahead of all others.
+    /// Whether the best is significantly faster than all other targets.
     pub(crate) fn is_won(&self) -> bool {
         self.outcome == Some(Outcome::Fastest)
     }
 
-    /// Targets that are not shown to be slower than the best, itself first.
+    /// The best, and the targets that are not significantly slower.
     pub(crate) fn tied(&self) -> impl Iterator<Item = &Standing<'a>> {
         let is_tied = |s: &&Standing<'_>| {
             let is_slower = matches!(s.against, Against::Other { verdict: Verdict::Slower, .. });
@@ -115,7 +114,7 @@ impl<'a> Group<'a> {
         self.best().into_iter().chain(self.standings.iter().filter(is_tied))
     }
 
-    /// The best of the others that are compared with it, and how many times as fast the best is.
+    /// The runner-up among the compared targets, and the speed of the best divided by its speed.
     pub(crate) fn next(&self) -> Option<(&Standing<'a>, Value)> {
         let ratio = |s: &Standing<'_>| match &s.against {
             Against::Other { ratio, .. } if s.is_ranked => Some(*ratio),
@@ -123,10 +122,10 @@ impl<'a> Group<'a> {
         };
         let others = self.standings.iter().filter_map(|s| Some((s, ratio(s)?)));
         let next = others.max_by(|(_, a), (_, b)| a.center.total_cmp(&b.center));
-        next.map(|(standing, ratio)| (standing, ratio.turned()))
+        next.map(|(standing, ratio)| (standing, ratio.inverse()))
     }
 
-    /// Against the best: `slower 0.47×`; of the best itself, whether its lead is clear.
+    /// Verdict against the best: `slower 0.47×`; for the best itself, whether its lead is clear.
     pub(crate) fn verdict(&self, standing: &Standing<'_>) -> String {
         match &standing.against {
             Against::Nobody => String::new(),
@@ -144,21 +143,20 @@ impl<'a> Group<'a> {
 }
 
 impl<'a> Standings<'a> {
-    /// The groups that stand for the others: parts of an operation are left out where there is a
-    /// whole one.
+    /// The groups of whole operations; groups of parts only if there are no others.
     pub(crate) fn whole(&self) -> Vec<&Group<'a>> {
         let whole: Vec<&Group<'_>> =
             self.groups.iter().filter(|group| !is_part(group.operation)).collect();
         if whole.is_empty() { self.groups.iter().collect() } else { whole }
     }
 
-    /// True where some row is set against the best of its operation.
+    /// True if some row is compared with the best of its operation.
     pub(crate) fn compares(&self) -> bool {
         let mut all = self.groups.iter().flat_map(|group| &group.standings);
         all.any(|standing| !matches!(standing.against, Against::Nobody))
     }
 
-    /// What the ends beside its rates are.
+    /// Name of the ends of its rates.
     pub(crate) fn ends_name(&self) -> &'static str {
         let rows = self.groups.iter().flat_map(|group| &group.standings);
         show::ends_name(rows.map(|standing| standing.row.blocks).min().unwrap_or(0))
@@ -187,7 +185,7 @@ pub(crate) fn standings(view: &View) -> Vec<Standings<'_>> {
     tables
 }
 
-/// Of a target that is alone in its table, nothing is said against the best.
+/// Removes the comparisons from a table with only one target.
 fn without_others(table: &mut Standings<'_>) {
     let rows = || table.groups.iter().flat_map(|group| &group.standings).map(|s| &s.row.target);
     let first = rows().next();
@@ -210,13 +208,13 @@ fn group<'a>(view: &'a View, first: &'a Row) -> Group<'a> {
         None => Against::Nobody,
     };
     let standing =
-        |row: &&'a Row| Standing { row, against: against(row), is_ranked: may_be_best(view, row) };
+        |row: &&'a Row| Standing { row, against: against(row), is_ranked: can_be_best(view, row) };
     let standings: Vec<Standing<'_>> = rows.iter().map(standing).collect();
     let outcome = best.map(|_| outcome(&standings));
     Group { operation: &first.operation, standings, outcome }
 }
 
-/// What targets come to of which one is the best.
+/// Outcome of a group that has a best target.
 fn outcome(standings: &[Standing<'_>]) -> Outcome {
     let others = standings.iter().filter(|s| s.is_ranked && !s.is_best());
     let verdicts: Vec<Verdict> = others
@@ -239,8 +237,8 @@ pub(crate) fn is_part(operation: &str) -> bool {
     operation.contains('.')
 }
 
-/// True for a part of a mix: how often it comes is the mix's doing, whatever store is asked, so
-/// that nobody is the best at it. A page is the same for all.
+/// True for a part of a mix: the mix determines its rate, not the store, so no target is the best
+/// at it. Parts of a page can be compared.
 fn is_given(operation: &str) -> bool {
     operation.split_once('.').is_some_and(|(whole, _)| whole != "page")
 }
@@ -258,7 +256,7 @@ fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
         let center = row.metrics.get(&row.compared_by)?.center;
         Some(if row.compared_by == "rate_per_s" { center } else { -center })
     };
-    let own = rows.iter().filter(|r| may_be_best(view, r));
+    let own = rows.iter().filter(|r| can_be_best(view, r));
     let own: Vec<_> = own.filter_map(|r| Some((speed(r)?, *r))).collect();
     let is_ahead = |other: &Row, row: &Row| {
         let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
@@ -270,14 +268,14 @@ fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
     fastest.map(|(_, row)| row.target.as_str())
 }
 
-/// True of a row with enough blocks to compare that is no control.
-fn may_be_best(view: &View, row: &Row) -> bool {
+/// True for a row with enough blocks to compare that is not a control.
+fn can_be_best(view: &View, row: &Row) -> bool {
     let is_control =
         view.setup.targets.iter().any(|t| t.name == row.target && t.control_of.is_some());
     row.blocks as usize >= FEWEST_BLOCKS && !is_control
 }
 
-/// How a row stands against the best.
+/// Comparison of a row with the best.
 fn distance(view: &View, row: &Row, best: &str) -> Against {
     let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     match against(&view.comparisons, place, &row.target, best) {
@@ -286,7 +284,7 @@ fn distance(view: &View, row: &Row, best: &str) -> Against {
     }
 }
 
-/// Why rows are undecided, a sentence for each reason: the most frequent one without its rows.
+/// Why rows are undecided, one sentence per reason; the most frequent one does not list its rows.
 pub(crate) fn doubts(tables: &[Standings<'_>]) -> Vec<String> {
     let mut found: Vec<(&String, Vec<Undecided<'_>>)> = Vec::new();
     for table in tables {
@@ -310,7 +308,7 @@ pub(crate) fn doubts(tables: &[Standings<'_>]) -> Vec<String> {
     found.iter().enumerate().map(sentence).collect()
 }
 
-/// A row that is undecided, and where it stands.
+/// An undecided row with its table and operation.
 struct Undecided<'a> {
     table: &'a Standings<'a>,
     operation: &'a str,

@@ -1,11 +1,11 @@
-//! Tables of the sheet: columns with units, and cells with what the page sorts and colours by.
+//! Tables of the sheet: columns with units, and cells with sort keys and tones for the page.
 
 use serde::Serialize;
 use std::borrow::Cow;
 
 use crate::view::Value;
 
-/// What stands where there is no value.
+/// Placeholder for a missing value.
 pub(crate) const NONE: &str = "–";
 
 /// A table.
@@ -13,7 +13,7 @@ pub(crate) const NONE: &str = "–";
 pub(crate) struct Table {
     /// From left to right.
     pub(crate) columns: Vec<Column>,
-    /// True where lines that follow each other with the same first cell are a group.
+    /// True if consecutive lines with the same first cell form a group.
     pub(crate) is_grouped: bool,
     /// From top to bottom.
     pub(crate) lines: Vec<Line>,
@@ -24,35 +24,35 @@ pub(crate) struct Table {
 pub(crate) struct Column {
     /// Its name.
     pub(crate) title: Cow<'static, str>,
-    /// Unit, or what stands behind its values; may be empty.
+    /// Unit or suffix of its values; can be empty.
     pub(crate) about: Cow<'static, str>,
-    /// True where it is set to the right.
+    /// True if it is right-aligned.
     pub(crate) is_number: bool,
-    /// True where a page may draw each value as a share of the largest of its group.
+    /// True if a page can draw each value as a share of the largest in its group.
     pub(crate) has_meter: bool,
 }
 
 /// A line of a table.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Line {
-    /// One a column.
+    /// One per column.
     pub(crate) cells: Vec<Cell>,
-    /// True for the line that is the answer, as that of the best target.
+    /// True for the line with the answer, such as that of the best target.
     pub(crate) is_strong: bool,
 }
 
 /// A cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Cell {
-    /// What is read; may be empty.
+    /// Main text; can be empty.
     pub(crate) text: String,
-    /// What belongs to it and may stand smaller beside or below it, as the ends of an interval.
+    /// Additional text, such as the ends of an interval; can be printed smaller.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) about: String,
-    /// How it is seen.
+    /// Emphasis.
     #[serde(skip_serializing_if = "Tone::is_plain")]
     pub(crate) tone: Tone,
-    /// What it is sorted by; left out where that is its text.
+    /// Sort key; omitted if cells are sorted by their text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sort: Option<f64>,
     /// Indices of footnotes.
@@ -60,24 +60,24 @@ pub(crate) struct Cell {
     pub(crate) notes: Vec<usize>,
 }
 
-/// How a cell is seen.
+/// Emphasis of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Tone {
-    /// As it is.
+    /// No emphasis.
     #[default]
     Plain,
     /// A target's name.
     Target,
     /// The best of its line.
     Best,
-    /// Not shown to be behind the best.
+    /// Not significantly slower than the best.
     Tied,
-    /// As it should be.
+    /// A good result.
     Good,
-    /// Not as it should be.
+    /// A bad result.
     Bad,
-    /// Not known for certain.
+    /// An uncertain result.
     Doubt,
 }
 
@@ -89,17 +89,17 @@ impl Tone {
 }
 
 impl Column {
-    /// Of words.
+    /// A left-aligned column.
     pub(crate) fn words(title: impl Into<Cow<'static, str>>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// Of numbers.
+    /// A right-aligned column.
     pub(crate) fn number(title: impl Into<Cow<'static, str>>) -> Self {
         Self { is_number: true, ..Self::words(title) }
     }
 
-    /// The same with a unit, or with what stands behind its values.
+    /// The column with a unit or suffix of its values.
     pub(crate) fn about(self, about: &'static str) -> Self {
         Self { about: about.into(), ..self }
     }
@@ -112,7 +112,7 @@ impl<S: Into<String>> From<S> for Cell {
 }
 
 impl Cell {
-    /// A text that is sorted by a number.
+    /// A cell with a numeric sort key.
     pub(crate) fn number(text: String, sort: f64) -> Self {
         Self { sort: Some(sort), ..Self::from(text) }
     }
@@ -122,12 +122,12 @@ impl Cell {
         Self::from(name).toned(Tone::Target)
     }
 
-    /// The same, seen in another way.
+    /// The cell with another emphasis.
     pub(crate) fn toned(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
 
-    /// A value; a dash where there is none. Ends of an interval stand apart.
+    /// A value with the ends of its interval as additional text; a dash if there is none.
     pub(crate) fn value(value: Option<&Value>, print: impl Fn(&Value) -> String) -> Self {
         let Some(value) = value else { return Self::from(NONE) };
         let text = print(value);
@@ -138,7 +138,7 @@ impl Cell {
         Self { about, ..Self::number(text, value.center) }
     }
 
-    /// Text and what belongs to it on one line.
+    /// Main and additional text on one line.
     pub(crate) fn whole(&self) -> String {
         match (self.text.as_str(), self.about.as_str()) {
             (text, "") => text.into(),
@@ -154,42 +154,42 @@ impl Line {
         self.cells.iter().flat_map(|cell| cell.notes.iter().copied()).collect()
     }
 
-    /// A line like the others.
+    /// A line without emphasis.
     pub(crate) fn plain<C: Into<Cell>>(cells: impl IntoIterator<Item = C>) -> Self {
         Self { cells: cells.into_iter().map(Into::into).collect(), is_strong: false }
     }
 }
 
 impl Table {
-    /// Columns and lines; columns in which no line has anything are left out.
+    /// A table without its empty columns.
     pub(crate) fn new(columns: Vec<Column>, lines: Vec<Line>) -> Self {
         let mut table = Self { columns, is_grouped: false, lines };
-        table.leave_out(0, "");
+        table.remove_empty(0, "");
         table
     }
 
-    /// The same, whose first column says to which group a line belongs.
+    /// The table with lines grouped by the first column.
     pub(crate) fn grouped(self) -> Self {
         Self { is_grouped: true, ..self }
     }
 
-    /// Leaves out the columns from `from` on in which every line has `nothing`.
-    pub(crate) fn leave_out(&mut self, from: usize, nothing: &str) {
+    /// Removes columns from index `from` on in which every cell is `empty`.
+    pub(crate) fn remove_empty(&mut self, from: usize, empty: &str) {
         for at in (from..self.columns.len()).rev() {
-            if self.lines.iter().all(|line| line.cells[at].text == nothing) {
-                self.take_out(at);
+            if self.lines.iter().all(|line| line.cells[at].text == empty) {
+                self.remove_at(at);
             }
         }
     }
 
-    /// Leaves out a column, where it is there.
+    /// Removes a column, if it exists.
     pub(crate) fn remove(&mut self, title: &str) {
         if let Some(at) = self.columns.iter().position(|column| column.title == title) {
-            self.take_out(at);
+            self.remove_at(at);
         }
     }
 
-    fn take_out(&mut self, at: usize) {
+    fn remove_at(&mut self, at: usize) {
         self.columns.remove(at);
         for line in &mut self.lines {
             line.cells.remove(at);

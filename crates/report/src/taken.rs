@@ -1,5 +1,5 @@
-//! What others took of the CPUs of a measurement, and where it is too much. Nothing is left out and
-//! no figure is corrected for it.
+//! CPU time stolen from a measurement by other processes or virtual machines, and its limit. No
+//! measurement is discarded and no number corrected for it.
 
 use model::{Disturbance, Disturber, Point, TAKEN_SHARE_MAX, Trial};
 use std::collections::BTreeMap;
@@ -12,27 +12,27 @@ use crate::ramp::{Ladder, Ramp};
 use crate::recorded::Recorded;
 use crate::show;
 
-/// What to do about it.
+/// Remedy.
 const CURE: &str = "stop what else runs there, or measure on a quieter machine";
 
-/// What was taken over some points, and how long these were.
+/// Total stolen CPU time of some points, and their total length.
 fn sum<'a>(points: impl Iterator<Item = &'a Point>) -> (Disturbance, u64) {
     points.fold((Disturbance::default(), 0), |(sum, length_ns), point| {
         (sum.plus(point.disturbance), length_ns + point.length_ns)
     })
 }
 
-/// What was taken over all points of a trial as shares of the time: of the generator, and of the
-/// server where that is known.
+/// Stolen CPU time over all points of a trial, as shares of their length: of the generator and, if
+/// known, of the server.
 pub(crate) fn shares(trial: &Trial) -> (f64, Option<f64>) {
     let (taken, length_ns) = sum(trial.points.iter());
     let share = |ns: u64| (ns as f64 / length_ns.max(1) as f64).min(1.0);
     (share(taken.generator_ns), taken.server_ns.map(share))
 }
 
-/// Finds fault with a run in which what was measured was disturbed in most of its trials: a target
-/// that is disturbed alone is behind the others for that. Of a ladder both the stages up to the
-/// knee and the one above it count, by which the knee is known.
+/// Reports a run with a measurement that was disturbed in most of its trials: if only one target is
+/// disturbed, it falls behind the others. For a ladder, both the stages up to the knee and the one
+/// above it count, because they determine the knee.
 pub(crate) fn check(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let is_disturbed = |groups: &Vec<Vec<&Point>>| {
         groups.iter().any(|group| mean_share(group.iter().copied()) > TAKEN_SHARE_MAX)
@@ -55,10 +55,10 @@ pub(crate) fn check(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findin
         worst.decisive.len(),
         who(trials.map(|(trial, _)| *trial))
     );
-    findings.not_steady("others took the CPUs", text);
+    findings.not_steady("CPU time stolen", text);
 }
 
-/// Notes what was taken in a ramp's stages up to the knee, and in the one above it.
+/// Adds a note on CPU time stolen in a ramp's stages up to the knee, and in the stage above it.
 pub(crate) fn note_ramp(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let below = mean_share(ramp.whole().flat_map(Ladder::up_to_knee).map(|seen| seen.result));
     let above = mean_share(ramp.whole().filter_map(Ladder::missed).map(|seen| seen.result));
@@ -66,8 +66,8 @@ pub(crate) fn note_ramp(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
         let has_above = ramp.whole().any(|ladder| ladder.missed().is_some());
         let above = format!(", and for {} in the stage above it", show::percent(above));
         notes.add(format!(
-            "{place}: others had the CPUs of generator or server for {} of the time up to the \
-             knee{}{}; all that was due counts",
+            "{place}: other processes had the CPUs of generator or server for {} of the time up to \
+             the knee{}{}; all due requests count",
             show::percent(below),
             if has_above { &above } else { "" },
             who(ramp.ladders.iter().map(|ladder| ladder.trial))
@@ -75,11 +75,11 @@ pub(crate) fn note_ramp(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     }
 }
 
-/// Most that are named.
+/// Maximum number of processes named.
 const NAMED_MAX: usize = 5;
 
-/// Who else ran on the CPUs of generator and server in these trials, as a part of a sentence; empty
-/// where it is not known.
+/// The other processes on the CPUs of generator and server in these trials, as part of a sentence;
+/// empty if unknown.
 pub(crate) fn who<'a>(trials: impl Iterator<Item = &'a Trial>) -> String {
     let mut all: BTreeMap<String, u64> = BTreeMap::new();
     let mut incomplete = false;
@@ -91,16 +91,16 @@ pub(crate) fn who<'a>(trials: impl Iterator<Item = &'a Trial>) -> String {
     }
     let mut all: Vec<(String, u64)> = all.into_iter().collect();
     all.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    let told: Vec<String> = all
+    let shown: Vec<String> = all
         .into_iter()
         .take(NAMED_MAX)
         .map(|(name, ns)| format!("{name} ({})", show::ns(ns as f64)))
         .collect();
     let more = if incomplete { ", and perhaps others" } else { "" };
-    if told.is_empty() {
+    if shown.is_empty() {
         return String::new();
     }
-    format!(", mostly by {}{more}", told.join(", "))
+    format!(", mostly by {}{more}", shown.join(", "))
 }
 
 fn named(one: &Disturber) -> String {
@@ -111,7 +111,7 @@ fn named(one: &Disturber) -> String {
     }
 }
 
-/// What was taken of the time of some points.
+/// Stolen CPU time of some points, as a share of their length.
 fn mean_share<'a>(points: impl Iterator<Item = &'a Point>) -> f64 {
     let (sum, length_ns) = sum(points);
     sum.share_of(length_ns)

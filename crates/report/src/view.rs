@@ -1,7 +1,7 @@
-//! The judged result of a run as plain data: every output is made from it and from nothing else.
+//! The evaluated result of a run as plain data, the only source of every output.
 //!
-//! Serialised, it is the JSON summary that docs/FORMAT.md describes (without `charts`), and the
-//! data of the HTML page (with them). Keys are stable.
+//! It serialises to the JSON summary that docs/FORMAT.md describes (without `charts`), and to the
+//! data of the HTML page (with `charts`). Keys are stable.
 
 use model::leftovers;
 use model::{Calibration, Conditions, Load, Product, shell_words};
@@ -38,28 +38,28 @@ pub use words::{
 /// Version of the JSON that [`View`] serialises to.
 pub const VIEW_FORMAT: u32 = 1;
 
-/// May the numbers be used?
+/// Whether the numbers can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Validity {
-    /// All fixed rules hold.
+    /// All fixed rules are met.
     Valid,
-    /// They hold, with too few repetitions for an interval or a ranking.
+    /// All rules are met, but there are too few blocks for an interval or a ranking.
     Unreplicated,
-    /// A rule about steadiness does not hold.
+    /// A rule about steadiness is violated.
     NotSteady,
-    /// A rule about correctness does not hold.
+    /// A rule about correctness is violated.
     Invalid,
 }
 
-/// One fixed rule, for people.
+/// Description of a fixed rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {
-    /// What is looked at.
+    /// The quantity that the rule checks.
     pub name: &'static str,
     /// The limit, with its unit.
     pub limit: String,
-    /// What follows beyond it, and why.
+    /// Consequence of exceeding the limit, and the reason.
     pub meaning: &'static str,
 }
 
@@ -70,19 +70,19 @@ pub struct TargetView {
     pub name: String,
     /// Kind of store.
     pub kind: Product,
-    /// Product and version as the server reported it; null when it never answered.
+    /// Product and version as the server reported them; null if it never replied.
     pub product: Option<String>,
-    /// Where it was, for people, without credentials.
+    /// Readable location, without credentials.
     pub place: String,
-    /// Settings that we gave a private server.
+    /// Settings given to a private server.
     pub settings: BTreeMap<String, String>,
-    /// Why it was not measured; null when it was.
+    /// Why it was not measured; null if it was.
     pub not_run: Option<String>,
-    /// The target that it repeats, for the A/A control.
+    /// The target that it duplicates, in an A/A control.
     pub control_of: Option<String>,
 }
 
-/// Two targets at the same operation and load.
+/// Comparison of two targets at the same operation and load.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// Profile of the study.
@@ -91,39 +91,39 @@ pub struct Comparison {
     pub operation: String,
     /// Load.
     pub load: Load,
-    /// What is compared: `rate_per_s`, or `service_ns_mean` where something else rules the rate:
-    /// think time (the page layout), or the mix (one operation of several in a phase).
+    /// The compared metric: `rate_per_s`, or `service_ns_mean` if the rate is determined by think
+    /// time (the page layout) or by the mix (one operation of several in a phase).
     pub metric: String,
     /// First target.
     pub a: String,
     /// Second target.
     pub b: String,
-    /// Blocks that have both.
+    /// Blocks with results of both.
     pub blocks: u32,
-    /// How many times as fast `a` is as `b`: above 1, `a` is the faster.
+    /// Speed of `a` divided by that of `b`: above 1, `a` is faster.
     pub ratio: Value,
-    /// `a` against `b`, corrected for the number of comparisons in the run.
+    /// Verdict on `a` against `b`, corrected for the number of comparisons in the run.
     pub verdict: Verdict,
-    /// Why it is undecided, or other doubts.
+    /// Why the verdict is undecided, or another caveat.
     pub doubt: Option<String>,
 }
 
-/// A judged statement.
+/// A claim and its verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClaimView {
     /// Id in the study.
     pub id: String,
     /// The statement.
     pub text: String,
-    /// Who said it where.
+    /// Source of the statement.
     pub source: String,
-    /// Profile that it was judged on.
+    /// Profile on which it was tested.
     pub workload: Option<String>,
-    /// What the statement expects, for people: `redis / files from 1.13 to 1.53`.
+    /// Readable expectation: `redis / files from 1.13 to 1.53`.
     pub expected: String,
-    /// The measured ratio; null when not run.
+    /// The measured ratio; null if not run.
     pub measured: Option<Value>,
-    /// What was found.
+    /// The verdict.
     pub verdict: ClaimVerdict,
     /// One sentence of explanation.
     pub note: String,
@@ -136,34 +136,34 @@ pub struct AdviceView {
     pub shop: String,
     /// `small` or `medium to large`.
     pub size: String,
-    /// Concurrent requests that the study means by that.
+    /// Number of concurrent requests that stands for this size in the study.
     pub clients: u32,
-    /// State of delivery.
+    /// The shop's default store.
     pub factory: String,
-    /// What the study's source recommends.
+    /// Recommendation of the study's source.
     pub source_recommends: String,
-    /// What these measurements recommend; null when they cannot say.
+    /// Recommendation by these measurements; null if they are inconclusive.
     pub recommended: Option<String>,
-    /// Why, in one sentence with the ratio and its interval.
+    /// Reason, in one sentence with the ratio and its interval.
     pub why: String,
-    /// Against the source.
+    /// Agreement with the source.
     pub agreement: Agreement,
 }
 
 /// All targets in the order of their scores by the study's weights, for one load.
 #[derive(Clone, Debug, Serialize)]
 pub struct RankingView {
-    /// Sizes of shop that mean this load.
+    /// Sizes of shop with this load.
     pub sizes: Vec<String>,
     /// Concurrent requests.
     pub clients: u32,
-    /// Profile that the rates are of; of one with sizes the largest.
+    /// Profile of the rates; if it measures several sizes, the largest.
     pub workload: String,
-    /// Why nothing of the order is decided; null where something may be.
+    /// Why the order is entirely undecided; null if parts of it can be decided.
     pub doubt: Option<String>,
     /// Highest score first.
     pub targets: Vec<RankedView>,
-    /// What scores by other weights are made of; left out of the summary.
+    /// Data for scores with other weights; omitted from the summary.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<TargetRates>,
 }
@@ -173,112 +173,112 @@ pub struct RankingView {
 pub struct RankedView {
     /// Name of the target.
     pub target: String,
-    /// How many times the best target's score is its own; null for the best itself, and where no
-    /// block has both.
+    /// The best target's score divided by this one's; null for the best itself, and if no block
+    /// has both.
     pub ratio: Option<Value>,
-    /// Against the best; null for the best itself.
+    /// Verdict against the best; null for the best itself.
     pub verdict: Option<Verdict>,
 }
 
-/// A target's rates in single blocks.
+/// A target's rates in each block.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TargetRates {
     /// Name of the target.
     pub target: String,
-    /// By operation and block: operations per second, of lists those by time in calls.
+    /// By operation and block: operations per second; for lists, per second spent in calls.
     pub by_operation: BTreeMap<String, BTreeMap<u32, f64>>,
-    /// The same by wall time, of which the clients' own work between calls is a part.
+    /// The same per second of wall time, which includes the clients' own work between calls.
     pub by_wall: BTreeMap<String, BTreeMap<u32, f64>>,
 }
 
-/// A trial that has no (complete) result.
+/// A trial without a (complete) result.
 #[derive(Clone, Debug, Serialize)]
 pub struct FailureView {
     /// Block.
     pub block: u32,
-    /// Number of the probe that failed, from 1; left out where all of the trial did.
+    /// Number of the failed probe, from 1; omitted if the whole trial failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<u32>,
     /// Cell.
     pub cell: String,
     /// Target.
     pub target: String,
-    /// Class of the fault.
+    /// Error class.
     pub class: String,
-    /// What happened.
+    /// Error message.
     pub reason: String,
-    /// The last lines of the server's log, where one died; null where an earlier failure of the
-    /// same target has them.
+    /// The last lines of the server's log if a server died; null if an earlier failure of the same
+    /// target shows them.
     pub log: Option<String>,
 }
 
-/// What disturbed the run: the worst and the middle trial.
+/// A disturbance of the run: its median and maximum over trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct NoiseView {
-    /// What: `steal`, `PSI cpu`, `other processes`, `run-queue wait`, `hiccup`.
+    /// Kind: `steal`, `PSI cpu`, `other processes`, `run-queue wait`, `hiccup`.
     pub name: String,
     /// Median over trials, with unit.
     pub median: String,
     /// Largest over trials, with unit.
     pub worst: String,
-    /// What it means.
+    /// Explanation.
     pub meaning: String,
 }
 
-/// The judged result of a run. Groups are no objects in JSON: their keys stand beside the others.
+/// The evaluated result of a run. Groups are flattened in JSON: their keys are at the top level.
 #[derive(Clone, Debug, Serialize)]
 pub struct View {
     /// [`VIEW_FORMAT`].
     pub format: u32,
     /// Id of the run.
     pub run: String,
-    /// What was asked.
+    /// The question.
     #[serde(flatten)]
     pub asked: Asked,
-    /// What was found.
+    /// The answer.
     pub answer: Answer,
-    /// May the numbers be used?
+    /// Whether the numbers can be used.
     pub validity: Validity,
-    /// Why not.
+    /// Reasons for a validity other than VALID.
     pub reasons: Vec<String>,
-    /// What was not steady, in a few words each.
+    /// Unsteady measurements, in a few words each.
     pub unsteady: Vec<String>,
-    /// How the run went.
+    /// Course of the run.
     #[serde(flatten)]
     pub course: Course,
-    /// What was measured, with what and where.
+    /// Targets, tool and environment.
     #[serde(flatten)]
     pub setup: Setup,
     /// Rows of results.
     pub cells: Vec<Row>,
-    /// Every pair of targets.
+    /// Comparisons of all pairs of targets.
     pub comparisons: Vec<Comparison>,
-    /// Growth with the size of the data set; left out where no profile measures several sizes.
+    /// Growth with the size of the data set; omitted if no profile measures several sizes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub growth: Vec<GrowthView>,
-    /// What ramps found; left out where there are none.
+    /// Results of ramps; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ramps: Vec<RampView>,
-    /// Numbers about stores, and what happened to them.
+    /// Numbers about stores, and events.
     #[serde(flatten)]
     pub happened: Happened,
-    /// What searches for the highest rate found; left out where there are none.
+    /// Results of searches for the highest rate; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<SearchView>,
-    /// Judged statements.
+    /// Claims with their verdicts.
     pub claims: Vec<ClaimView>,
-    /// What is recommended.
+    /// Recommendations.
     #[serde(flatten)]
     pub advised: Advised,
     /// Failed trials.
     pub failures: Vec<FailureView>,
-    /// Warnings that rows point to; those that no row points to concern the whole run.
+    /// Warnings that rows refer to; those without a row concern the whole run.
     pub footnotes: Vec<String>,
     /// The fixed rules that decided `validity`.
     pub rules: Vec<Rule>,
 }
 
-/// What was asked, and by which study.
+/// The question of a run and its study.
 #[derive(Clone, Debug, Serialize)]
 pub struct Asked {
     /// Name of the study.
@@ -287,7 +287,7 @@ pub struct Asked {
     pub title: String,
     /// The question it answers.
     pub question: String,
-    /// Where the study comes from.
+    /// Origin of the study.
     pub source: String,
     /// Scale.
     pub scale: String,
@@ -297,103 +297,103 @@ pub struct Asked {
     pub seed: u64,
     /// Equivalence zone as a fraction.
     pub equivalence_zone: f64,
-    /// Blocks below which nothing is decided.
+    /// With fewer blocks, every verdict is undecided.
     pub fewest_blocks: usize,
-    /// `inside` or `outside`: whether the drawing of values is in the timed span, by profile.
+    /// By profile, whether values are generated `inside` or `outside` the timed span.
     pub generation: BTreeMap<String, String>,
-    /// What data each profile of an application cache has, one sentence by its name with the size;
-    /// left out where there is none.
+    /// Data set of each profile of an application cache, one sentence by profile name with size;
+    /// omitted if there is none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub data: BTreeMap<String, String>,
 }
 
-/// How the run went, and how it ended.
+/// Course and end of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Course {
     /// How it ended.
     pub status: Status,
-    /// Why no more blocks were added.
+    /// Why no more blocks were measured.
     pub stopped_because: String,
     /// Start, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// Wall seconds; of a run that was killed or resumed, those of its trials together.
+    /// Wall time in seconds; for a run that was killed or resumed, the sum over its trials.
     pub took_s: f64,
-    /// True where it was interrupted or killed before and taken up again; else left out.
+    /// True if it was resumed after an interruption or a kill; else omitted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
-    /// Whole blocks.
+    /// Complete blocks.
     pub blocks: u32,
     /// Files of the record that were changed after it was sealed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
 }
 
-/// What was measured, with what and where.
+/// Targets, tool and environment of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Setup {
     /// Version and commit of cachedyno.
     pub tool: String,
     /// Command line.
     pub command: Vec<String>,
-    /// Targets, also those not run.
+    /// Targets, including those not run.
     pub targets: Vec<TargetView>,
-    /// Conditions under which it was measured.
+    /// Conditions of the host and the servers.
     pub conditions: Conditions,
-    /// What this machine was found to do; left out where it was not calibrated.
+    /// Calibration of this machine; omitted if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
     /// Disturbances.
     pub noise: Vec<NoiseView>,
 }
 
-/// What the advice of a study comes to; all empty without advice in the study.
+/// Results of a study's advice; all empty if the study has no advice.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Advised {
     /// The recommendation table.
     pub advice: Vec<AdviceView>,
-    /// What the advice rests on: weights and sizes, one sentence.
+    /// Basis of the advice: weights and sizes, one sentence.
     pub advice_basis: Option<String>,
-    /// Weights of operations in scores, as the study has them; empty without advice.
+    /// Weights of operations in scores, as set by the study; empty without advice.
     pub advice_weights: BTreeMap<String, f64>,
     /// The order of all targets by these weights, few clients first.
     pub rankings: Vec<RankingView>,
 }
 
 impl View {
-    /// Why the run may not be used, but for what the answer of a search says already.
+    /// Reasons why the run is not VALID, except those already given by a search's sentence.
     pub(crate) fn other_reasons(&self) -> impl Iterator<Item = &String> {
-        let is_said = |reason: &&String| self.searches.iter().any(|s| s.sentence == **reason);
-        self.reasons.iter().filter(move |reason| !is_said(reason))
+        let is_given = |reason: &&String| self.searches.iter().any(|s| s.sentence == **reason);
+        self.reasons.iter().filter(move |reason| !is_given(reason))
     }
 
-    /// The flag that names the directory of its record, with a space before it; empty for the usual
-    /// one.
+    /// The flag for the directory of its record, with a leading space; empty for the default
+    /// directory.
     pub(crate) fn records_flag(&self) -> String {
         let out = leftovers::records(&self.setup.command);
         out.map_or_else(String::new, |out| format!(" {}", shell_words(["--out", out])))
     }
 
-    /// Says that these files of the record were changed after it was sealed.
+    /// Adds a footnote about files of the record that were changed after it was sealed.
     pub fn mark_changed(&mut self, files: Vec<String>) {
         self.footnotes.extend(changed_words(&files));
         self.course.changed = files;
     }
 }
 
-/// Says that files of a record were changed after it was sealed; `None` where none were.
+/// Warning about files of a record that were changed after it was sealed; `None` without any.
 pub fn changed_words(files: &[String]) -> Option<String> {
-    let fit = if files.len() == 1 { "no longer fits" } else { "no longer fit" };
+    let matches = if files.len() == 1 { "no longer matches" } else { "no longer match" };
     (!files.is_empty()).then(|| {
         format!(
-            "the record was changed after it was sealed: {} {fit} the SHA-256 in its seal, so the \
-             result may not be what was measured",
+            "the record was changed after it was sealed: {} {matches} the SHA-256 in its seal, so \
+             the result may differ from the measurement",
             files.join(", ")
         )
     })
 }
 
 impl View {
-    /// The same without what only charts need: the summary that JSON output prints.
+    /// A copy without chart data: the summary that JSON output prints.
     #[must_use]
     pub fn without_charts(&self) -> Self {
         let mut summary = self.clone();
@@ -411,8 +411,7 @@ impl View {
 }
 
 impl Validity {
-    /// As it stands in the heading of a result: `VALID`, `UNREPLICATED`, `NOT-STEADY` or
-    /// `INVALID`.
+    /// Text in the heading of a result: `VALID`, `UNREPLICATED`, `NOT-STEADY` or `INVALID`.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Valid => "VALID",

@@ -1,4 +1,4 @@
-//! How other programs are started.
+//! Starts other programs.
 
 use std::ffi::OsStr;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Why a server, a scratch directory or the guard cannot be had.
+//! Errors of this crate.
 
 use model::{ErrorClass, Failure};
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Longest path of a unix socket that Linux takes (unix(7): 108 bytes with the closing zero).
 pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// What went wrong in this crate.
+/// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum RigError {
     /// A program is not in the search path.
@@ -41,7 +41,7 @@ pub enum RigError {
     /// A CPU that this process may not use.
     #[error("CPU `{cpu}` cannot be used (expected one of {allowed:?}; see `taskset -p`)")]
     Cpu {
-        /// The CPU asked for.
+        /// The requested CPU.
         cpu: usize,
         /// CPUs that this process may use.
         allowed: Vec<usize>,
@@ -77,7 +77,7 @@ pub enum RigError {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// No control group with a memory limit can be had.
+    /// No control group with a memory limit can be created.
     #[error("memory_limit cannot be kept: {problem} (leave memory_limit out to measure without)")]
     MemoryLimit {
         /// The class under which it is counted.

@@ -1,4 +1,4 @@
-//! Which servers can be started here.
+//! The servers that can be started on this machine.
 
 use crate::child;
 use crate::search::SearchPath;

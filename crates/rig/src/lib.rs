@@ -1,18 +1,18 @@
 //! Starts, limits, watches and stops real servers; host facts; noise.
 //!
 //! - [`measurement_lock`]: one measurement at a time on a machine.
-//! - [`guard`]: a second process that cleans up after us, whatever ends us.
-//! - [`ownerless`]: what killed runs left, found and removed.
+//! - [`guard`]: a second process that cleans up after this one, however it ends.
+//! - [`ownerless`]: finds and removes the leftovers of killed runs.
 //! - [`scratch`]: owned temporary directories for sockets and data.
 //! - [`trial_dirs`]: directories for the files of trials, in fresh places of the disk.
 //! - [`server`]: a started server; [`servers`]: those that can be started, a row each.
 //! - [`search`] and [`mod@installed`]: where programs are found, and which servers are there.
-//! - [`size`]: what a store takes of memory and disk.
+//! - [`size`]: memory and disk space used by a store.
 //! - [`usage`] and [`interface`]: what processes use, and the traffic to a server, read again and
 //!   again while a trial lasts.
 //! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock; [`tree`]: that of a server
 //!   with its children.
-//! - [`noise`]: what disturbed a trial.
+//! - [`noise`]: disturbances of a trial.
 //! - [`host`]: the conditions under which a run was measured.
 //! - [`memory_group`]: a control group with a memory limit; [`page_cache`]: emptied.
 //! - [`mod@reference`]: servers with known speed, times and faults, to judge a generator by.

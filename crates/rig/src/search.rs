@@ -1,4 +1,4 @@
-//! Where programs are looked for.
+//! The search path for programs.
 
 use nix::unistd::{AccessFlags, access};
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Directories in which servers are installed although a user's PATH does not name them.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// Directories in which Debian keeps each version of a server by itself, as in `15/bin`.
+/// Directories in which Debian keeps each version of a server separately, as in `15/bin`.
 const VERSIONS: [&str; 1] = ["/usr/lib/postgresql"];
 
 /// Directories in which programs are looked for, in order.

@@ -1,4 +1,4 @@
-//! What a store takes: memory of its server, blocks of its files. Source: proc(5) for `VmRSS`.
+//! Memory used by a server and disk blocks used by its files. Source: proc(5) for `VmRSS`.
 
 use crate::free::kib_bytes;
 use std::fs;
@@ -15,7 +15,7 @@ pub fn process_memory_bytes(pid: u32) -> Option<u64> {
 }
 
 /// Blocks that everything below `directory` takes, in bytes; links are counted, not followed.
-/// What vanishes meanwhile counts as nothing. Errors: a directory cannot be listed.
+/// Files that vanish during the walk count as 0. Errors: a directory cannot be listed.
 pub fn directory_bytes(directory: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {

@@ -9,7 +9,7 @@
 #[path = "common/sockets.rs"]
 mod sockets;
 
-use cachedyno_rig::reference::{Listen, NullServer, NullSettings, Served};
+use cachedyno_rig::reference::{Listen, NullServer, NullSettings, ServedCounts};
 use cachedyno_rig::{SearchPath, cpu};
 use sockets::{PATIENCE, ask, connect, expect};
 use std::io::{ErrorKind, Read, Write};
@@ -49,7 +49,7 @@ fn redis_benchmark_runs_all_its_tests() {
         assert_eq!(names.len(), 20, "{names:?}");
         assert!(names.iter().any(|name| name.starts_with("MSET")), "{names:?}");
     }
-    let Served { connections, requests } = server.served();
+    let ServedCounts { connections, requests } = server.served();
     assert!(requests >= 2 * 20 * 2000, "{requests} requests");
     assert!(connections >= 2 * 20 * 50, "{connections} connections");
 }
@@ -85,7 +85,7 @@ fn memcached_text_is_spoken_on_the_same_port() {
     ask(&mut text, b"mg a v\r\nmn\r\n", b"VA 5\r\nxxxxx\r\nMN\r\n");
     text.write_all(b"quit\r\n").unwrap();
     assert_eq!(text.read(&mut [0]).unwrap(), 0, "quit ends the connection");
-    assert_eq!(server.served(), Served { connections: 2, requests: 7 });
+    assert_eq!(server.served(), ServedCounts { connections: 2, requests: 7 });
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_client_that_reads_late_gets_everything_and_delays_nobody() {
     let stream = UnixStream::connect(&path).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     reads_late(stream, 300, value_bytes);
-    assert_eq!(server.served(), Served { connections: 1, requests: 301 });
+    assert_eq!(server.served(), ServedCounts { connections: 1, requests: 301 });
     drop(server);
     assert!(!path.exists());
 }

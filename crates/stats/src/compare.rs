@@ -1,19 +1,19 @@
-//! Two targets against each other, paired by block, and all comparisons of a run judged at once.
+//! Paired comparison of two targets by block, and joint verdicts for all comparisons of a run.
 //!
-//! Within a block both targets met the same disturbances, so each block gives one number,
-//! d = ln(a / b), and what the block did to both cancels. The ratio is exp(mean d) with the
-//! interval of [`crate::interval`].
+//! Within a block both targets meet the same disturbances, so each block gives one number,
+//! d = ln(a / b), in which the block's effect cancels. The ratio is exp(mean d) with the interval
+//! of [`crate::interval`].
 //!
-//! A verdict rests on an equivalence zone: ratios from 1 / (1 + zone) to 1 + zone are equal.
+//! Verdicts use an equivalence zone: ratios from 1 / (1 + zone) to 1 + zone count as equal.
 //! - `Faster` and `Slower`: Student's t of d against the near edge of the zone, two-sided.
 //! - `Equal`: two one-sided tests (Schuirmann 1987) show that d lies within both edges.
 //! - `Undecided`: neither is shown. A wide interval is never "no difference".
 //!
-//! A run makes many comparisons, so the p-values of all differences are corrected together by
-//! Holm's step-down method (Holm 1979), and those of all equalities likewise: the chance of one or
-//! more false `Faster` or `Slower` in a whole run is at most `alpha`, however the comparisons
-//! depend on each other. A verdict also needs the interval that is printed with it to lie wholly
-//! on its side of the edge, so the two never contradict each other.
+//! A run makes many comparisons. Holm's step-down method (Holm 1979) corrects the p-values of all
+//! differences together, and likewise those of all equalities: the probability of any false
+//! `Faster` or `Slower` in a whole run is at most `alpha`, whatever the dependence between
+//! comparisons. A verdict also requires that the printed interval lies entirely on its side of the
+//! edge, so that verdict and interval never contradict each other.
 
 use serde::Serialize;
 use std::fmt;
@@ -25,15 +25,14 @@ use crate::student::{self, Moments};
 #[cfg(test)]
 mod tests;
 
-/// Seed of the resampling for ratios: a constant, so that equal blocks give equal ratios.
+/// Seed of the bootstrap for ratios: a constant, so that equal blocks give equal intervals.
 const SEED: u64 = 0;
 
-/// The smallest `alpha` that is worked with.
+/// Smallest accepted `alpha`.
 const STRICTEST: f64 = 1e-6;
 
-/// One value a block of two targets, in the same order of blocks; larger is faster (rates).
-///
-/// For durations, where smaller is faster, the two change places.
+/// One value per block for each of two targets, in the same order of blocks. Larger is faster
+/// (rates); for durations, swap the two.
 #[derive(Clone, Copy, Debug)]
 pub struct Paired<'a> {
     /// Values of the first target.
@@ -42,7 +41,7 @@ pub struct Paired<'a> {
     pub b: &'a [f64],
 }
 
-/// The first target of a comparison against the second.
+/// Verdict on the first target of a comparison relative to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -52,12 +51,12 @@ pub enum Verdict {
     Slower,
     /// Within the zone.
     Equal,
-    /// None of these is shown.
+    /// None of these is proven.
     Undecided,
 }
 
 impl Verdict {
-    /// The word that records and pages use: `faster`, `slower`, `equal` or `undecided`.
+    /// Name in records and on pages: `faster`, `slower`, `equal` or `undecided`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -67,7 +66,7 @@ impl Verdict {
         }
     }
 
-    /// The same seen from the second target.
+    /// The verdict on the second target relative to the first.
     #[must_use]
     pub fn turned(self) -> Self {
         match self {
@@ -84,48 +83,48 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why a comparison is undecided, or what is doubtful about one that is decided.
+/// Why a comparison is undecided, or a caveat about a decided one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Doubt {
     /// Fewer blocks than [`FEWEST_BLOCKS`].
     TooFewBlocks {
-        /// Blocks that there are.
+        /// Number of blocks.
         have: usize,
     },
-    /// The interval of the ratio holds an edge of the zone.
+    /// The interval of the ratio contains an edge of the zone.
     Wide,
-    /// Clear when looked at alone, not among all comparisons of the run.
+    /// Significant alone, but not after correction for all comparisons of the run.
     Family {
-        /// Comparisons that were judged together.
+        /// Number of comparisons judged together.
         comparisons: usize,
     },
-    /// All blocks gave the same ratio: the values are coarser than their noise.
+    /// All blocks have the same ratio: the resolution of the values is too low.
     Identical {
-        /// Blocks that there are.
+        /// Number of blocks.
         blocks: usize,
     },
-    /// The two sides do not have the same blocks.
+    /// The two sides differ in their number of blocks.
     Unpaired {
         /// Blocks of the first target.
         a: usize,
         /// Blocks of the second target.
         b: usize,
     },
-    /// A side has no logarithms.
+    /// A value of one side has no logarithm.
     Unusable(IntervalError),
-    /// The values counted more strictly give another verdict.
+    /// The stricter values give another verdict.
     NotStrictly {
-        /// The verdict by the values themselves.
+        /// Verdict by the normal values.
         verdict: Verdict,
-        /// The verdict by the values counted more strictly.
+        /// Verdict by the stricter values.
         strict: Verdict,
-        /// How those are counted.
+        /// Definition of the stricter values.
         by: Stricter,
     },
 }
 
 impl Doubt {
-    /// The doubt about everything that rests on so many blocks; `None` from [`FEWEST_BLOCKS`] on.
+    /// The doubt about any result from this number of blocks; `None` from [`FEWEST_BLOCKS`] on.
     pub fn about(blocks: usize) -> Option<Self> {
         (blocks < FEWEST_BLOCKS).then_some(Self::TooFewBlocks { have: blocks })
     }
@@ -139,17 +138,17 @@ impl fmt::Display for Doubt {
                 write!(f, "{have} block{plural}; {FEWEST_BLOCKS} are needed")
             }
             Self::Wide => f.write_str(
-                "the interval crosses the edge of the equivalence zone: more blocks narrow it",
+                "the interval crosses the edge of the equivalence zone: run more blocks to narrow it",
             ),
             Self::Family { comparisons } => write!(
                 f,
                 "not significant after correcting for {comparisons} comparisons: run more blocks"
             ),
             Self::Identical { blocks } => {
-                write!(f, "all {blocks} blocks gave the same ratio: coarser than its noise")
+                write!(f, "all {blocks} blocks have the same ratio: its resolution is too low")
             }
             Self::Unpaired { a, b } => {
-                write!(f, "`{a}` blocks against `{b}`, expected the same blocks of both")
+                write!(f, "`{a}` blocks against `{b}`, expected the same blocks for both")
             }
             Self::Unusable(error) => error.fmt(f),
             Self::NotStrictly { verdict, strict, by: Stricter::WallTime } => write!(
@@ -158,40 +157,40 @@ impl fmt::Display for Doubt {
             ),
             Self::NotStrictly { verdict, strict, by: Stricter::FailuresAtTimeout } => write!(
                 f,
-                "{verdict} by answered operations, {strict} with failures as long as the time-out"
+                "{verdict} by answered operations, {strict} if failures count as long as the timeout"
             ),
         }
     }
 }
 
-/// A way to count that is less kind to a target, by which a verdict must hold as well.
+/// A less favorable definition of the values, under which a verdict must hold too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stricter {
-    /// Rates by wall time, of which the clients' own work between calls is a part.
+    /// Rates by wall time, including the clients' own work between calls.
     WallTime,
-    /// Mean times in which each failure lasts as long as the time-out.
+    /// Mean times in which each failure counts as long as the timeout.
     FailuresAtTimeout,
 }
 
-/// A judged comparison.
+/// Result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// How many times as fast `a` is as `b`, with its interval at 1 − alpha; `None` where the
-    /// values give no ratio (see the doubt), and without an interval below [`FEWEST_BLOCKS`].
+    /// Ratio a / b with its interval at 1 − alpha. `None` if the values have no ratio (see the
+    /// doubt); without an interval below [`FEWEST_BLOCKS`].
     pub ratio: Option<Estimate>,
-    /// The ratio of the values counted more strictly; `None` where they were not, or give none.
+    /// Ratio of the stricter values; `None` if there are none.
     pub strict: Option<Estimate>,
-    /// `a` against `b`.
+    /// Verdict on `a` relative to `b`.
     pub verdict: Verdict,
-    /// Two-sided p-value of a difference beyond the zone, corrected for the whole run: compare it
-    /// with alpha. 1 where nothing was tested.
+    /// Two-sided p-value of a difference beyond the zone, corrected for the whole run; to be
+    /// compared with alpha. 1 if nothing was tested.
     pub p: f64,
-    /// Why it is undecided, or what is doubtful; `None` when there is nothing to say.
+    /// Why it is undecided, or a caveat; `None` if there is none.
     pub doubt: Option<Doubt>,
 }
 
 impl Comparison {
-    /// The same, undecided where the values counted more strictly say something else.
+    /// The same, but undecided if the stricter values give another verdict.
     fn unless_strictly(self, strict: Self, by: Stricter) -> Self {
         let with = Self { strict: strict.ratio, ..self };
         if with.verdict == strict.verdict {
@@ -203,12 +202,12 @@ impl Comparison {
 }
 
 impl Paired<'_> {
-    /// The ratio a / b with its interval at 1 − `alpha` (0.05 gives 95 %).
+    /// Ratio a / b with its interval at 1 − `alpha` (0.05 gives 95 %).
     pub fn ratio(&self, alpha: f64) -> Result<Estimate, Doubt> {
-        Ok(interval::estimate(&self.differences()?, clean_alpha(alpha), RESAMPLES, SEED))
+        Ok(interval::estimate(&self.differences()?, clamp_alpha(alpha), RESAMPLES, SEED))
     }
 
-    /// ln(a / b) of each block; at least one.
+    /// ln(a / b) of each block, at least one.
     fn differences(&self) -> Result<Vec<f64>, Doubt> {
         if self.a.len() != self.b.len() {
             return Err(Doubt::Unpaired { a: self.a.len(), b: self.b.len() });
@@ -221,15 +220,15 @@ impl Paired<'_> {
 
 /// Judges all comparisons of a run together; the result is in the order of `comparisons`.
 ///
-/// `zone` is the half-width of the equivalence zone as a fraction (0.03 is ±3 %); what is not a
-/// number above 0 counts as 0, and then nothing can be equal. `alpha` is the chance of a false
-/// difference in the whole run (0.05); it is brought into 0.000001 to 0.5.
+/// `zone` is the half-width of the equivalence zone as a fraction (0.03 is ±3 %). Anything but a
+/// number above 0 counts as 0, and then no verdict is `Equal`. `alpha` is the probability of a
+/// false difference in the whole run (0.05); it is clamped to 0.000001 to 0.5.
 pub fn verdicts(comparisons: &[Paired<'_>], zone: f64, alpha: f64) -> Vec<Comparison> {
     judge(comparisons, zone, alpha, RESAMPLES)
 }
 
-/// [`verdicts`] that hold by `strict` too: the same comparisons in the same order, counted more
-/// strictly, each with how. Where the two differ, nothing is decided.
+/// Like [`verdicts`], but a verdict must also hold for the stricter values in `strict`, which has
+/// the same comparisons in the same order. If the two differ, the comparison is undecided.
 pub fn strict_verdicts(
     comparisons: &[Paired<'_>],
     strict: &[(Paired<'_>, Stricter)],
@@ -242,9 +241,9 @@ pub fn strict_verdicts(
     judged.map(|(judged, (strict, by))| judged.unless_strictly(strict, by)).collect()
 }
 
-/// [`verdicts`] with a chosen number of resamples.
+/// [`verdicts`] with a given number of resamples.
 fn judge(pairs: &[Paired<'_>], zone: f64, alpha: f64, resamples: usize) -> Vec<Comparison> {
-    let alpha = clean_alpha(alpha);
+    let alpha = clamp_alpha(alpha);
     let edge = zone.max(0.0).ln_1p();
     let tests: Vec<_> = pairs.iter().map(|p| Tested::new(p, edge, alpha, resamples)).collect();
     let family = |p: fn(&PValues) -> f64| {
@@ -261,19 +260,19 @@ fn judge(pairs: &[Paired<'_>], zone: f64, alpha: f64, resamples: usize) -> Vec<C
         .collect()
 }
 
-/// The p-values of one comparison, each as if it were the only one.
+/// Uncorrected p-values of one comparison.
 struct PValues {
-    /// Two-sided, of a difference beyond the zone.
+    /// Of a difference beyond the zone, two-sided.
     differs: f64,
-    /// Of equality: the larger of two one-sided ones.
+    /// Of equality: the larger of the two one-sided p-values.
     equal: f64,
 }
 
-/// One comparison before the correction.
+/// A comparison before the correction.
 struct Tested {
     /// The ratio, or why there is none.
     ratio: Result<Estimate, Doubt>,
-    /// `None` where there are too few blocks or no ratio.
+    /// `None` if there are too few blocks or no ratio.
     p_values: Option<PValues>,
 }
 
@@ -296,7 +295,7 @@ impl Tested {
         Self { ratio: Ok(interval::estimate(&logs, alpha, resamples, SEED)), p_values }
     }
 
-    /// The verdict by p-values corrected for a family of `size` and by the interval.
+    /// The verdict from corrected p-values, for a family of `size`, and from the interval.
     fn conclude(self, differs: f64, equal: f64, edge: f64, alpha: f64, size: usize) -> Comparison {
         let ratio = match self.ratio {
             Ok(ratio) => ratio,
@@ -330,13 +329,13 @@ impl Tested {
     }
 }
 
-/// A comparison in which nothing was tested.
+/// A comparison without a test.
 fn undecided(ratio: Option<Estimate>, doubt: Doubt) -> Comparison {
     Comparison { ratio, strict: None, verdict: Verdict::Undecided, p: 1.0, doubt: Some(doubt) }
 }
 
-/// The verdict that an interval would bear if it were the only one; `None` where it holds an edge
-/// of the zone, ±`edge` on logs.
+/// The verdict that an interval alone supports; `None` if it contains an edge of the zone, ±`edge`
+/// on logs.
 fn proven_by(interval: &Interval, edge: f64) -> Option<Verdict> {
     let (low, high) = ((-edge).exp(), edge.exp());
     if interval.lo > high {
@@ -350,8 +349,8 @@ fn proven_by(interval: &Interval, edge: f64) -> Option<Verdict> {
     }
 }
 
-/// Holm's corrected p-values, in the order given. `NaN` marks what was not tested: it does not
-/// count into the family and comes back as 1.
+/// Holm's corrected p-values, in the given order. `NaN` means not tested: it does not count in the
+/// family, and its result is 1.
 fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).filter(|i| !p_values[*i].is_nan()).collect();
     order.sort_by(|i, j| p_values[*i].total_cmp(&p_values[*j]));
@@ -364,7 +363,7 @@ fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// `alpha` brought into [`STRICTEST`] to 0.5; what is no number gives the strictest.
-fn clean_alpha(alpha: f64) -> f64 {
+/// Clamps `alpha` to [`STRICTEST`] to 0.5; `NaN` gives the strictest.
+fn clamp_alpha(alpha: f64) -> f64 {
     if alpha.is_nan() { STRICTEST } else { alpha.clamp(STRICTEST, 0.5) }
 }

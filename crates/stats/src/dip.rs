@@ -1,37 +1,37 @@
-//! What an event did to a rate: how low it fell, and when it was back.
+//! Effect of an event on a rate: its lowest value and its recovery time.
 
-/// Counts are looked at in windows of so many intervals, so that chance decides less.
+/// Intervals per window: rates are means over a window, to reduce noise.
 const WINDOW: usize = 5;
-/// The rate before is that of at most so many windows ahead of the event.
+/// Maximum number of windows before the event that determine the earlier rate.
 const BEFORE: usize = 100;
-/// A rate is back where it is at least this share of the rate before.
+/// A rate has recovered when it is at least this share of the earlier rate.
 pub const BACK_SHARE: f64 = 0.95;
-/// For so many windows on end, so that one that is high by chance ends nothing.
+/// Consecutive windows for which a recovered rate must last, so that a random peak does not count.
 const BACK_FOR: usize = 10;
 
-/// A rate around an event.
+/// The rate before, during and after an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dip {
     /// Median rate before the event, per second, above 0.
     pub before_per_s: f64,
-    /// The lowest rate while the event lasted, as a share of that.
+    /// Lowest rate during the event, as a share of the rate before.
     pub lowest_share: f64,
-    /// From the event's begin until the rate was back and stayed, nanoseconds; 0 where it never
-    /// fell, `None` where it did not come back.
+    /// Time from the start of the event until the rate had recovered for good, nanoseconds. 0 if it
+    /// never fell, `None` if it did not recover.
     pub recovery_ns: Option<u64>,
 }
 
-/// What happened to a rate from interval `from` on, when an event began that ended at interval
-/// `until`; the number of intervals where it has no end.
+/// Analyzes a rate around an event that lasts from interval `from` to interval `until` (the number
+/// of intervals if it does not end).
 ///
-/// `counts` are operations in consecutive intervals of `interval_ns`; each rate is the mean of five
-/// of them. The lowest is that of the event, and back is the first rate after it that stays for ten
-/// intervals. `None` with less than ten intervals before the event, where nothing was done then, or
-/// with nothing after it.
+/// `counts` are operations in consecutive intervals of `interval_ns`; rates are means of five
+/// intervals. The rate has recovered from the first window after its lowest point that starts ten
+/// windows in a row at the earlier level. `None` with fewer than ten intervals before the event, if
+/// there were no operations in them, or with no intervals after it.
 pub fn dip(counts: &[u64], interval_ns: u64, (from, until): (usize, usize)) -> Option<Dip> {
     let per_s = |count: u64| count as f64 / (WINDOW as f64 * interval_ns as f64 / 1e9);
     let rates: Vec<f64> = counts.windows(WINDOW).map(|w| per_s(w.iter().sum())).collect();
-    // Windows that end before the event begins.
+    // Windows that end before the event starts.
     let ahead = (from + 1).checked_sub(WINDOW).filter(|ahead| *ahead > WINDOW)?;
     let mut before = rates.get(ahead.saturating_sub(BEFORE)..ahead)?.to_vec();
     before.sort_by(f64::total_cmp);
@@ -41,7 +41,8 @@ pub fn dip(counts: &[u64], interval_ns: u64, (from, until): (usize, usize)) -> O
     let lowest = during.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
     let (at, lowest_per_s) = lowest?;
     let is_back = |rate: &f64| *rate >= BACK_SHARE * before_per_s;
-    // A window that is back by what was answered at once after a silence begins in that silence.
+    // After a silence, queued requests complete together. A window that recovers only by those
+    // starts in the silence and does not count.
     let first = |at: usize| counts[from + at] as f64 / (interval_ns as f64 / 1e9);
     let stays = |at: &usize| {
         let next = &after[*at..after.len().min(at + BACK_FOR)];
@@ -62,26 +63,26 @@ mod tests {
 
     const INTERVAL_NS: u64 = 100_000_000;
 
-    /// 10,000 a second, but for `low` of that from interval `from` to `until`.
+    /// 10,000/s, except for a share `low` of that from interval `from` to `until`.
     fn counts(low: f64, (from, until): (usize, usize)) -> Vec<u64> {
         let count = |i| if (from..until).contains(&i) { (low * 1e3) as u64 } else { 1_000 };
         (0..200).map(count).collect()
     }
 
     #[test]
-    fn a_rate_that_falls_is_back_when_it_stays() {
+    fn a_rate_has_recovered_when_it_stays_up() {
         let found = dip(&counts(0.4, (100, 130)), INTERVAL_NS, (100, 150)).unwrap();
         assert!((found.before_per_s - 10_000.0).abs() < 1e-6, "{found:?}");
         assert!((found.lowest_share - 0.4).abs() < 1e-9, "{found:?}");
         assert_eq!(found.recovery_ns, Some(3_000_000_000));
-        // A few good intervals in between are none.
+        // A few good intervals in between do not count.
         let mut counts = counts(0.4, (100, 130));
         counts[110..114].fill(1_000);
         assert_eq!(dip(&counts, INTERVAL_NS, (100, 150)).unwrap(), found);
     }
 
     #[test]
-    fn what_waited_and_is_answered_at_once_moves_no_recovery() {
+    fn queued_requests_do_not_shorten_the_recovery() {
         let mut counts = counts(0.0, (100, 120));
         counts[120] = 21_000;
         let found = dip(&counts, INTERVAL_NS, (100, 200)).unwrap();
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_never_falls_needs_no_recovery() {
+    fn a_rate_that_never_falls_recovers_in_zero_time() {
         let found = dip(&counts(0.97, (100, 130)), INTERVAL_NS, (100, 200)).unwrap();
         assert_eq!(found.recovery_ns, Some(0));
     }
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_before_nothing_is_said() {
+    fn without_an_earlier_rate_there_is_no_result() {
         assert_eq!(dip(&counts(0.5, (3, 9)), INTERVAL_NS, (5, 9)), None);
         assert_eq!(dip(&[0; 100], INTERVAL_NS, (50, 60)), None);
         assert_eq!(dip(&[5; 60], INTERVAL_NS, (60, 60)), None);

@@ -1,46 +1,45 @@
-//! How sure a quantile of times is when what is slow comes in episodes.
+//! Confidence of a latency quantile when slow requests come in episodes.
 //!
-//! A stall of a store delays all requests that are due in it, so thousands of slow requests may be
-//! a handful of events, or one. Two things follow:
+//! A stall of a store delays all requests due during it, so thousands of slow requests may be a
+//! handful of events, or one. Two consequences:
 //!
-//! - **Episodes** are counted in the longest times of short intervals. An interval is slow where
-//!   its longest time is; neighbours that are slow are one episode. By chance alone each of them is
-//!   slow with the share s of slow intervals, and would have a neighbour that is not with 1 − s:
-//!   runs of slow intervals are divided by that (the runs estimator of the extremal index,
-//!   Smith and Weissman, J. R. Statist. Soc. B 56 (1994) 515), so that a median, beyond which every
-//!   interval has something, does not rest on one episode. One episode that is longer than the
-//!   others counts for more of them: n episodes of which m hold a share w of all slow requests are
-//!   worth at most m / w², their effective number (Kish, "Survey sampling", 1965).
-//! - **The share** of requests beyond the quantile, not the quantile, has a known error: its ends
-//!   are read as quantiles of all requests (Woodruff, J. Amer. Statist. Assoc. 47 (1952) 635). The
-//!   error is the greater of that between blocks, by Student's t on logarithms, and that of a
-//!   Poisson count of the episodes.
+//! - **Episodes** are counted from the longest time in each short interval. An interval is slow if
+//!   its longest time is beyond the quantile; adjacent slow intervals form one episode. If slow
+//!   intervals were independent with share s, a slow interval would end a run with probability
+//!   1 − s, so the number of runs is divided by that (the runs estimator of the extremal index,
+//!   Smith and Weissman, J. R. Statist. Soc. B 56 (1994) 515). Otherwise a median, which some
+//!   request exceeds in every interval, would come from a single episode. Unequal episodes count
+//!   less: if m of them contain a share w of all slow requests, their effective number is at most
+//!   m / w² (Kish, "Survey sampling", 1965).
+//! - **The share** of requests beyond the quantile, not the quantile, has a known error. The bounds
+//!   of the share are read as quantiles of all requests (Woodruff, J. Amer. Statist. Assoc. 47
+//!   (1952) 635). The error is the greater of the spread between blocks, by Student's t on
+//!   logarithms, and that of a Poisson count of the episodes.
 
 use crate::Histogram;
 use crate::student;
 
-/// Effective episodes that an interval needs.
+/// Effective episodes required for a confidence interval.
 pub const EPISODES_MIN: f64 = 10.0;
-/// Measured time that it needs, as the time that requests beyond the quantile had in it: a stall
-/// that is rarer than the run is long is in no count, and the shorter the run, the shorter are the
-/// stalls that would move the quantile.
+/// Measured time required for a confidence interval, times the share beyond the quantile, seconds.
+/// A run cannot contain stalls that are rarer than its length; the shorter the run, the shorter the
+/// unseen stalls that could move the quantile.
 pub const BEYOND_S_MIN: f64 = 0.2;
 
-/// Probability that an interval misses on one side, and the normal deviate beyond which it lies.
+/// One-sided error probability of a confidence interval, and its normal deviate.
 const TAIL: f64 = 0.025;
 const NORMAL: f64 = 1.959_964;
-/// Step between the shares of the tail in which a few episodes are looked for.
+/// Ratio between consecutive shares of the tail that are searched for dominant episodes.
 const STEP: f64 = 1.12;
 
-/// What one block says of a time.
+/// Latencies of one block.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// Times of the requests that were answered.
+    /// Times of answered requests.
     pub answered: &'a Histogram,
-    /// Requests that failed: slower than any other.
+    /// Number of failed requests; they count as slower than any other.
     pub failed: u64,
-    /// The longest time in each interval; 0 where there was none, the largest number where one
-    /// failed.
+    /// Longest time in each interval; 0 without requests, the largest number if one failed.
     pub longest_ns: &'a [u64],
 }
 
@@ -55,7 +54,7 @@ impl Block<'_> {
     }
 }
 
-/// What several blocks say together.
+/// Latencies of several blocks together.
 #[derive(Debug)]
 pub struct Pooled<'a> {
     blocks: Vec<Block<'a>>,
@@ -63,18 +62,17 @@ pub struct Pooled<'a> {
 }
 
 impl<'a> Pooled<'a> {
-    /// Of blocks with requests.
+    /// Pools blocks; those without requests are ignored.
     pub fn of(blocks: Vec<Block<'a>>) -> Self {
         let tail = Tail::of(&blocks);
         Self { blocks, tail }
     }
 
-    /// Effective number of episodes that stand behind the quantile `q` of all requests; 0 without
-    /// any.
+    /// Effective number of episodes beyond the quantile `q` of all requests; 0 without requests.
     pub fn episodes(&self, q: f64) -> f64 {
         let beyond = (1.0 - q) * self.tail.requests as f64;
         let (mut least, mut part) = (f64::INFINITY, 1.0);
-        // One episode with a smaller part than that leaves enough.
+        // Smaller shares cannot reduce the number below the minimum.
         while part * part * EPISODES_MIN >= 1.0 {
             let (below_ns, over) = self.tail.rarest(part * beyond);
             if over == 0 {
@@ -88,8 +86,8 @@ impl<'a> Pooled<'a> {
         least
     }
 
-    /// Shares of all requests, ascending, between which that beyond the quantile `q` lies, which is
-    /// `at_ns`, with 95 % confidence; of two blocks or more.
+    /// 95 % confidence interval (ascending) of the share of requests beyond the quantile `q`, whose
+    /// value is `at_ns`. Needs at least two blocks.
     pub fn shares_beyond(&self, q: f64, at_ns: u64) -> (f64, f64) {
         let count = |b: &Block<'_>| (b.slower_than(at_ns) as f64, b.requests() as f64);
         let counts: Vec<(f64, f64)> = self.blocks.iter().map(count).collect();
@@ -100,7 +98,7 @@ impl<'a> Pooled<'a> {
         let between = if over > 0.0 { (squares * n / (n - 1.0)).sqrt() / over } else { 0.0 };
         let reach = student::critical(TAIL, n - 1.0) * between;
         let slow = Slow::than(&self.blocks, self.tail.rarest((1.0 - q) * requests).0);
-        // Where every interval is slow, their number bounds nothing.
+        // If every interval is slow, the number of episodes gives no bound.
         let episodes = slow.episodes() / (1.0 - slow.share()).max(f64::EPSILON);
         let (least, most) = poisson(episodes);
         let low = (-reach).exp().min(least / episodes);
@@ -109,13 +107,13 @@ impl<'a> Pooled<'a> {
     }
 }
 
-/// Bounds of the mean of a Poisson count (Garwood's, by Wilson and Hilferty's approximation).
+/// Bounds of the mean of a Poisson count: Garwood's, in the approximation by Wilson and Hilferty.
 fn poisson(count: f64) -> (f64, f64) {
     let bound = |n: f64, z: f64| n * (1.0 - 1.0 / (9.0 * n) + z / (3.0 * n.sqrt())).powi(3);
     (bound(count, -NORMAL).max(0.0), bound(count + 1.0, NORMAL))
 }
 
-/// The times of all blocks, descending, with how many requests each has.
+/// Times of all blocks in descending order, with the number of requests for each.
 #[derive(Debug)]
 struct Tail {
     descending: Vec<(u64, u64)>,
@@ -135,8 +133,8 @@ impl Tail {
         Self { descending, failed, requests: all.count() + failed }
     }
 
-    /// The slowest requests, at least so many and at least one, with all that are as slow as one of
-    /// them: the time that all of them exceed, and their number.
+    /// The slowest `requests` requests (at least one), including ties: the time that all of them
+    /// exceed, and their number.
     fn rarest(&self, requests: f64) -> (u64, u64) {
         let mut over = self.failed;
         let mut times = self.descending.iter();
@@ -154,7 +152,7 @@ impl Tail {
     }
 }
 
-/// Intervals, of them slow ones, and runs of those.
+/// Number of intervals, of slow intervals, and of runs of slow intervals.
 #[derive(Debug, Default)]
 struct Slow {
     intervals: usize,
@@ -163,7 +161,7 @@ struct Slow {
 }
 
 impl Slow {
-    /// Intervals without any request neither begin nor end a run.
+    /// Counts intervals slower than `ns`. Intervals without requests neither start nor end a run.
     fn than(blocks: &[Block<'_>], ns: u64) -> Self {
         let mut found = Self::default();
         for block in blocks {

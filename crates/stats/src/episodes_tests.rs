@@ -4,7 +4,8 @@ fn block<'a>(answered: &'a Histogram, longest_ns: &'a [u64]) -> Block<'a> {
     Block { answered, failed: 0, longest_ns }
 }
 
-/// A hundred intervals of a hundred requests of 1 µs, some of which took 1 ms in those named.
+/// A hundred intervals with a hundred requests of 1 µs; in the `slow` ones, the given number took
+/// 1 ms.
 fn stalled(slow: &[(usize, u64)]) -> (Histogram, Vec<u64>) {
     let (mut times, mut longest) = (Histogram::new(), vec![1_000; 100]);
     let late: u64 = slow.iter().map(|(_, requests)| requests).sum();
@@ -22,7 +23,7 @@ fn behind_p99(slow: &[(usize, u64)]) -> f64 {
 }
 
 #[test]
-fn neighbours_are_one_episode() {
+fn adjacent_slow_intervals_are_one_episode() {
     let one: Vec<(usize, u64)> = (40..50).map(|i| (i, 20)).collect();
     assert!(behind_p99(&one) < 1.2, "{}", behind_p99(&one));
     let apart: Vec<(usize, u64)> = (0..10).map(|i| (i * 10, 20)).collect();
@@ -31,9 +32,9 @@ fn neighbours_are_one_episode() {
 }
 
 #[test]
-fn one_long_episode_counts_for_most_of_what_it_holds() {
+fn one_dominant_episode_reduces_the_effective_number() {
     let (mut times, mut longest) = stalled(&[]);
-    // 40 intervals with one slow request each, and one with 60 that are slower.
+    // 40 intervals with one slow request each, and one with 60 slower ones.
     times.record_many(1_000_000, 40);
     times.record_many(2_000_000, 60);
     (0..40).for_each(|i| longest[2 * i] = 1_000_000);
@@ -43,21 +44,21 @@ fn one_long_episode_counts_for_most_of_what_it_holds() {
 }
 
 #[test]
-fn where_every_interval_is_slow_each_counts() {
+fn if_every_interval_is_slow_each_counts() {
     let (times, longest) = stalled(&[]);
     let found = Pooled::of(vec![block(&times, &longest)]).episodes(0.5);
     assert!((found - 100.0).abs() < 1e-9, "{found}");
 }
 
 #[test]
-fn a_run_goes_on_where_nothing_was_due() {
+fn intervals_without_requests_do_not_end_a_run() {
     let longest = [5, 9, 0, 0, 9, 5, 0, 5, 9];
     let slow = Slow::than(&[block(&Histogram::new(), &longest)], 5);
     assert_eq!((slow.intervals, slow.those, slow.runs), (6, 3, 2));
 }
 
 #[test]
-fn failures_are_slower_than_anything() {
+fn failures_count_as_slowest() {
     let (times, mut longest) = stalled(&[]);
     for i in [3, 4, 5, 70] {
         longest[i] = u64::MAX;
@@ -69,10 +70,10 @@ fn failures_are_slower_than_anything() {
     assert!(nothing < 0.5, "{nothing}");
 }
 
-/// Garwood's bounds by tables of the Poisson distribution: of 10 counts 4.795 to 18.39, of 100
-/// 81.36 to 121.63.
+/// Garwood's bounds from tables of the Poisson distribution: 4.795 to 18.39 for 10 counts, 81.36 to
+/// 121.63 for 100.
 #[test]
-fn bounds_of_a_count_are_those_of_the_tables() {
+fn bounds_of_a_count_match_the_tables() {
     for (count, low, high) in [(10.0, 4.795, 18.39), (100.0, 81.36, 121.63)] {
         let (least, most) = poisson(count);
         assert!((least / low - 1.0).abs() < 2e-3 && (most / high - 1.0).abs() < 2e-3);
@@ -80,7 +81,7 @@ fn bounds_of_a_count_are_those_of_the_tables() {
 }
 
 #[test]
-fn shares_lie_about_that_of_the_quantile() {
+fn the_bounds_of_a_share_enclose_it() {
     let apart: Vec<(usize, u64)> = (0..20).map(|i| (i * 5, 10)).collect();
     let (times, longest) = stalled(&apart);
     let blocks = [block(&times, &longest); 4];

@@ -1,11 +1,10 @@
-//! How a cost grows with a size: the exponent of the power law cost = c · size^slope.
+//! Growth of a cost with a size: the exponent (slope) of the power law cost = c · size^slope.
 //!
-//! A slope of 0 is a cost that does not depend on the size, 1 one in proportion to it, 2 one with
-//! its square. In each block the slope is that of the line fitted by least squares through
-//! ln(cost) over ln(size); what disturbs a whole block moves all of its costs and not the slope.
-//! The slopes of the blocks are then taken like any other value: their mean, with Student's
-//! interval. Slopes may be 0 or less, so no logarithm is taken of them, and sizes and costs may be
-//! in any unit.
+//! A slope of 0 means that the cost does not depend on the size, 1 that it is proportional to it, 2
+//! that it grows with its square. The slope of a block is that of the least-squares line through
+//! ln(cost) over ln(size); a disturbance of the whole block shifts all its costs but not the slope.
+//! The result is the arithmetic mean of the blocks' slopes with Student's interval, without
+//! logarithms because slopes can be 0 or less. Sizes and costs may have any unit.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -13,11 +12,11 @@ use std::fmt;
 use crate::compare::Doubt;
 use crate::student::{self, Moments};
 
-/// Slopes closer than this are not told apart: a tenfold size then changes the cost by a quarter.
+/// Slopes closer than this count as equal: a tenfold size then changes the cost by a quarter.
 pub const ZONE: f64 = 0.1;
 
-/// Farthest that the interval of a slope may reach from 0 or 1 where the slope is taken for it:
-/// beyond, it would be no nearer to it than to the other one.
+/// Maximum distance of an interval's end from 0 or 1 for a slope that is taken as 0 or 1; beyond it
+/// the end would be closer to the other one.
 const REACH: f64 = 0.5;
 
 /// Mean slope of all blocks.
@@ -31,25 +30,25 @@ pub struct Slope {
     pub blocks: usize,
 }
 
-/// What a slope says.
+/// Classification of a slope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// The slope is that of a constant.
+    /// The slope is 0.
     DoesNotGrow,
-    /// Surely above 0 and below 1.
+    /// Significantly above 0 and below 1.
     Slower,
     /// The slope is 1.
     InProportion,
-    /// Surely above 1.
+    /// Significantly above 1.
     Faster,
-    /// Surely below 0.
+    /// Significantly below 0.
     Shrinks,
-    /// None of these is shown.
+    /// None of these is proven.
     Undecided,
 }
 
 impl Growth {
-    /// The words that records and pages use.
+    /// Name in records and on pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::DoesNotGrow => "does not grow",
@@ -75,9 +74,9 @@ impl fmt::Display for Growth {
 }
 
 impl Slope {
-    /// What it says. A slope is taken for 0 or 1 when it lies within [`ZONE`] of it, its interval
-    /// holds it or lies within the zone as well, and reaches no farther than half-way to the other
-    /// one. From as few blocks as decide no comparison ([`Doubt::about`]) nothing follows.
+    /// Classifies the slope. It counts as 0 or 1 if it is within [`ZONE`] of that value, its
+    /// interval contains the value or lies within the zone, and the interval does not reach more
+    /// than half-way to the other value. With too few blocks ([`Doubt::about`]) it is undecided.
     pub fn growth(&self) -> Growth {
         let bounds = self.bounds.filter(|_| Doubt::about(self.blocks).is_none());
         let Some((lo, hi)) = bounds else { return Growth::Undecided };
@@ -97,9 +96,9 @@ impl Slope {
     }
 }
 
-/// Slope of the line fitted by least squares through ln(cost) over ln(size), for pairs of a size
-/// and its cost in any order. Pairs in which either is no positive number are left out; `None`
-/// where fewer than two different sizes are left.
+/// Slope of the least-squares line through ln(cost) over ln(size), for pairs (size, cost) in any
+/// order. Pairs with a value that is not a positive number are ignored. `None` with fewer than two
+/// different sizes.
 pub fn power_law_slope(pairs: &[(f64, f64)]) -> Option<f64> {
     let usable = |v: f64| v.is_finite() && v > 0.0;
     let logs: Vec<(f64, f64)> = pairs
@@ -119,9 +118,9 @@ pub fn power_law_slope(pairs: &[(f64, f64)]) -> Option<f64> {
     Some(product / spread)
 }
 
-/// The mean slope of the blocks' pairs of size and cost with its interval at `confidence` (for
-/// example 0.95). Blocks without a slope ([`power_law_slope`]) count as no block; `None` where no
-/// block has one, or `confidence` is not between 0 and 1.
+/// Mean slope over the blocks' pairs (size, cost) with its interval at `confidence` (for example
+/// 0.95). Blocks without a slope ([`power_law_slope`]) are ignored. `None` if no block has a slope
+/// or `confidence` is not between 0 and 1.
 pub fn slope_over_blocks<'a>(
     blocks: impl IntoIterator<Item = &'a [(f64, f64)]>,
     confidence: f64,

@@ -1,10 +1,10 @@
 //! A distribution of durations in nanoseconds.
 //!
-//! A thin wall around `HdrHistogram` (three significant digits, no upper clamp) so that every
-//! room records, merges and stores distributions alike. Percentiles are computed on reading and
-//! never averaged; merging adds counts and is exact.
+//! A thin wrapper around `HdrHistogram` (three significant digits, no upper clamp), so that all
+//! crates record, merge and store distributions in the same way. Percentiles are computed on
+//! reading and never averaged; merging adds counts and is exact.
 //!
-//! Stored form: `HdrHistogram` V2 with zlib, base64, as other `HdrHistogram` libraries read it.
+//! Stored form: `HdrHistogram` V2 with zlib in base64, which other `HdrHistogram` libraries read.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,14 +20,15 @@ use stored::{Place, Stored};
 /// Counters by value.
 type Counters = hdrhistogram::Histogram<u64>;
 
-/// The largest duration told apart, 146 years: as far as an `HdrHistogram` grows.
+/// Largest duration, 146 years: the limit of an `HdrHistogram`.
 pub const LARGEST_NS: u64 = i64::MAX as u64 / 2;
 
 /// A distribution of durations in nanoseconds; empty when new.
 #[derive(Clone, Debug)]
 pub struct Histogram(Form);
 
-/// What is recorded into has a counter for each value; what was read stays small until it changes.
+/// A histogram that records has a counter per value; one that was read stays compact until it
+/// changes.
 #[derive(Clone, Debug)]
 enum Form {
     Counters(Counters),
@@ -40,7 +41,7 @@ impl PartialEq for Histogram {
     }
 }
 
-/// A stored histogram that cannot be read.
+/// Error of reading a stored histogram.
 #[derive(Debug, thiserror::Error)]
 #[error("unreadable histogram: {0}")]
 pub struct HistogramError(String);
@@ -57,7 +58,7 @@ impl Histogram {
         Self(Form::Counters(counters()))
     }
 
-    /// The counters, made of what was read where that has none.
+    /// The counters; expands a stored histogram first.
     #[inline]
     fn counters(&mut self) -> &mut Counters {
         if let Form::Stored(stored) = &self.0 {
@@ -65,7 +66,7 @@ impl Histogram {
         }
         match &mut self.0 {
             Form::Counters(counters) => counters,
-            Form::Stored(_) => unreachable!("it was unfolded above"),
+            Form::Stored(_) => unreachable!("it was expanded above"),
         }
     }
 
@@ -76,20 +77,20 @@ impl Histogram {
         }
     }
 
-    /// Adds one duration, growing as needed. Zero counts as one nanosecond, the smallest value
-    /// kept apart; what is beyond [`LARGEST_NS`] counts as that.
+    /// Adds one duration, growing as needed. Zero counts as one nanosecond, the smallest value;
+    /// durations beyond [`LARGEST_NS`] count as that.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
         let value_ns = value_ns.clamp(1, LARGEST_NS);
         let counters = self.counters();
         if counters.record(value_ns).is_err() {
-            // It fails only where the machine's word is too small to index the value: `record`
-            // of the library grows the histogram, `saturating_record` never does.
+            // The library's `record` grows the histogram and fails only if the machine's word is
+            // too small to index the value; `saturating_record` never grows it.
             counters.saturating_record(value_ns);
         }
     }
 
-    /// Adds a duration that occurred `count` times.
+    /// Adds a duration `count` times.
     pub fn record_many(&mut self, value_ns: u64, count: u64) {
         put(self.counters(), value_ns, count);
     }
@@ -97,14 +98,14 @@ impl Histogram {
     /// Adds all counts of `other`; exact, since both have the same digits.
     ///
     /// # Panics
-    /// Never: this histogram grows to hold whatever the other holds.
+    /// Never: this histogram grows to the range of the other.
     pub fn merge(&mut self, other: &Self) {
         if other.is_empty() {
             return;
         }
         match &other.0 {
             Form::Counters(other) => {
-                self.counters().add(other).expect("an auto-resizing histogram takes any other");
+                self.counters().add(other).expect("an auto-resizing histogram accepts any other");
             }
             Form::Stored(other) => {
                 let own = self.counters();
@@ -113,14 +114,14 @@ impl Histogram {
         }
     }
 
-    /// Forgets all counts and keeps the memory.
+    /// Clears all counts and keeps the memory.
     pub fn clear(&mut self) {
         if !self.is_empty() {
             self.counters().reset();
         }
     }
 
-    /// How many durations were recorded.
+    /// Number of recorded durations.
     pub fn count(&self) -> u64 {
         match &self.0 {
             Form::Counters(counters) => counters.len(),
@@ -128,12 +129,12 @@ impl Histogram {
         }
     }
 
-    /// True when nothing was recorded.
+    /// True if nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// The duration in nanoseconds below or at which a share `q` (0 to 1) of all lie; 0 when empty.
+    /// The quantile `q` (0 to 1) in nanoseconds; 0 if empty.
     pub fn quantile_ns(&self, q: f64) -> u64 {
         match &self.0 {
             Form::Counters(counters) if q <= 0.0 => counters.value_at_quantile(0.0),
@@ -142,12 +143,11 @@ impl Histogram {
         }
     }
 
-    /// The duration in nanoseconds of the one with so many at most as long, itself included, from
-    /// 1 to all of them; 0 when empty.
+    /// The duration of a rank in nanoseconds, from 1 (shortest) to [`Self::count`]; 0 if empty.
     pub fn ns_of(&self, rank: u64) -> u64 {
         let rank = rank.clamp(1, self.count().max(1));
         match &self.0 {
-            // Half a rank lower, so that rounding makes no other rank of it.
+            // Half a rank lower, so that rounding cannot change the rank.
             Form::Counters(counters) => {
                 counters.value_at_quantile((rank as f64 - 0.5) / counters.len().max(1) as f64)
             }
@@ -162,7 +162,7 @@ impl Histogram {
         }
     }
 
-    /// The mean in nanoseconds; 0 when empty.
+    /// The mean in nanoseconds; 0 if empty.
     pub fn mean_ns(&self) -> f64 {
         match &self.0 {
             Form::Counters(counters) => counters.mean(),
@@ -173,7 +173,7 @@ impl Histogram {
         }
     }
 
-    /// The largest duration in nanoseconds (to three digits, rounded up); 0 when empty.
+    /// The largest duration in nanoseconds (to three digits, rounded up); 0 if empty.
     pub fn max_ns(&self) -> u64 {
         match &self.0 {
             Form::Counters(counters) => counters.max(),
@@ -181,8 +181,8 @@ impl Histogram {
         }
     }
 
-    /// Each duration kept apart, in nanoseconds (the largest of those that count as it), and how
-    /// often it was recorded; ascending.
+    /// Each distinct duration in nanoseconds (the upper end of its bucket) with its count;
+    /// ascending.
     pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> {
         let (counters, stored) = match &self.0 {
             Form::Counters(counters) => (Some(counters), None),
@@ -195,7 +195,7 @@ impl Histogram {
         of_counters.chain(places.map(|place| (place.highest(), place.count)))
     }
 
-    /// The stored form described in the module's comment.
+    /// The stored form described in the module documentation.
     ///
     /// # Panics
     /// Never: writing to memory does not fail.
@@ -203,27 +203,27 @@ impl Histogram {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
             .serialize(&*self.as_counters(), &mut bytes)
-            .expect("serialising to memory does not fail");
+            .expect("serializing to memory does not fail");
         STANDARD.encode(bytes)
     }
 
-    /// Reads the stored form, which takes no more memory than a few times its text.
+    /// Reads the stored form. It uses memory of a few times the size of the text at most.
     ///
-    /// Errors: text that is none, other digits, or counts that nobody can have measured.
+    /// Errors: not a stored histogram, a different number of digits, or impossible counts.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
         Ok(Self(Form::Stored(Stored::read(text).map_err(HistogramError)?)))
     }
 }
 
-/// How many of `count` a quantile has at or below it, at least 1: the share of them, rounded up
-/// unless it is a whole number but for rounding, as 0.999 of 1,000 is.
+/// Rank of the quantile `q` of `count` values, at least 1: q · count, rounded up unless it is an
+/// integer up to rounding errors, such as 0.999 · 1,000.
 pub fn rank(q: f64, count: u64) -> u64 {
     let exact = q.min(1.0) * count as f64;
     ((exact * (1.0 - 1e-12)).ceil() as u64).max(1)
 }
 
 /// # Panics
-/// Never: three digits are within what `HdrHistogram` accepts.
+/// Never: `HdrHistogram` accepts three digits.
 fn counters() -> Counters {
     Counters::new(SIGNIFICANT_DIGITS).expect("3 digits are valid")
 }
@@ -268,9 +268,9 @@ mod tests {
         h
     }
 
-    /// Products such as 0.999 · 48,000 may be a little more than the whole number that is meant.
+    /// Products such as 0.999 · 48,000 may be slightly above the intended integer.
     #[test]
-    fn the_rank_of_a_quantile_is_not_moved_by_rounding() {
+    fn rounding_does_not_change_the_rank_of_a_quantile() {
         let tails = [(0.99, 100), (0.999, 1_000), (0.9999, 10_000)];
         for (q, per) in tails {
             for times in 1..20_000 {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_far_apart_are_told_apart() {
+    fn a_wide_range_of_durations_keeps_its_precision() {
         let h = of(&[0, 2_048, 150_000, 3_000_000_000, u64::MAX]);
         for (q, expected) in [(0.2, 1.0), (0.4, 2_048.0), (0.6, 150_000.0), (0.8, 3e9)] {
             let got = h.quantile_ns(q) as f64;
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_are_as_many_one_by_one() {
+    fn record_many_equals_repeated_records() {
         let mut many = Histogram::new();
         many.record_many(0, 2);
         many.record_many(77_000, 3);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_is_told_in_order() {
+    fn recorded_durations_are_in_ascending_order() {
         let told: Vec<_> = of(&[7, 1_000_000, 3, 7]).recorded().collect();
         let (largest, count) = told[2];
         assert_eq!((&told[..2], count), (&[(3, 1), (7, 2)][..], 1));
@@ -375,7 +375,7 @@ mod tests {
         }
     }
 
-    /// The stored form with other numbers: digits, highest value, length of the counts, counts.
+    /// A forged stored form: digits, highest value, length of the counts, counts.
     fn forged(digits: u32, highest: u64, length: u32, counts: &[u8]) -> String {
         use std::io::Write as _;
         let mut inner = 0x1c84_9313_u32.to_be_bytes().to_vec();
@@ -393,9 +393,9 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_length_range_or_count_is_refused_before_memory_is_taken() {
+    fn a_forged_length_range_or_count_is_refused_before_memory_is_allocated() {
         assert_eq!(Histogram::decode(&forged(3, 1 << 40, 2, &[2, 4])).unwrap().count(), 3);
-        // Whatever the range says, the counters follow from the counts.
+        // The counts, not the claimed range, determine the memory.
         assert_eq!(Histogram::decode(&forged(3, u64::MAX, 2, &[2, 4])).unwrap().count(), 3);
         let zeros = vec![0; 40 << 20];
         let huge = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
@@ -403,7 +403,7 @@ mod tests {
             (5, 2, &[2, 4][..]),
             (3, u32::MAX, &[2, 4]),
             (3, zeros.len() as u32, &zeros),
-            // Counts whose sum overflows, and zeros beyond the last value.
+            // A sum of counts that overflows, and zeros beyond the last value.
             (3, 9, &huge),
             (3, 9, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
             (3, 9, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]),

@@ -1,16 +1,16 @@
-//! A centre with its interval over blocks.
+//! Center and confidence interval over blocks.
 //!
-//! The unit of repetition is the block; requests inside a trial are no repetitions. Values are
-//! positive (rates, durations), so the centre is the geometric mean and all arithmetic is on logs.
+//! The unit of repetition is the block; requests within a trial are not repetitions. Values are
+//! positive (rates, durations), so the center is the geometric mean and all arithmetic is on logs.
 //!
-//! The interval is the wider, at each end, of two:
+//! Each bound is the wider one of two intervals:
 //! - Student's t on the logs, exact where noise is log-normal;
 //! - the expanded percentile bootstrap over blocks (Hesterberg, "What teachers should know about
-//!   the bootstrap", 2015, section 5.3), which follows skewed noise. A plain percentile bootstrap
-//!   of three to eight values covers far too little; its tails are therefore moved out to
-//!   Φ(−√(n/(n−1)) · t), t being Student's with n − 1 degrees.
+//!   the bootstrap", 2015, section 5.3), which follows skewed noise. The coverage of a plain
+//!   percentile bootstrap of three to eight values is far too low, so its tails are moved out to
+//!   Φ(−√(n/(n−1)) · t), where t is Student's with n − 1 degrees of freedom.
 //!
-//! Resampling is seeded: equal values and seed give equal intervals.
+//! Resampling is seeded: equal values and an equal seed give equal intervals.
 
 use std::fmt;
 
@@ -20,40 +20,40 @@ use crate::student::{self, Moments};
 #[cfg(test)]
 mod tests;
 
-/// Blocks below which nothing is decided.
+/// Minimum number of blocks for a decision.
 pub const FEWEST_BLOCKS: usize = 3;
 
 /// Resamples of a bootstrap.
 pub const RESAMPLES: usize = 10_000;
 
-/// A centre with a lower and an upper bound, `lo` ≤ `center` ≤ `hi`, all in the unit of the values.
+/// A center with its bounds, `lo` ≤ `center` ≤ `hi`, all in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Geometric mean over blocks.
     pub center: f64,
     /// Lower bound, above 0.
     pub lo: f64,
-    /// Upper bound; infinite only where blocks differ beyond all measure.
+    /// Upper bound; infinite only if blocks differ extremely.
     pub hi: f64,
 }
 
 impl Interval {
-    /// Whether `value` lies within the bounds.
+    /// True if `value` is within the bounds.
     pub fn contains(&self, value: f64) -> bool {
         self.lo <= value && value <= self.hi
     }
 }
 
-/// What blocks say about a value, and what is doubtful about it.
+/// An estimate over blocks, with its warnings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
     /// Geometric mean over blocks.
     pub center: f64,
-    /// The same centre with its bounds; `None` below three blocks.
+    /// The same center with its bounds; `None` below three blocks.
     pub interval: Option<Interval>,
     /// Number of blocks.
     pub blocks: usize,
-    /// Doubts, to be printed as footnotes; empty when there are none.
+    /// Warnings, to be printed as footnotes.
     pub warnings: Vec<Warning>,
 }
 
@@ -69,25 +69,25 @@ impl Estimate {
     }
 }
 
-/// A doubt about an estimate.
+/// A warning about an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Warning {
     /// Fewer than [`FEWEST_BLOCKS`]: no interval.
     NoInterval {
-        /// Blocks that there are.
+        /// Number of blocks.
         have: usize,
     },
-    /// So few blocks that no interval of this confidence is free of assumptions.
+    /// Too few blocks for an interval of this confidence without distributional assumptions.
     FewBlocks {
-        /// Blocks that there are.
+        /// Number of blocks.
         have: usize,
-        /// Blocks from which the order of values alone bounds their median.
+        /// Number of blocks from which order statistics alone bound the median.
         need: usize,
     },
-    /// Every block gave the same value, so the interval has no width: the value is coarser than
-    /// its noise.
+    /// All blocks have the same value, so the interval has no width: the resolution of the value is
+    /// too low.
     Identical {
-        /// Blocks that there are.
+        /// Number of blocks.
         blocks: usize,
     },
 }
@@ -104,19 +104,19 @@ impl fmt::Display for Warning {
                  {have})"
             ),
             Self::Identical { blocks } => {
-                write!(f, "all {blocks} blocks gave the same value: coarser than its noise")
+                write!(f, "all {blocks} blocks have the same value: its resolution is too low")
             }
         }
     }
 }
 
-/// Values that have no geometric mean, or a confidence that is none.
+/// Invalid input: values without a geometric mean, or an invalid confidence.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum IntervalError {
     /// No values.
     #[error("no blocks, expected at least one value")]
     Empty,
-    /// A value that has no logarithm.
+    /// A value without a logarithm.
     #[error("block {block} has value `{value}`, expected a finite number above 0")]
     NotPositive {
         /// Index of the block, from 0.
@@ -124,14 +124,14 @@ pub enum IntervalError {
         /// Its value.
         value: f64,
     },
-    /// A confidence outside its range.
+    /// A confidence that is not between 0 and 1.
     #[error("confidence `{0}`, expected a number between 0 and 1, for example 0.95")]
     Confidence(f64),
 }
 
-/// Geometric mean of one value a block, with its interval at `confidence` (for example 0.95).
+/// Geometric mean of one value per block, with its interval at `confidence` (for example 0.95).
 ///
-/// Values are positive and finite. `seed` fixes the resampling, see the module's comment.
+/// Values are positive and finite. `seed` is that of the bootstrap.
 pub fn geometric_mean_interval(
     values: &[f64],
     confidence: f64,
@@ -144,7 +144,7 @@ pub fn geometric_mean_interval(
     Ok(estimate(&logs, 1.0 - confidence, RESAMPLES, seed))
 }
 
-/// Natural logarithms of at least one positive and finite value.
+/// Natural logarithms of the values. Errors: no values, or one that is not positive and finite.
 pub(crate) fn logs_of(values: &[f64]) -> Result<Vec<f64>, IntervalError> {
     if values.is_empty() {
         return Err(IntervalError::Empty);
@@ -159,7 +159,7 @@ pub(crate) fn logs_of(values: &[f64]) -> Result<Vec<f64>, IntervalError> {
         .collect()
 }
 
-/// The estimate of exp(mean) from at least one log; `alpha` is one less the confidence.
+/// Estimate of exp(mean) from at least one log; `alpha` is 1 − confidence.
 pub(crate) fn estimate(logs: &[f64], alpha: f64, resamples: usize, seed: u64) -> Estimate {
     let moments = Moments::of(logs);
     let center = moments.mean.exp();
@@ -181,7 +181,8 @@ pub(crate) fn estimate(logs: &[f64], alpha: f64, resamples: usize, seed: u64) ->
     Estimate { center, interval: Some(interval), blocks, warnings }
 }
 
-/// Bounds of the mean of at least two logs: the wider of Student's and the expanded bootstrap's.
+/// Bounds of the mean of at least two logs: the wider ones of Student's and the expanded
+/// bootstrap's.
 fn log_bounds(
     logs: &[f64],
     moments: &Moments,
@@ -202,7 +203,7 @@ fn log_bounds(
     (lo.min(moments.mean - reach), hi.max(moments.mean + reach))
 }
 
-/// Means of `resamples` samples drawn from `logs` with replacement, each as long as `logs`.
+/// Means of `resamples` samples drawn from `logs` with replacement, each of the size of `logs`.
 fn resampled_means(logs: &[f64], resamples: usize, seed: u64) -> Vec<f64> {
     let mut random = SplitMix64::new(seed);
     let n = logs.len();
@@ -210,15 +211,15 @@ fn resampled_means(logs: &[f64], resamples: usize, seed: u64) -> Vec<f64> {
     (0..resamples.max(1)).map(|_| mean()).collect()
 }
 
-/// The value below which a share `tail` of `values` (not empty) lies: rank tail · (count + 1),
-/// rounded down and so outwards, at least the first.
+/// The quantile `tail` of `values` (not empty): rank tail · (count + 1), rounded outwards, at least
+/// 1.
 fn nth_from_below(values: &mut [f64], tail: f64) -> f64 {
     let rank = (tail * (values.len() as f64 + 1.0)).floor().max(1.0) as usize;
     let index = rank.min(values.len()) - 1;
     *values.select_nth_unstable_by(index, f64::total_cmp).1
 }
 
-/// The value above which a share `tail` of `values` lies: the mirror of [`nth_from_below`].
+/// The quantile 1 − `tail` of `values`: the mirror of [`nth_from_below`].
 fn nth_from_above(values: &mut [f64], tail: f64) -> f64 {
     for value in values.iter_mut() {
         *value = -*value;
@@ -226,8 +227,8 @@ fn nth_from_above(values: &mut [f64], tail: f64) -> f64 {
     -nth_from_below(values, tail)
 }
 
-/// The fewest blocks whose smallest and largest value bound the median with error `alpha` at
-/// most, whatever the distribution: 2 · 0.5ⁿ ≤ `alpha` (six at 95 %).
+/// Minimum number of blocks whose smallest and largest value bound the median of any distribution
+/// with an error of at most `alpha`: 2 · 0.5ⁿ ≤ `alpha` (six at 95 %).
 pub fn blocks_without_assumptions(alpha: f64) -> usize {
     (1.0 - alpha.log2()).ceil() as usize
 }

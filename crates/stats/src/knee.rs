@@ -1,47 +1,48 @@
-//! Where a store breaks when its load is raised in stages: the knee, by a stated rule.
+//! The knee: where a store stops keeping up when its load rises in stages, by an explicit rule.
 //!
-//! A stage holds when the store answered what it was asked for: at least [`OPEN_SHARE`] of what was
-//! due under an open load; under a closed one at least [`CLOSED_SHARE`] of what as many clients
-//! would get if each were served as at the lowest stages. The latter follows from Little's law
-//! (Little, "A proof for the queuing formula L = λW", 1961): N clients whose cycle of thinking and
-//! being served lasts W finish N/W cycles a second, and the lowest stages tell 1/W. Besides, fewer
-//! than [`ERROR_SHARE`] of the requests may fail.
+//! A stage passes if the store answered the offered load. Under an open load that is at least
+//! [`OPEN_SHARE`] of the requests due; under a closed load at least [`CLOSED_SHARE`] of the rate
+//! that as many clients would reach at the pace of the lowest stages. The latter follows from
+//! Little's law (Little, "A proof for the queuing formula L = λW", 1961): N clients with a cycle of
+//! think time and response time W finish N/W cycles per second, and the lowest stages give 1/W. In
+//! addition, fewer than [`ERROR_SHARE`] of the requests may fail.
 //!
-//! On the way up the knee lies between two neighbouring stages: where the fewest stages contradict
-//! it, those below that do not hold and those above that do. That is the likeliest place where each
-//! stage goes wrong with the same probability whatever its rate, as it does when a machine pauses
-//! (the fit of a step, the simplest case of Barlow, Bartholomew, Bremner and Brunk, "Statistical
-//! inference under order restrictions", 1972). Of several such places it is the lowest, so that a
-//! single stage counts as a stumble only where two higher ones hold.
+//! On the way up, the knee lies between the two adjacent stages for which the fewest stages
+//! contradict it: stages below that fail and stages above that pass. This is the maximum likelihood
+//! position if every stage is misjudged with the same probability regardless of its rate, as by
+//! pauses of the machine (the fit of a step, the simplest case of Barlow, Bartholomew, Bremner and
+//! Brunk, "Statistical inference under order restrictions", 1972). With ties the lowest position
+//! wins, so that a failed stage is forgiven only if two higher ones pass.
 
-/// Share of what was due that must be answered within a stage of an open load.
+/// Open load: share of the requests due that a stage must answer to pass.
 pub const OPEN_SHARE: f64 = 0.99;
-/// The same share of what clients would get at the lowest stages' pace, of a closed load. Times
-/// rise smoothly as a store fills up, so clients slow down a little long before it is full.
+/// Closed load: share of the rate at the lowest stages' pace that a stage must reach to pass.
+/// Lower, because response times rise gradually, and clients slow down long before the store is
+/// saturated.
 pub const CLOSED_SHARE: f64 = 0.95;
-/// Share of requests of which fewer may fail.
+/// Share of failed requests at which a stage fails.
 pub const ERROR_SHARE: f64 = 0.001;
-/// How many of the lowest stages tell the pace of a client at rest.
+/// Number of lowest stages that give a client's unloaded pace.
 const LOWEST: usize = 3;
-/// How many standard deviations are put down to chance.
+/// Standard deviations allowed for chance.
 const CHANCE: f64 = 3.0;
 
-/// A stage of a ramp as the rule looks at it.
+/// A stage of a ramp, as input of the rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
-    /// Requests a second that were asked for, see [`Stage::open`] and [`Stage::closed`].
+    /// Expected rate, requests per second; see [`Stage::open`] and [`Stage::closed`].
     pub asked_per_s: f64,
-    /// Requests a second that were answered in the stage.
+    /// Answered requests per second.
     pub answered_per_s: f64,
-    /// Share of the requests that failed, 0 to 1.
+    /// Share of failed requests, 0 to 1.
     pub error_share: f64,
-    /// Fewest answers a second with which it holds.
+    /// Minimum answered rate to pass, requests per second.
     needed_per_s: f64,
 }
 
 impl Stage {
-    /// Of an open load: `due` requests and `answered` ones in `seconds`, above 0. Both are counted
-    /// in intervals of `interval_s`, so that those of one interval may be missing by chance.
+    /// A stage of an open load: `due` and `answered` requests in `seconds`, above 0. Both are
+    /// counted in intervals of `interval_s`, so requests of one interval may be missing by chance.
     pub fn open(due: f64, answered: f64, seconds: f64, interval_s: f64, error_share: f64) -> Self {
         let by_chance = CHANCE * (due / seconds * interval_s).sqrt();
         let needed = due - (due * (1.0 - OPEN_SHARE)).max(by_chance);
@@ -53,15 +54,15 @@ impl Stage {
         }
     }
 
-    /// Of a closed load of `clients`, each of which finishes `pace` requests a second at rest
-    /// ([`pace`]).
+    /// A stage of a closed load of `clients`, each with an unloaded [`pace`] of `pace` requests per
+    /// second.
     pub fn closed(clients: f64, pace: f64, answered_per_s: f64, error_share: f64) -> Self {
         let asked_per_s = clients * pace;
         let needed_per_s = asked_per_s * CLOSED_SHARE;
         Self { asked_per_s, answered_per_s, error_share, needed_per_s }
     }
 
-    /// Whether the store kept up.
+    /// True if the store kept up.
     pub fn holds(&self) -> bool {
         self.answered_per_s > 0.0
             && self.answered_per_s >= self.needed_per_s
@@ -69,9 +70,9 @@ impl Stage {
     }
 }
 
-/// Requests a second of one client at rest: the median over the three stages with the fewest
-/// clients of all that have any. `stages` are numbers of clients and requests answered a second,
-/// in any order; `None` without such a stage.
+/// Unloaded rate of one client, requests per second: the median over the three stages with the
+/// fewest clients. `stages` are pairs (clients, answered requests per second) in any order; stages
+/// without clients are ignored. `None` if there is no other stage.
 pub fn pace(stages: &[(f64, f64)]) -> Option<f64> {
     let mut lowest: Vec<(f64, f64)> = stages
         .iter()
@@ -85,17 +86,17 @@ pub fn pace(stages: &[(f64, f64)]) -> Option<f64> {
     paces.get(paces.len() / 2).copied()
 }
 
-/// Which way a stage is a part of.
+/// The direction of a ramp to which a stage belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// Up to the highest stage, or neither up nor down: stages in a shuffled order.
+    /// Up to the highest stage. Also used for stages in random order.
     Up,
-    /// Down from it.
+    /// Down from the highest stage.
     Down,
 }
 
-/// The way that each stage is a part of; `planned` are rates or numbers of clients in the order of
-/// time. Stages that rise to one height and then fall have both ways, all others are on the way up.
+/// The direction of each stage. `planned` are rates or numbers of clients in order of time. Only a
+/// ramp that rises to a single maximum and then falls has both directions.
 pub fn ways(planned: &[f64]) -> Vec<Way> {
     let highest = planned.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let top = planned.iter().position(|p| *p >= highest).unwrap_or(0);
@@ -106,18 +107,19 @@ pub fn ways(planned: &[f64]) -> Vec<Way> {
     (0..planned.len()).map(way).collect()
 }
 
-/// What stages on the way up say, which are given in rising order of what was asked for.
+/// The knee among stages in ascending order of the expected rate, as indices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Knee {
-    /// The stage below the knee, which holds; `None` where the knee is below all.
+    /// The passing stage below the knee; `None` if the knee is below all stages.
     pub held: Option<usize>,
-    /// The stage above it, which does not hold; `None` where the knee is above all.
+    /// The failing stage above the knee; `None` if the knee is above all stages.
     pub missed: Option<usize>,
-    /// How many stages contradict it: something else than the load disturbed them.
+    /// Number of stages that contradict the knee, because something other than the load disturbed
+    /// them.
     pub against: usize,
 }
 
-/// The knee among stages in rising order.
+/// Finds the knee among stages in ascending order.
 pub fn knee(stages: &[Stage]) -> Knee {
     let holds: Vec<bool> = stages.iter().map(Stage::holds).collect();
     let (below, against) = turning(&holds);
@@ -125,15 +127,15 @@ pub fn knee(stages: &[Stage]) -> Knee {
     Knee { held: below.checked_sub(1), missed, against }
 }
 
-/// The last of `times` below the point from which on they are not below `limit`, found as the knee
-/// is; `None` where that point is below all. A time that is not known is not below any limit.
+/// Index of the last of `times` before they exceed `limit`, found by the rule of the knee; `None`
+/// if they exceed it from the start. An unknown time counts as above the limit.
 pub fn within(times: &[Option<f64>], limit: f64) -> Option<usize> {
     let kept: Vec<bool> = times.iter().map(|time| time.is_some_and(|time| time < limit)).collect();
     turning(&kept).0.checked_sub(1)
 }
 
-/// How many of the first values are best taken for true and all others for false, and how many
-/// are then on the wrong side.
+/// Best split of `values` into `true` ones followed by `false` ones: its position, and the number
+/// of values on the wrong side.
 fn turning(values: &[bool]) -> (usize, usize) {
     let mut against = values.iter().filter(|value| **value).count();
     let mut best = (0, against);
@@ -146,9 +148,9 @@ fn turning(values: &[bool]) -> (usize, usize) {
     best
 }
 
-/// A value at `rate`, between values that were measured at other rates: by a straight line between
-/// the two that are next to it, on logarithms of the values. Points are pairs of a rate and a value
-/// above 0 in any order; `None` below the lowest rate, above the highest and without points.
+/// Interpolates a value at `rate`: linear between the two nearest measured rates, on logarithms of
+/// the values. Points are pairs (rate, value above 0) in any order. `None` outside the measured
+/// rates.
 pub fn value_at(points: &[(f64, f64)], rate: f64) -> Option<f64> {
     let mut points: Vec<(f64, f64)> =
         points.iter().copied().filter(|(rate, value)| rate.is_finite() && *value > 0.0).collect();

@@ -1,19 +1,19 @@
-//! Pure arithmetic of measuring: no clock, no socket, no process, no global randomness.
+//! Statistics of measurements: no clock, no socket, no process, no global randomness.
 //!
-//! - [`compare`]: two targets paired by block; the verdicts of a whole run.
-//! - [`mod@dip`]: what an event did to a rate: how low it fell, and when it was back.
-//! - [`episodes`]: how sure a quantile is when what is slow comes in episodes.
-//! - [`growth`]: how a cost grows with a size: the exponent of a power law.
-//! - [`histogram`]: a distribution of nanoseconds, mergeable and storable.
-//! - [`interval`]: a centre with its interval over blocks, and what is doubtful about it.
-//! - [`knee`]: where a store breaks when its load is raised in stages.
+//! - [`compare`]: paired comparison of two targets; the verdicts of a whole run.
+//! - [`mod@dip`]: effect of an event on a rate: lowest value and recovery time.
+//! - [`episodes`]: confidence of a quantile when slow requests come in episodes.
+//! - [`growth`]: growth of a cost with a size: the exponent of a power law.
+//! - [`histogram`]: a distribution of nanoseconds that can be merged and stored.
+//! - [`interval`]: center and confidence interval over blocks, with warnings.
+//! - [`knee`]: the knee of a load that rises in stages.
 //! - [`search`]: the search for the highest rate within limits, probe by probe.
-//! - [`steady`]: whether a phase's rate held while it was measured.
-//! - [`tail`]: whether a limit holds for a share of all requests.
-//! - [`times`]: times of operations of which some failed.
-//! - [`units`]: printing numbers with units; reading durations and sizes.
+//! - [`steady`]: steadiness of a phase's rate.
+//! - [`tail`]: decides whether a share of all requests is within a limit.
+//! - [`times`]: latencies of operations, some of which failed.
+//! - [`units`]: formatting of numbers with units; parsing of durations, sizes and counts.
 
-// Here, as every other crate of the program is compiled after this one.
+// In this crate, because it is compiled before all others.
 #[cfg(not(target_os = "linux"))]
 compile_error!(
     "cachedyno runs on Linux only: use a Linux machine, a virtual machine or a container"

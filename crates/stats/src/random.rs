@@ -1,8 +1,8 @@
-//! `SplitMix64`: repeatable random numbers.
+//! `SplitMix64`: reproducible random numbers.
 //!
 //! Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): a counter
-//! in steps of the golden ratio, mixed by two multiplications. Equal seeds give equal numbers on
-//! every machine.
+//! with the golden ratio as its step, mixed by two multiplications. Equal seeds give equal numbers
+//! on every machine.
 
 /// The fraction of the golden ratio, in 64 bits: the generator's step.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -20,7 +20,7 @@ pub fn scatter(mut z: u64) -> u64 {
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// A generator that starts at `seed`; every seed is good.
+    /// A generator that starts at `seed`; every seed is valid.
     #[inline]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -33,15 +33,15 @@ impl SplitMix64 {
         scatter(self.0)
     }
 
-    /// A number from 0 to `n` − 1, by the high half of a product; `n` is at least 1. Some numbers
-    /// are likelier than others by less than `n` / 2⁶⁴ of their probability.
+    /// A number from 0 to `n` − 1 (the high half of a product); `n` is at least 1. Relative bias is
+    /// below `n` / 2⁶⁴.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
-        debug_assert!(n > 0, "there is no number below 0");
+        debug_assert!(n > 0, "`n` must be at least 1");
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// The same, as an index.
+    /// A random index into a slice of length `len`.
     #[inline]
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
@@ -58,7 +58,7 @@ impl SplitMix64 {
         ((self.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// A number of the exponential distribution with this mean.
+    /// An exponentially distributed number with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * self.open_unit().ln()
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sequence_is_the_published_one() {
+    fn the_sequence_matches_the_reference_implementation() {
         let mut random = SplitMix64::new(1_234_567);
         let got: Vec<u64> = (0..3).map(|_| random.next_u64()).collect();
         assert_eq!(
@@ -85,19 +85,19 @@ mod tests {
     }
 
     #[test]
-    fn every_index_comes_equally_often() {
+    fn every_index_is_equally_likely() {
         let (mut random, mut counts) = (SplitMix64::new(7), [0u32; 5]);
         (0..50_000).for_each(|_| counts[random.index(5)] += 1);
         assert!(counts.iter().all(|n| n.abs_diff(10_000) < 400), "{counts:?}");
     }
 
     #[test]
-    fn an_exponential_has_its_mean_and_its_tail() {
+    fn exponential_numbers_have_the_right_mean_and_tail() {
         let mut random = SplitMix64::new(7);
         let values: Vec<f64> = (0..100_000).map(|_| random.exponential(3.0)).collect();
         let mean = values.iter().sum::<f64>() / 100_000.0;
         assert!((mean - 3.0).abs() < 0.05, "{mean}");
-        // exp(-2) of all are longer than twice the mean.
+        // A share exp(-2) is above twice the mean.
         let tail = values.iter().filter(|v| **v > 6.0).count() as f64 / 100_000.0;
         assert!((tail - 0.1353).abs() < 0.005, "{tail}");
     }

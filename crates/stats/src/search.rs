@@ -1,29 +1,27 @@
-//! The search for the highest rate within limits: which probe is next, given all before.
+//! The search for the highest rate within limits: decides the next probe from all earlier ones.
 //!
-//! A pure function of what the probes gave, so that a record tells the same as the run did:
+//! It is a pure function of the probes' results, so a record leads to the same answer as the run:
 //!
-//! 1. the peak: as fast as the clients can go, ignoring the limits;
-//! 2. a rest: a low rate, which tells how a store without load answers. Another one after each
-//!    probe tells that it has come back to that, so that no probe spoils the next;
-//! 3. the bracket: rates from below the peak, upwards or downwards until one holds and one fails,
-//!    then bisection. A probe that cannot be decided is prolonged; one that stays so is close
-//!    enough to the knee;
-//! 4. confirmation: short runs at the knee, 5 % above and 5 % below, in rounds, each in random
-//!    order. The answer is the rate at which the share of requests beyond the limit crosses what is
-//!    allowed, on a straight line through the logarithms of rates and shares of all rounds (a
-//!    queue's tail is exponential, so that its share's logarithm is nearly straight near the knee);
-//!    its interval comes from resampling rounds and what
-//!    the bracket knows of rates near by. Each round tries the rates around what the ones before
-//!    say. Two rounds in a row that surely hold throughout, or surely miss throughout, contradict
-//!    the bracket, and so do rounds that move on until there may be no more of them: it is made
-//!    anew, from there on.
+//! 1. Peak: as fast as the clients can go, ignoring the limits.
+//! 2. Cool-down: a low rate that shows the latency of the unloaded store. After each probe another
+//!    one checks that latency is back to that level, so that no probe affects the next.
+//! 3. Bracket: rates from below the peak, upwards or downwards until one passes and one fails, then
+//!    bisection. An undecided probe is prolonged; if it stays undecided, it is close enough to the
+//!    knee.
+//! 4. Confirmation: short runs at the knee, 5 % above and 5 % below it, in rounds with random
+//!    order. The answer is the rate at which the share of requests beyond the limit reaches the
+//!    allowed share, on a straight line through the logarithms of rates and shares of all rounds
+//!    (the tail of a queue is exponential, so the logarithm of the share is nearly linear near the
+//!    knee). Its interval comes from resampling the rounds together with nearby probes of the
+//!    bracket. Each round is centered on the answer of the earlier rounds. Two consecutive rounds
+//!    that all pass or all fail contradict the bracket, as do rounds that keep moving until no more
+//!    are allowed: then a new bracket starts there.
+//! 5. Hold run: a long run one step below the answer. It finds what short runs miss by chance,
+//!    since a store that stalls every few seconds does so at any rate. If it fails, lower rates are
+//!    tried, and the answer lies between the first rate that passes and the one above it.
 //!
-//! 5. the hold: a long run one step below that. What it misses, short runs have missed by chance: a
-//!    store that stalls every few seconds does so at any rate. Then lower rates are tried, and the
-//!    answer lies between the first that is held and the one above it.
-//!
-//! Every probe counts with all of its requests. A rate is held only where all probes up to it
-//! agree: no more of their requests are beyond a limit than may be.
+//! Every probe counts with all its requests. A rate is sustained only if all probes up to it agree
+//! that no more requests than allowed are beyond any limit.
 
 mod bracket;
 mod confirm;
@@ -40,21 +38,21 @@ use self::probes::{probe, share_of};
 
 /// The first rate of the bracket, as a share of the peak.
 const FIRST_SHARE: f64 = 0.7;
-/// The rate of a rest, as a share of the peak.
-const REST_SHARE: f64 = 0.1;
-/// Requests of a rest, if it takes no longer than a probe, and how often its shortest length goes
-/// into one.
-const REST_REQUESTS: f64 = 20.0;
-const RESTS_A_PROBE: u64 = 10;
-/// Rests in a row after which the next probe does not wait any longer.
-const RESTS_MAX: usize = 8;
-/// Probes in a row that broke, after which the search gives up.
+/// The rate of a cool-down, as a share of the peak.
+const COOL_DOWN_SHARE: f64 = 0.1;
+/// Requests of a cool-down, unless it would take longer than a probe. Its minimum length is that of
+/// a probe divided by this number.
+const COOL_DOWN_REQUESTS: f64 = 20.0;
+const COOL_DOWNS_PER_PROBE: u64 = 10;
+/// Maximum consecutive cool-downs before the next probe.
+const COOL_DOWNS_MAX: usize = 8;
+/// Consecutive broken probes after which the search gives up.
 const BROKEN_MAX: usize = 3;
-/// How often a bracket is made.
+/// Maximum number of brackets.
 const BRACKETS_MAX: usize = 3;
 
 impl Settings {
-    /// What follows on the probes seen, in their order.
+    /// The next step after the given probes, in order of time.
     pub fn next(&self, seen: &[ProbeResult]) -> Next {
         let Some(first) = seen.first() else {
             return probe(Purpose::Peak, 0, self.probe_ns);
@@ -66,19 +64,19 @@ impl Settings {
         if seen.len() >= BROKEN_MAX && seen[seen.len() - BROKEN_MAX..].iter().all(|s| s.broke) {
             return Next::Done(Found::Broken);
         }
-        let rest = share_of(peak_per_s, REST_SHARE);
-        let rests = seen.iter().rev().take_while(|s| s.purpose == Purpose::Rest).count();
-        let rested = rests > 0 && seen.last().is_some_and(|s| s.at_rest);
-        if !rested && rests < RESTS_MAX {
-            let length = (REST_REQUESTS / rest as f64 * 1e9) as u64;
-            let length = length.clamp(self.probe_ns / RESTS_A_PROBE, self.probe_ns);
-            return probe(Purpose::Rest, rest, length);
+        let rate_per_s = share_of(peak_per_s, COOL_DOWN_SHARE);
+        let cool_downs = seen.iter().rev().take_while(|s| s.purpose == Purpose::CoolDown).count();
+        let has_settled = cool_downs > 0 && seen.last().is_some_and(|s| s.settled);
+        if !has_settled && cool_downs < COOL_DOWNS_MAX {
+            let length = (COOL_DOWN_REQUESTS / rate_per_s as f64 * 1e9) as u64;
+            let length = length.clamp(self.probe_ns / COOL_DOWNS_PER_PROBE, self.probe_ns);
+            return probe(Purpose::CoolDown, rate_per_s, length);
         }
-        self.after_rest(seen, peak_per_s)
+        self.after_cool_down(seen, peak_per_s)
     }
 
-    /// The next probe that is judged, or the end.
-    fn after_rest(&self, seen: &[ProbeResult], peak_per_s: f64) -> Next {
+    /// The next judged probe, or the end.
+    fn after_cool_down(&self, seen: &[ProbeResult], peak_per_s: f64) -> Next {
         let judged: Vec<&ProbeResult> = seen.iter().filter(|s| s.is_judged()).collect();
         let (mut rest, mut from_per_s) = (&judged[..], peak_per_s * FIRST_SHARE);
         for _ in 0..BRACKETS_MAX {
@@ -108,7 +106,7 @@ impl Settings {
     }
 }
 
-/// What comes before the first probe of a kind, and from there on.
+/// Splits probes before the first one that satisfies a condition.
 fn split_where<'a, 'b>(
     probes: &'b [&'a ProbeResult],
     is_other: impl Fn(&ProbeResult) -> bool,

@@ -1,4 +1,4 @@
-//! The search against stores that are simulated: what they can do is known by a formula.
+//! Tests of the search on simulated stores with a known capacity.
 
 use super::knee::{Crossing, crossing, monotone};
 use super::*;
@@ -7,7 +7,7 @@ use crate::tail::Batch;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Spans in which requests are counted.
+/// Time span in which requests are counted.
 const SPAN_NS: u64 = 100_000_000;
 
 /// One request in a hundred may take longer than 5 ms.
@@ -17,12 +17,12 @@ fn settings(limits: &[Limit], seed: u64) -> Settings {
     Settings { limits: limits.to_vec(), probe_ns: 1_000_000_000, rounds: 5, seed }
 }
 
-/// A store of which the search knows nothing.
+/// A simulated store.
 trait Store {
     fn answer(&mut self, step: Step) -> ProbeResult;
 }
 
-/// All probes of a search, and how it ended.
+/// Runs a search; returns all probes and the outcome.
 fn search(settings: &Settings, store: &mut dyn Store) -> (Vec<ProbeResult>, Found) {
     let mut seen = Vec::new();
     for _ in 0..2_000 {
@@ -34,8 +34,8 @@ fn search(settings: &Settings, store: &mut dyn Store) -> (Vec<ProbeResult>, Foun
     panic!("no end after {:?}", seen.iter().map(|s| (s.purpose, s.rate_per_s)).collect::<Vec<_>>());
 }
 
-/// One queue with one server: exponential times of service, Poisson arrivals (Lindley's recursion).
-/// The time in it is exponential with rate μ − λ, so that p99 is ln(100)/(μ − λ).
+/// An M/M/1 queue (Lindley's recursion). The time in the system is exponential with rate μ − λ, so
+/// p99 is ln(100)/(μ − λ).
 struct Queue {
     random: SplitMix64,
     served_per_s: f64,
@@ -94,16 +94,16 @@ fn idle(step: Step, limits: &[Limit]) -> ProbeResult {
         batches: limits.iter().map(|l| (l.limit_ns, vec![Batch::default(); spans])).collect(),
         fell_behind: false,
         broke: false,
-        at_rest: true,
+        settled: true,
     }
 }
 
-/// What was due, and what of it was beyond the usual limit.
+/// Requests due, and those beyond the usual limit.
 fn usual(seen: &mut ProbeResult) -> &mut Vec<Batch> {
     seen.batches.get_mut(&USUAL.limit_ns).unwrap()
 }
 
-/// Requests that are slow independently of each other, by a share that follows from the rate.
+/// Requests that are slow independently, with a share that depends on the rate.
 struct Curve<F> {
     random: SplitMix64,
     peak_per_s: f64,
@@ -135,7 +135,7 @@ fn rate(found: Found) -> (f64, f64, f64) {
     }
 }
 
-/// The goal that the search is held to: within 3 % in 19 of 20 seeds.
+/// The accuracy goal of the search.
 #[test]
 fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
     for (served_per_s, limit_ns) in [(10_000.0, 5_000_000), (10_000.0, 1_000_000)] {
@@ -152,14 +152,14 @@ fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
             contradicted += u32::from(against as f64 > 0.1 * all as f64);
             right += u32::from((center / truth - 1.0).abs() <= 0.03);
             covered += u32::from(lo <= truth && truth <= hi);
-            // A warm-up before each probe, and the time to connect.
-            let more = |s: &ProbeResult| if s.purpose == Purpose::Rest { 50 } else { 300 };
+            // Each probe also takes a warm-up and the time to connect.
+            let more = |s: &ProbeResult| if s.purpose == Purpose::CoolDown { 50 } else { 300 };
             let measured_s: u64 = seen.iter().map(|s| s.length_ns + more(s) * 1_000_000).sum();
             longest_s = longest_s.max(measured_s as f64 / 1e9);
             told.push(center / truth);
         }
         assert!(right >= 19, "{right} of 20 at {served_per_s}/s under {limit_ns} ns: {told:?}");
-        assert!(covered >= 16, "{covered} of 20 intervals at {served_per_s}/s hold {truth}");
+        assert!(covered >= 16, "{covered} of 20 intervals at {served_per_s}/s contain {truth}");
         assert!(contradicted <= 1, "{contradicted} of 20 look as if the store had changed");
         assert!(longest_s <= 120.0, "{longest_s} s of load");
     }
@@ -177,7 +177,7 @@ fn the_strictest_of_several_limits_decides() {
 }
 
 #[test]
-fn a_limit_that_is_never_kept_or_never_missed_is_told() {
+fn a_limit_that_always_or_never_fails_is_reported() {
     let mut always = Curve { random: SplitMix64::new(1), peak_per_s: 50_000.0, share: |_| 0.5 };
     let (seen, found) = search(&settings(&[USUAL], 1), &mut always);
     assert_eq!(found, Found::Missed(1_000));
@@ -220,7 +220,7 @@ fn a_server_that_dies_above_its_knee_does_not_hide_it() {
     assert!((rate(found).0 / 9_500.0 - 1.0).abs() < 0.03, "{found:?}");
 }
 
-/// A store whose first probe seems to fall behind.
+/// A store whose first probe appears to fall behind.
 struct Disturbed(Queue, bool);
 impl Store for Disturbed {
     fn answer(&mut self, step: Step) -> ProbeResult {
@@ -230,9 +230,9 @@ impl Store for Disturbed {
     }
 }
 
-/// One moment of the machine, in which everything waits, must not become the answer.
+/// A single pause of the machine must not determine the answer.
 #[test]
-fn a_probe_that_fell_behind_by_chance_is_tried_again() {
+fn a_probe_that_fell_behind_by_chance_is_repeated() {
     let is_right = |seed| {
         let mut store = Disturbed(Queue::new(10_000.0, &[USUAL], seed), false);
         let (_, found) = search(&settings(&[USUAL], seed), &mut store);
@@ -242,7 +242,7 @@ fn a_probe_that_fell_behind_by_chance_is_tried_again() {
     assert!(right >= 19, "{right} of 20");
 }
 
-/// A store that is weaker, by a factor on its rates, as long as it is bracketed.
+/// A store that is slower by a factor during the bracket.
 struct LateBloomer<F>(Curve<F>, f64);
 
 impl<F: Fn(f64) -> f64> Store for LateBloomer<F> {
@@ -256,7 +256,7 @@ impl<F: Fn(f64) -> f64> Store for LateBloomer<F> {
 }
 
 #[test]
-fn a_bracket_that_was_too_low_does_not_hold_the_answer_down() {
+fn a_low_bracket_does_not_limit_the_answer() {
     for seed in 1..=10 {
         let share = |rate: f64| 0.01 * (rate / 100_000.0).powi(30);
         let random = SplitMix64::new(seed);
@@ -275,13 +275,13 @@ fn a_bracket_that_was_too_low_does_not_hold_the_answer_down() {
     }
 }
 
-/// A store that stands still from time to time, whatever the rate: a stall delays what is due in
-/// it, and until its queue is gone.
+/// A store that stalls from time to time at any rate. A stall delays the requests due during it and
+/// until the queue is empty again.
 struct Stalling {
     queue: Queue,
     every_s: f64,
     stall_s: f64,
-    /// Time of the store: probes follow one another after a pause.
+    /// Simulated time; there is a pause between probes.
     now_s: f64,
 }
 
@@ -309,8 +309,8 @@ impl Store for Stalling {
     }
 }
 
-/// Stalls of 0.7 % to 2.5 % of the time, whose queues last several times as long near the knee.
-/// Where they are rarer than a probe is long, each may miss what the next one meets.
+/// Stalls take 0.7 % to 2.5 % of the time, and near the knee their queues last several times as
+/// long. If they are rarer than one per probe, some probes do not see any.
 #[test]
 fn a_store_that_stalls_gets_no_number() {
     for (every_s, stall_s, numbers_max) in
@@ -327,9 +327,9 @@ fn a_store_that_stalls_gets_no_number() {
     }
 }
 
-/// Something else had the machine while the first bracket was made: a tenth of the rate.
+/// During the first bracket the store reaches only a tenth of its rate.
 #[test]
-fn a_bracket_that_was_wrong_by_far_is_made_anew() {
+fn a_wrong_bracket_is_replaced() {
     struct Waking(Queue, u32);
     impl Store for Waking {
         fn answer(&mut self, step: Step) -> ProbeResult {
@@ -351,10 +351,10 @@ fn a_bracket_that_was_wrong_by_far_is_made_anew() {
     }
 }
 
-/// A first bracket at a tenth of what the store sustains, and rounds of which none surely holds:
-/// they move on by 5 % each, and the rate at which they run out is no answer.
+/// The first bracket is at a tenth of the sustained rate, and no round decidedly passes. Rounds
+/// move by 5 % each, and the rate of the last round is not an answer.
 #[test]
-fn rounds_that_run_out_are_no_answer() {
+fn the_last_round_is_not_an_answer() {
     struct Unsure(SplitMix64, bool);
     impl Store for Unsure {
         fn answer(&mut self, step: Step) -> ProbeResult {
@@ -372,13 +372,13 @@ fn rounds_that_run_out_are_no_answer() {
         let (_, found) = search(&settings, &mut Unsure(SplitMix64::new(*seed), false));
         matches!(found, Found::Rate { center, .. } if center < 5_000.0)
     };
-    // A single round may cross what is allowed by chance.
+    // A single round may cross the allowed share by chance.
     let low = (1..=10).filter(is_low).count();
     assert!(low <= 1, "{low} of 10");
 }
 
 #[test]
-fn only_what_is_decided_is_known() {
+fn only_decided_probes_bound_the_knee() {
     let settings = settings(&[USUAL], 1);
     let probe = |rate_per_s: u64, over: u64, broke: bool| {
         let step = Step { purpose: Purpose::Bracket, rate_per_s, length_ns: 1_000_000_000 };
@@ -388,7 +388,7 @@ fn only_what_is_decided_is_known() {
         seen
     };
     let (holds, misses) = (probe(10_000, 0, false), probe(40_000, 400, false));
-    // One in a hundred: nobody knows. And a server that died says nothing of a rate.
+    // One in a hundred is undecided, and a dead server says nothing about a rate.
     let (open, broke) = (probe(20_000, 20, false), probe(30_000, 0, true));
     assert_eq!(settings.known(&[open.clone(), broke.clone()]), (None, None));
     let all = [holds.clone(), open.clone(), broke, misses.clone()];
@@ -398,7 +398,7 @@ fn only_what_is_decided_is_known() {
 }
 
 #[test]
-fn what_breaks_over_and_over_ends_it() {
+fn repeated_breaks_end_the_search() {
     struct Dead;
     impl Store for Dead {
         fn answer(&mut self, step: Step) -> ProbeResult {
@@ -406,7 +406,7 @@ fn what_breaks_over_and_over_ends_it() {
             ProbeResult {
                 broke: !is_peak,
                 answered_per_s: 1e4,
-                at_rest: false,
+                settled: false,
                 ..idle(step, &[USUAL])
             }
         }
@@ -422,19 +422,19 @@ fn what_breaks_over_and_over_ends_it() {
 }
 
 #[test]
-fn each_probe_waits_until_the_store_has_come_to_rest() {
+fn each_probe_waits_for_the_store_to_cool_down() {
     let settings = settings(&[USUAL], 1);
     let mut store = Queue::new(10_000.0, &[USUAL], 1);
     let mut seen: Vec<ProbeResult> = Vec::new();
     let mut tired = 0;
     while let Next::Probe(step) = settings.next(&seen) {
         let mut one = store.answer(step);
-        if step.purpose == Purpose::Rest && seen.len() > 4 && tired < 3 {
+        if step.purpose == Purpose::CoolDown && seen.len() > 4 && tired < 3 {
             tired += 1;
-            one.at_rest = false;
+            one.settled = false;
         }
-        if !matches!(step.purpose, Purpose::Rest | Purpose::Peak) {
-            assert!(seen.last().is_some_and(|s| s.at_rest));
+        if !matches!(step.purpose, Purpose::CoolDown | Purpose::Peak) {
+            assert!(seen.last().is_some_and(|s| s.settled));
         }
         seen.push(one);
     }
@@ -442,7 +442,7 @@ fn each_probe_waits_until_the_store_has_come_to_rest() {
 }
 
 #[test]
-fn shares_that_fall_by_chance_are_taken_together() {
+fn shares_that_fall_by_chance_are_pooled() {
     let batch = |over| Batch { requests: 1_000, over };
     let counts = BTreeMap::from([(100, batch(6)), (200, batch(2)), (300, batch(80))]);
     let pools = monotone(&counts);
@@ -456,7 +456,7 @@ fn shares_that_fall_by_chance_are_taken_together() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the curve: it ends, and what it finds lies where the share is near what is allowed.
+    /// The search ends on any curve, and its answer is near the allowed share.
     #[test]
     fn every_rising_curve_is_searched_to_an_end(
         knee in 200.0_f64..2e6,
@@ -471,7 +471,7 @@ proptest! {
         let (seen, found) = search(&settings(&[Limit { allowed, ..USUAL }], seed), &mut store);
         prop_assert!(seen.len() < 400);
         let (center, lo, hi) = rate(found);
-        // A flat curve is told less exactly: half as many slow requests again are ±20 % at power 2.
+        // A flat curve gives a less exact answer: 50 % more slow requests are ±20 % at power 2.
         let zone = 0.02 + 0.5 / f64::from(power);
         prop_assert!((center / knee - 1.0).abs() < zone, "{found:?} for {knee}");
         prop_assert!(lo <= center && center <= hi);
@@ -481,9 +481,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// The next probe is a function of what was seen, and of nothing else.
+    /// The next probe depends only on the earlier ones.
     #[test]
-    fn equal_records_give_equal_ways(seed in any::<u64>()) {
+    fn equal_probes_give_equal_steps(seed in any::<u64>()) {
         let run = || {
             let share = |rate: f64| 0.01 * (rate / 3_000.0).powi(8);
             let random = SplitMix64::new(seed);

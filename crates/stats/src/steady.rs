@@ -1,31 +1,31 @@
-//! Whether a phase's rate was steady while it was measured.
+//! Steadiness of a phase's rate.
 //!
-//! fio's slope rule (`steadystate=iops_slope`) fits a line through the rate over time and asks how
-//! much it changes. On a shared host the rate also steps up and down for reasons that are not the
-//! store's; a single trial cannot tell these from a store that wears out or warms up. What the
-//! store does, it does in every block: so the changes of all blocks are taken together. The phase
-//! drifts when their mean surely lies beyond the limit, and is steady when it surely lies within
-//! (two one-sided tests: Schuirmann, "A comparison of the two one-sided tests procedure and the
-//! power approach", 1987). Between the two nothing is shown.
+//! fio's slope rule (`steadystate=iops_slope`) fits a line to the rate over time and limits its
+//! slope. On a shared host the rate also changes for reasons outside the store, and a single trial
+//! cannot distinguish these from a store that slows down or warms up. But the store behaves alike
+//! in every block, so the changes of all blocks are tested together. The phase drifts if their mean
+//! is significantly beyond the limit, and is steady if it is significantly within it (two one-sided
+//! tests: Schuirmann, "A comparison of the two one-sided tests procedure and the power approach",
+//! 1987). Otherwise it is undecided.
 
 use crate::student;
 
-/// Whole intervals below which a trial says nothing.
+/// Minimum number of whole intervals of a trial.
 pub const FEWEST_INTERVALS: usize = 5;
 
-/// Blocks below which a phase cannot be judged.
+/// Minimum number of blocks to judge a phase.
 pub const FEWEST_BLOCKS: usize = 3;
 
-/// Two-sided chance that noise alone passes for a drift: small, because a run has many phases.
+/// Two-sided probability that noise counts as a drift: small, because a run has many phases.
 const ALPHA: f64 = 0.01;
-/// Chance that a drift at the limit passes for steady.
+/// Probability that a drift at the limit counts as steady.
 const ALPHA_STEADY: f64 = 0.05;
 
-/// Change of the line fitted by least squares through the counts of whole intervals, from the
-/// start of the first to the end of the last, as a share of the mean: −0.1 is a loss of 10 %.
+/// Change of the least-squares line through the counts of whole intervals, from the start of the
+/// first to the end of the last, as a share of the mean: −0.1 is a loss of 10 %.
 ///
-/// The last count is left out: the interval in which a measurement ends is a partial one. `None`
-/// below [`FEWEST_INTERVALS`] whole intervals, or when nothing was finished in them.
+/// The last count is ignored because its interval is partial. `None` below [`FEWEST_INTERVALS`]
+/// whole intervals, or if all counts are 0.
 pub fn slope_share(done_per_interval: &[u64]) -> Option<f64> {
     let (_, whole) = done_per_interval.split_last()?;
     let n = whole.len() as f64;
@@ -40,21 +40,21 @@ pub fn slope_share(done_per_interval: &[u64]) -> Option<f64> {
     Some(slope * n / mean)
 }
 
-/// What can be said of a phase's rate over time.
+/// Steadiness of a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steady {
-    /// Surely no drift beyond the limit.
+    /// The drift is within the limit.
     Yes,
-    /// Over the blocks, the rate rises (above 0) or falls by this share of its mean.
+    /// The rate rises (above 0) or falls by this share of its mean.
     No(f64),
-    /// Neither: the rate may change by anything between these shares of its mean.
+    /// Undecided: the rate changes by something between these shares of its mean.
     NotShown(f64, f64),
     /// Too few blocks with enough intervals.
     TooShort,
 }
 
-/// Judges a phase by the intervals of each of its blocks (see [`slope_share`]) and a limit as a
-/// share of the mean: 0.1 allows a change of 10 % over the span.
+/// Judges a phase by the intervals of its blocks (see [`slope_share`]). `limit_share` is the
+/// allowed change as a share of the mean: 0.1 allows 10 % over the phase.
 pub fn is_steady<'a>(blocks: impl IntoIterator<Item = &'a [u64]>, limit_share: f64) -> Steady {
     let slopes: Vec<f64> = blocks.into_iter().filter_map(slope_share).collect();
     if slopes.len() < FEWEST_BLOCKS {
@@ -81,7 +81,7 @@ mod tests {
     use crate::random::SplitMix64;
 
     /// Twenty whole intervals and a partial one: a line that changes by `change` of its mean, with
-    /// noise of each interval and, half-way, a step of the host.
+    /// noise per interval and a step of the host half-way.
     fn block(change: f64, noise: f64, step: f64, random: &mut SplitMix64) -> Vec<u64> {
         let step = step * random.normal();
         let level = |i: u32| {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hand_reckoned_line_has_its_slope() {
+    fn a_slope_matches_a_manual_calculation() {
         let got = slope_share(&[8, 9, 11, 10, 12, 3]).unwrap();
         assert!((got - 0.9 * 5.0 / 10.0).abs() < 1e-12, "{got:?}");
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_steps_is_no_drift_and_a_store_that_wears_out_is() {
+    fn steps_of_the_host_are_not_a_drift_but_a_slowing_store_is() {
         let mut random = SplitMix64::new(11);
         let mut found = |change, blocks: usize| {
             let runs = 2_000;
@@ -144,7 +144,7 @@ mod tests {
             let alarms = found(0.0, blocks);
             assert!(alarms <= 0.005, "{alarms} false alarms of {blocks} blocks");
         }
-        // A store that drifts is not called steady, however few blocks there are.
+        // A drifting store is not called steady, even with few blocks.
         for (change, blocks) in [(0.1, 3), (-0.3, 3), (0.3, 6), (-0.5, 3)] {
             let called = (0..2_000).filter(|_| {
                 let blocks: Vec<_> =
@@ -152,7 +152,7 @@ mod tests {
                 judge(&blocks) == Steady::Yes
             });
             let called = called.count() as f64 / 2_000.0;
-            assert!(called <= 0.07, "{called} of drifts by {change} pass for steady");
+            assert!(called <= 0.07, "{called} of drifts by {change} count as steady");
         }
         let mut random = SplitMix64::new(12);
         let mut found = |change, blocks: usize| {
@@ -164,8 +164,8 @@ mod tests {
             drifts.count() as f64 / 2_000.0
         };
         let seen = found(-0.8, 6);
-        assert!(seen >= 0.5, "a loss of 80 % is seen in {seen} of the runs only");
+        assert!(seen >= 0.5, "a loss of 80 % is detected in only {seen} of the runs");
         let seen = found(-0.3, 20);
-        assert!(seen >= 0.5, "a loss of 30 % is seen in {seen} of the runs only");
+        assert!(seen >= 0.5, "a loss of 30 % is detected in only {seen} of the runs");
     }
 }

@@ -2,22 +2,22 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Logarithms closer than this are equal but for rounding: a part in 10¹² of the values.
+/// Logarithms closer than this are equal up to rounding: one part in 10¹² of the values.
 const ROUNDING: f64 = 1e-12;
 
-/// What Student's t needs of a sample of at least two values.
+/// Moments of a sample for Student's t-test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
     /// Arithmetic mean.
     pub(crate) mean: f64,
-    /// Standard error of the mean; exactly 0 when all values are equal but for rounding.
+    /// Standard error of the mean; exactly 0 if all values are equal up to rounding.
     pub(crate) error: f64,
-    /// How many values.
+    /// Number of values.
     pub(crate) n: usize,
 }
 
 impl Moments {
-    /// Moments of at least one value, a logarithm; the error of a single one is 0.
+    /// Moments of at least one value; the error of a single value is 0.
     pub(crate) fn of(values: &[f64]) -> Self {
         let n = values.len();
         let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -30,20 +30,20 @@ impl Moments {
         Self { mean, error: (squares / (n as f64 - 1.0) / n as f64).sqrt(), n }
     }
 
-    /// How far the mean lies above `edge`, in standard errors: infinite, with the sign of the
-    /// distance, when the error is 0; 0 when the distance is 0 too.
+    /// Distance of the mean above `edge` in standard errors. If the error is 0 it is infinite, with
+    /// the sign of the distance, or 0 if the distance is 0.
     pub(crate) fn t_above(&self, edge: f64) -> f64 {
         let distance = self.mean - edge;
         if distance.abs() <= ROUNDING { 0.0 } else { distance / self.error }
     }
 
-    /// Degrees of freedom: one less than the values, at least 1.
+    /// Degrees of freedom: n − 1, at least 1.
     pub(crate) fn freedom(&self) -> f64 {
         (self.n as f64 - 1.0).max(1.0)
     }
 }
 
-/// Student's distribution with `freedom` degrees, which is at least 1.
+/// Student's t distribution with `freedom` degrees of freedom, at least 1.
 fn student(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("location 0, scale 1 and freedom >= 1 are valid")
 }
@@ -61,8 +61,8 @@ pub(crate) fn upper_tail(t: f64, freedom: f64) -> f64 {
     student(freedom).sf(t)
 }
 
-/// How many times as wide an interval of 95 % on a normal deviate must be so that all of
-/// `comparisons` such intervals hold together with 95 % (Bonferroni).
+/// Factor by which to widen 95 % intervals of normal deviates so that all `comparisons` of them
+/// hold jointly with 95 % (Bonferroni).
 pub fn widening(comparisons: usize) -> f64 {
     let normal = Normal::standard();
     let z = |tails: f64| normal.inverse_cdf(1.0 - 0.025 / tails);
@@ -80,7 +80,7 @@ mod tests {
 
     /// Tables of Student's t (for example NIST/SEMATECH e-Handbook, 1.3.6.7.2).
     #[test]
-    fn critical_values_are_those_of_the_tables() {
+    fn critical_values_match_the_tables() {
         let table = [
             (0.025, 1.0, 12.706_20),
             (0.025, 2.0, 4.302_65),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn critical_values_and_tails_undo_each_other() {
+    fn critical_values_and_tails_are_inverse() {
         for freedom in [1.0, 2.0, 3.0, 5.0, 9.0, 29.0, 500.0] {
             for tail in [0.25, 0.05, 0.025, 0.001, 1e-5, 2.5e-7] {
                 let back = upper_tail(critical(tail, freedom), freedom);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn infinite_and_zero_distances_are_no_division_by_zero() {
+    fn infinite_and_zero_distances_do_not_divide_by_zero() {
         let tails = (upper_tail(f64::INFINITY, 2.0), upper_tail(f64::NEG_INFINITY, 2.0));
         assert_eq!(tails, (0.0, 1.0));
         let same = Moments::of(&[0.1, 0.1, 0.1]);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_of_a_hand_reckoned_sample() {
+    fn moments_match_a_manual_calculation() {
         let m = Moments::of(&[1.0, 2.0, 3.0, 6.0]);
         assert!((m.mean - 3.0).abs() < 1e-12);
         assert!((m.error - (14.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_normal_tail_is_that_of_the_tables() {
+    fn the_normal_tail_matches_the_tables() {
         assert!((normal_tail(1.959_964) - 0.025).abs() < 1e-6);
         assert!((normal_tail(0.0) - 0.5).abs() < 1e-9);
     }

@@ -1,54 +1,54 @@
-//! Does a limit hold for a share of all requests? Decided by the mass of the tail beyond the limit,
-//! not by an estimate of a percentile.
+//! Decides whether a share of all requests is within a limit, from the number of requests beyond
+//! the limit rather than from an estimated percentile.
 //!
-//! For "p99 < L" the requests slower than L are counted and set against 1 %, by the exact binomial
+//! For "p99 < L" the share of requests slower than L is compared with 1 % by the exact binomial
 //! interval of Clopper and Pearson ("The use of confidence or fiducial limits illustrated in the
-//! case of the binomial", 1934). Neighbouring requests wait in the same queue, so they count for
-//! fewer than they are: the spread of the counts between batches of time, as a multiple of what
-//! independent requests would spread, is the design effect by which requests are divided (Kish,
-//! "Survey sampling", 1965; batch means as in Law, "Simulation modeling and analysis", 2014,
-//! 9.5.3).
+//! case of the binomial", 1934). Adjacent requests wait in the same queue, so they are correlated
+//! and count for fewer. The number of requests is divided by the design effect: the variance of the
+//! counts between batches of time, relative to that of independent requests (Kish, "Survey
+//! sampling", 1965; batch means as in Law, "Simulation modeling and analysis", 2014, 9.5.3).
 
 use statrs::function::beta::beta_reg;
 
-/// Probability that an interval misses on one side.
+/// One-sided error probability of an interval.
 const TAIL: f64 = 0.025;
-/// Fewest batches whose spread is believed; longer batches are looked at while there are as many.
+/// Minimum number of batches for a variance; batches are merged as long as this many remain.
 const BATCHES_MIN: usize = 10;
 
-/// Requests that were due in a span of time.
+/// Requests due in a time span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// All of them.
+    /// All requests.
     pub requests: u64,
-    /// Those beyond the limit, or failed.
+    /// Requests beyond the limit or failed.
     pub over: u64,
 }
 
-/// What a test says.
+/// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// Fewer are beyond the limit than may be.
+    /// Fewer requests than allowed are beyond the limit.
     Pass,
-    /// More are.
+    /// More requests than allowed are beyond the limit.
     Fail,
-    /// Too few requests, or too close to the limit, to say.
+    /// Too few requests, or too close to the allowed share.
     Undecided,
 }
 
-/// Requests in all, those beyond the limit, and for how many independent ones they count.
+/// Number of requests, of those beyond the limit, and the effective sample size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tail {
     /// All requests.
     pub requests: u64,
-    /// Those beyond the limit.
+    /// Requests beyond the limit.
     pub over: u64,
-    /// How many independent requests say as much, at most [`Tail::requests`].
+    /// Effective sample size: equivalent number of independent requests, at most
+    /// [`Tail::requests`].
     pub effective: f64,
 }
 
 impl Tail {
-    /// Of several runs, each of batches in the order of time, all as long.
+    /// Of several runs, each with batches of equal length in order of time.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a [Batch]>) -> Self {
         let runs: Vec<&[Batch]> = runs.into_iter().collect();
         let sum =
@@ -67,16 +67,16 @@ impl Tail {
         Self { requests, over, effective: requests as f64 / effect }
     }
 
-    /// Share beyond the limit, 0 to 1; 0 without requests.
+    /// Share of requests beyond the limit, 0 to 1; 0 without requests.
     pub fn share(&self) -> f64 {
         self.over as f64 / self.requests.max(1) as f64
     }
 
-    /// Whether at most a share `allowed` (between 0 and 1, both excluded) is beyond the limit.
+    /// Tests whether at most a share `allowed` (between 0 and 1, exclusive) is beyond the limit.
     pub fn judge(&self, allowed: f64) -> Judgement {
         let (n, k) = (self.effective, self.share() * self.effective);
-        // The bounds of the interval lie beyond `allowed` where the tails of the beta distributions
-        // that they are quantiles of say so.
+        // The interval's bounds are quantiles of beta distributions, so comparing their tails at
+        // `allowed` is enough.
         let below = k < n && beta_reg(k + 1.0, n - k, allowed) > 1.0 - TAIL;
         let above = k > 0.0 && beta_reg(k, n - k + 1.0, allowed) < TAIL;
         match (below, above) {
@@ -91,8 +91,8 @@ fn plus(a: Batch, b: Batch) -> Batch {
     Batch { requests: a.requests + b.requests, over: a.over + b.over }
 }
 
-/// How many times as much counts spread between batches as those of independent requests, of which
-/// a share `share` is counted; at least 1.
+/// Variance of the counts between batches relative to that of independent requests with the same
+/// `share`; at least 1.
 fn design_effect(batches: &[Batch], share: f64) -> f64 {
     let filled: Vec<&Batch> = batches.iter().filter(|b| b.requests > 0).collect();
     let independent = share * (1.0 - share);
@@ -119,11 +119,11 @@ mod tests {
         Tail { requests, over, effective: requests as f64 }
     }
 
-    /// 0 of n is below 1 % from n = ln(0.025)/ln(0.99) on; 5 of 100 has the interval 1.64 % to
-    /// 11.28 % (tables of Clopper and Pearson), 4 of 100 that of 1.10 % to 9.93 %, 3 of 100 that of
-    /// 0.62 % to 8.52 %.
+    /// 0 of n is below 1 % from n = ln(0.025)/ln(0.99) up. By the tables of Clopper and Pearson, 5
+    /// of 100 has the interval 1.64 % to 11.28 %, 4 of 100 1.10 % to 9.93 %, 3 of 100 0.62 % to
+    /// 8.52 %.
     #[test]
-    fn bounds_are_those_of_the_tables() {
+    fn bounds_match_the_tables() {
         assert_eq!(tail(368, 0).judge(0.01), Judgement::Pass);
         assert_eq!(tail(367, 0).judge(0.01), Judgement::Undecided);
         let five = tail(100, 5);
@@ -148,16 +148,15 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_without_end_fails_at_once() {
+    fn an_endlessly_growing_queue_fails() {
         let growing: Vec<Batch> =
             (0..10).map(|i| Batch { requests: 500, over: if i < 2 { 0 } else { 500 } }).collect();
         assert_eq!(Tail::of([&growing[..]]).judge(0.01), Judgement::Fail);
     }
 
-    /// Independent requests right at the limit are called above or below it in a twentieth of all
-    /// runs, and no more.
+    /// Independent requests exactly at the allowed share are decided in at most 5 % of all runs.
     #[test]
-    fn at_the_limit_itself_it_is_rarely_decided() {
+    fn at_the_allowed_share_a_decision_is_rare() {
         let mut random = SplitMix64::new(11);
         let mut decided = 0;
         for _ in 0..400 {

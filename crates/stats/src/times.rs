@@ -1,12 +1,12 @@
-//! Times of operations of which some failed: those are slower than any percentile, so beyond the
-//! share that was answered a percentile is known only to be no less than a bound.
+//! Latencies of operations, some of which failed. Failures count as slower than any answer, so
+//! percentiles beyond the answered share are only known to be at least a bound.
 
 use serde::Serialize;
 use std::fmt;
 
 use crate::{Histogram, format_ns, histogram};
 
-/// The times of operations that were answered, and how many have none because they failed.
+/// Latencies of answered operations, and the number of failed ones.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     answered: Histogram,
@@ -14,33 +14,33 @@ pub struct Times {
     longest_ns: u64,
 }
 
-/// A time, nanoseconds. Serialised as a number, or as `{"at_least":…}`.
+/// A latency in nanoseconds. Serialized as a number, or as `{"at_least":…}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Time {
-    /// So long.
+    /// A known latency.
     Of(u64),
-    /// So long or longer.
+    /// A lower bound.
     Bound {
-        /// The shortest that it can be.
+        /// The lower bound.
         at_least: u64,
     },
 }
 
 impl Times {
-    /// Of operations that took `answered`, and `failed` ones, of which one was waited for as long
-    /// as `waited_ns`; 0 where that is not known.
+    /// Latencies of `answered` operations and `failed` ones. `waited_ns` is the longest wait for a
+    /// failed one; 0 if unknown.
     pub fn new(answered: &Histogram, failed: u64, waited_ns: u64) -> Self {
         let longest_ns = answered.max_ns().max(waited_ns);
         Self { answered: answered.clone(), failed, longest_ns }
     }
 
-    /// Of times that only answered operations have.
+    /// Latencies without failures.
     pub fn all(answered: &Histogram) -> Self {
         Self::new(answered, 0, 0)
     }
 
-    /// The same with more that failed, of which one was waited for as long as `waited_ns`.
+    /// Adds failures, with the longest wait `waited_ns` for one of them.
     #[must_use]
     pub fn and_failed(mut self, failed: u64, waited_ns: u64) -> Self {
         if failed > 0 {
@@ -50,17 +50,17 @@ impl Times {
         self
     }
 
-    /// Those of the operations that were answered.
+    /// Latencies of answered operations.
     pub fn answered(&self) -> &Histogram {
         &self.answered
     }
 
-    /// How many failed.
+    /// Number of failed operations.
     pub fn failed(&self) -> u64 {
         self.failed
     }
 
-    /// True without any operation.
+    /// True if there are no operations.
     pub fn is_empty(&self) -> bool {
         self.answered.is_empty() && self.failed == 0
     }
@@ -72,7 +72,7 @@ impl Times {
         self.longest_ns = self.longest_ns.max(other.longest_ns);
     }
 
-    /// A quantile over all of them, 0 to 1; `None` without any.
+    /// The quantile `q` (0 to 1) over all operations; `None` without operations.
     pub fn quantile(&self, q: f64) -> Option<Time> {
         let answered = self.answered.count();
         let rank = histogram::rank(q, answered + self.failed);
@@ -85,7 +85,7 @@ impl Times {
         }
     }
 
-    /// The same where it is known, nanoseconds.
+    /// The quantile in nanoseconds if it is known exactly.
     pub fn known(&self, q: f64) -> Option<u64> {
         match self.quantile(q)? {
             Time::Of(ns) => Some(ns),
@@ -93,7 +93,7 @@ impl Times {
         }
     }
 
-    /// The longest, which is a bound where operations failed; `None` without any.
+    /// The longest latency, a bound if operations failed; `None` without operations.
     pub fn longest(&self) -> Option<Time> {
         match self.failed {
             _ if self.is_empty() => None,
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(times.quantile(0.9995), Some(Time::Of(answered.quantile_ns(1.0))));
         assert_eq!((times.quantile(0.9999), times.known(0.9999)), (Some(bound), None));
         assert_eq!((times.longest(), bound.to_string()), (Some(bound), "≥ 5.00 s".into()));
-        // Refused at once, all of them: nothing is known but that.
+        // All operations were refused immediately: only the failure is known.
         let refused = Times::new(&Histogram::new(), 1, 0);
         assert_eq!(refused.quantile(0.5), Some(Time::Bound { at_least: 0 }));
         let none = Times::default();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_they_are_those_of_all() {
+    fn merging_combines_answers_and_failures() {
         let mut answered = Histogram::new();
         answered.record_many(1_000, 50);
         let mut times = Times::all(&answered);

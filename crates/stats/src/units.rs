@@ -1,16 +1,15 @@
-//! The one room for printing numbers with units, and for reading durations and sizes.
+//! Formatting of numbers with units, and parsing of durations, sizes and counts.
 //!
-//! Inside, everything is in base units (nanoseconds, per second, bytes, shares); prefixes appear
-//! only here. Numbers print with three significant digits and a point, values that are not
-//! numbers as `?`, infinite ones as `∞`. What users type is read exactly, without going through
-//! floating point.
+//! All other code uses base units (nanoseconds, per second, bytes, shares). Numbers have three
+//! significant digits and a decimal point; NaN prints as `?`, infinity as `∞`. User input is parsed
+//! exactly, without floating point.
 
 use std::fmt;
 
 #[cfg(test)]
 mod tests;
 
-/// What a number measures, and so how it prints.
+/// Unit of a number, which determines its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Nanoseconds: `850 ns`, `12.3 µs`, `4.56 ms`, `7.89 s`.
@@ -25,20 +24,20 @@ pub enum Unit {
     Share,
 }
 
-/// How the numbers of one print are scaled: all alike, so that they can be compared by eye.
+/// Common scale of a value and its bounds, so that they are easy to compare.
 struct Scale {
-    /// The number is divided by it.
+    /// Divisor.
     by: f64,
-    /// Printed after the number, with its space.
+    /// Suffix with its leading space.
     suffix: &'static str,
-    /// Digits after the point.
+    /// Digits after the decimal point.
     decimals: u8,
-    /// Whether zeros at the end of the decimals are left out.
+    /// True to drop trailing zeros.
     trim: bool,
 }
 
 impl Unit {
-    /// Prefixes from small to large, each with what it stands for.
+    /// Factors and suffixes, from small to large.
     fn prefixes(self) -> &'static [(f64, &'static str)] {
         match self {
             Self::Ns => &[(1.0, " ns"), (1e3, " µs"), (1e6, " ms"), (1e9, " s")],
@@ -73,7 +72,7 @@ impl Unit {
         Scale { by, suffix, decimals, trim }
     }
 
-    /// `value`, in the base unit, as people read it.
+    /// Formats `value`, given in the base unit.
     pub fn format(self, value: f64) -> String {
         let scale = self.scale(value);
         format!("{}{}", scale.number(value), scale.suffix)
@@ -81,7 +80,7 @@ impl Unit {
 }
 
 impl Scale {
-    /// The number alone.
+    /// The number without its suffix.
     fn number(&self, value: f64) -> String {
         if value.is_nan() {
             return "?".into();
@@ -95,7 +94,7 @@ impl Scale {
         self.digits(value / self.by, self.decimals)
     }
 
-    /// An end of the interval around `center`.
+    /// A bound of the interval around `center`.
     fn end(&self, value: f64, center: f64) -> String {
         if center == 0.0 || value == 0.0 {
             return self.number(value);
@@ -111,7 +110,7 @@ impl Scale {
         }
     }
 
-    /// A number with three digits of its own.
+    /// A number with its own three significant digits.
     fn own_digits(&self, value: f64) -> String {
         let shown = value / self.by;
         self.digits(three_digits(shown), decimals_of(shown))
@@ -126,25 +125,25 @@ impl Scale {
     }
 }
 
-/// `value`, which is above 0, rounded to three significant digits.
+/// Rounds `value`, which is above 0, to three significant digits.
 fn three_digits(value: f64) -> f64 {
     let power = 10f64.powf(2.0 - value.log10().floor());
     (value * power).round() / power
 }
 
-/// `value` rounded to `decimals` digits after the point.
+/// Rounds `value` to `decimals` digits after the decimal point.
 fn round_to(value: f64, decimals: u8) -> f64 {
     let power = 10f64.powi(i32::from(decimals));
     (value * power).round() / power
 }
 
-/// Digits after the point that give three significant ones: none from 100, at most eight.
+/// Digits after the decimal point for three significant digits: none from 100 up, at most eight.
 fn decimals_of(value: f64) -> u8 {
     let value = value.abs();
     if value == 0.0 || !value.is_finite() {
         return 0;
     }
-    // Digits are counted after rounding: 9.996 has one decimal less than 9.99.
+    // Count digits after rounding: 9.996 needs one decimal less than 9.99.
     let three_digits = |d: &u8| round_to(value, *d) < 10f64.powi(3 - i32::from(*d));
     (0..=8).rev().find(three_digits).unwrap_or(0)
 }
@@ -174,28 +173,29 @@ pub fn format_percent(share: f64) -> String {
     Unit::Share.format(share)
 }
 
-/// How many times the centre an end of its interval may be, or the centre it, to be told: beyond,
-/// the blocks bound nothing on that side.
+/// Maximum factor between the center and a printed bound. Beyond it, the blocks do not bound the
+/// value on that side.
 pub const BOUNDED: f64 = 100.0;
 
-/// The same for an end that is as exact as its centre; beyond, it has three digits of its own.
+/// Maximum factor at which a bound uses the scale of the center; beyond it, the bound has its own
+/// three significant digits.
 const NEAR: f64 = 10.0;
 
-/// A centre with its bounds (lower, upper) in one scale: `12.3 k/s [11.9, 12.8]`; the centre alone
-/// where there are none. A bound farther from the centre than a factor of [`BOUNDED`] prints as
-/// lying beyond that factor: `33.9× [<0.339, >3390]`.
+/// Formats a center with its bounds (lower, upper) in one scale: `12.3 k/s [11.9, 12.8]`, or the
+/// center alone without bounds. A bound beyond a factor of [`BOUNDED`] prints as that factor with
+/// `<` or `>`: `33.9× [<0.339, >3390]`.
 pub fn format_value_with_interval(unit: Unit, center: f64, bounds: Option<(f64, f64)>) -> String {
     let scale = unit.scale(center);
-    let centre = format!("{}{}", scale.number(center), scale.suffix);
+    let shown = format!("{}{}", scale.number(center), scale.suffix);
     match bounds {
-        None => centre,
+        None => shown,
         Some((lo, hi)) => {
-            format!("{centre} [{}, {}]", scale.end(lo, center), scale.end(hi, center))
+            format!("{shown} [{}, {}]", scale.end(lo, center), scale.end(hi, center))
         }
     }
 }
 
-/// A duration or size that cannot be read.
+/// Error of parsing a duration, size or count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// Not a duration.
@@ -216,10 +216,10 @@ pub enum UnitError {
          50000, 20k or 1.5M"
     )]
     Count(String),
-    /// More than 64 bits hold.
+    /// Does not fit in 64 bits.
     #[error("`{text}` is too large, expected at most {limit}")]
     TooLarge {
-        /// What was given.
+        /// The input.
         text: String,
         /// The limit, with its unit.
         limit: Limit,
@@ -244,10 +244,10 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Reads a duration such as `250ms`, `5m`, `1.5s` or `1h30m` into nanoseconds.
+/// Parses a duration such as `250ms`, `5m`, `1.5s` or `1h30m` to nanoseconds.
 ///
-/// Units are `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, `h`, `d`, in falling order; parts below a
-/// nanosecond are dropped. A number without unit is an error; `0s` is a duration of zero.
+/// Units are `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, `h`, `d`, in descending order; fractions
+/// of a nanosecond are dropped. A number without a unit is an error; `0s` is valid.
 pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     let wrong = || UnitError::Duration(text.to_owned());
     let too_large = || UnitError::TooLarge { text: text.to_owned(), limit: Limit::Duration };
@@ -264,10 +264,10 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     Ok(total)
 }
 
-/// Reads a size such as `1500`, `1KiB` or `2MB` into bytes; a number alone is in bytes.
+/// Parses a size such as `1500`, `1KiB` or `2MB` to bytes; without a unit it is in bytes.
 ///
-/// `KiB`, `MiB`, `GiB`, `TiB` are powers of 1024; `kB`, `MB`, `GB`, `TB` of 1000; upper or lower
-/// case. `1K` is an error, since software disagrees on it. Parts below a byte are dropped.
+/// `KiB`, `MiB`, `GiB`, `TiB` are powers of 1024; `kB`, `MB`, `GB`, `TB` of 1000, in upper or lower
+/// case. `1K` is an error because it is ambiguous. Fractions of a byte are dropped.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     let wrong = || UnitError::Bytes(text.to_owned());
     let (number, unit, after) = split_part(text.trim()).ok_or_else(wrong)?;
@@ -277,9 +277,9 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
         .ok_or_else(|| UnitError::TooLarge { text: text.to_owned(), limit: Limit::Bytes })
 }
 
-/// Reads a count such as `50000`, `20k` or `1.5M`: of requests, keys, or operations per second.
+/// Parses a count such as `50000`, `20k` or `1.5M`: of requests, keys, or operations per second.
 ///
-/// `k`, `M` and `G` are powers of 1000. A count is whole: `1.5` and `0.0001k` are errors.
+/// `k`, `M` and `G` are powers of 1000. A count is an integer: `1.5` and `0.0001k` are errors.
 pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     let wrong = || UnitError::Count(text.to_owned());
     let (number, unit, after) = split_part(text.trim()).ok_or_else(wrong)?;
@@ -297,7 +297,7 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     number.times(one).ok_or_else(wrong)
 }
 
-/// Nanoseconds of a unit of time.
+/// Nanoseconds per unit of time.
 fn ns_of(unit: &str) -> Option<u64> {
     Some(match unit {
         "ns" => 1,
@@ -311,7 +311,7 @@ fn ns_of(unit: &str) -> Option<u64> {
     })
 }
 
-/// Bytes of a unit of size.
+/// Bytes per unit of size.
 fn bytes_of(unit: &str) -> Option<u64> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -327,27 +327,27 @@ fn bytes_of(unit: &str) -> Option<u64> {
     })
 }
 
-/// A decimal number as typed, kept exactly.
+/// An exact decimal number.
 struct Decimal<'a> {
-    /// Digits before the point, at least one.
+    /// Digits before the decimal point, at least one.
     whole: &'a str,
-    /// Digits after the point; empty when there is no point.
+    /// Digits after the decimal point; empty without a point.
     fraction: &'a str,
 }
 
 impl Decimal<'_> {
-    /// The number times `unit`, rounded down; `None` above 64 bits.
+    /// The number times `unit`, rounded down; `None` if it exceeds 64 bits.
     fn times(&self, unit: u64) -> Option<u64> {
         let whole = self.whole.parse::<u64>().ok()?.checked_mul(unit)?;
-        // A unit has fewer than 2⁴⁷ parts, so digits after the eighteenth cannot matter.
+        // `unit` is below 2⁴⁷, so digits after the eighteenth do not matter.
         let digits = &self.fraction[..self.fraction.len().min(18)];
         let fraction = digits.parse::<u128>().unwrap_or(0) * u128::from(unit);
         whole.checked_add((fraction / 10u128.pow(digits.len() as u32)) as u64)
     }
 }
 
-/// The number and unit at the start of `text`, and what follows; a blank may stand between the
-/// two. `None` where no number starts, or a point has no digits on one of its sides.
+/// Splits `text` into a number, its unit and the rest; a space between number and unit is allowed.
+/// `None` if it does not start with a number, or a decimal point lacks digits on one side.
 fn split_part(text: &str) -> Option<(Decimal<'_>, &str, &str)> {
     let digits = |s: &str| s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
     let (whole, mut rest) = text.split_at(digits(text));

@@ -1,17 +1,17 @@
-//! Which operation comes next, by the weights of a phase's mix.
+//! Random choice of operations by the weights of a phase's mix.
 
 use std::collections::BTreeMap;
 
-/// The operations of a mix with their shares.
+/// Operations of a mix with their shares.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chances {
-    /// Upper ends of the operations' shares, scaled to 64 bits, and their indexes.
+    /// Upper bound of each operation's share, scaled to 64 bits, and the operation's index.
     thresholds: Vec<(u64, usize)>,
 }
 
 impl Chances {
-    /// The shares of `mix`, whose weights need not sum to 1; operations are told by their index
-    /// in `operations`.
+    /// The shares of `mix`, whose weights need not add up to 1. Operations are identified by their
+    /// index in `operations`.
     pub(crate) fn new(mix: &BTreeMap<String, f64>, operations: &[&str]) -> Self {
         let all: f64 = mix.values().sum();
         let mut up_to = 0.0;
@@ -21,7 +21,7 @@ impl Chances {
             .filter_map(|(operation, name)| Some((operation, mix.get(*name)?)))
             .map(|(operation, weight)| {
                 up_to += weight / all;
-                // A float as large as 2^64 saturates, so the last threshold is the largest number.
+                // A float of 2^64 saturates, so the last threshold is `u64::MAX`.
                 ((up_to * 2f64.powi(64)) as u64, operation)
             })
             .collect();
@@ -31,7 +31,7 @@ impl Chances {
         Self { thresholds }
     }
 
-    /// The operation that a scattered number falls on; `None` where the mix has none.
+    /// The operation selected by a scattered number; `None` if the mix is empty.
     pub(crate) fn choose(&self, draw: u64) -> Option<usize> {
         let chosen = self.thresholds.iter().find(|(up_to, _)| draw <= *up_to);
         chosen.map(|(_, operation)| *operation)

@@ -1,47 +1,47 @@
-//! The trait by which an engine drives one client of any workload.
+//! The trait through which an engine drives a client of any workload.
 //!
-//! The engine owns the clock. Per call it runs `prepare` (untimed), waits `think_ns`, runs `draw`
-//! (timed or not, by the workload's setting), `call` (timed) and `check` (untimed). An operation
-//! is one call or several dependent ones. Before each, `restore` (untimed) puts back what the last
-//! one took away.
+//! The engine owns the clock. For each call it runs `prepare` (untimed), waits `think_ns`, and runs
+//! `draw` (timed or not, depending on the workload), `call` (timed) and `check` (untimed). An
+//! operation is one call or several dependent ones. Before each operation, `restore` (untimed) puts
+//! back what the previous one removed.
 
 use model::Held;
 
 use crate::app_cache::Effort;
 use crate::store::{LockWait, StoreError};
 
-/// The call that comes next.
+/// The next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Index into [`Client::operations`].
     pub operation: usize,
-    /// Nanoseconds of thinking before it; 0 for none.
+    /// Think time before it, nanoseconds; 0 for none.
     pub think_ns: u64,
 }
 
-/// What a call that did not fail brought, beside the data.
+/// Result of a successful call, in addition to the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// How the session's lock was had; `None` where the call takes none.
+    /// How the session's lock was acquired; `None` if the call takes none.
     pub lock: Option<LockWait>,
-    /// What the call asked of its stores; all 0 where the workload does not count it.
+    /// Work that the call caused in its stores; all 0 if the workload does not count it.
     pub effort: Effort,
 }
 
-/// How a call is counted.
+/// Outcome of a call, as it is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// As expected.
     #[default]
     Ok,
-    /// The session or record was not there.
+    /// The session or record was not found.
     Miss,
-    /// The record was not there, although nobody removed it and it had not expired: the store
-    /// evicted it, or the layout lost it.
+    /// The record was not found although it was not removed and had not expired: the store evicted
+    /// it, or the layout lost it.
     Lost,
     /// Wrong length or content.
     Wrong,
-    /// An older value than the one written last under the lock, or one that a clean should have
+    /// An older value than the last one written under the lock, or one that a clean should have
     /// removed.
     Stale,
     /// The lock was lost before the session was written.
@@ -50,38 +50,39 @@ pub enum Outcome {
 
 /// One client of a workload, with its own connection.
 pub trait Client: Send {
-    /// Names of the calls, as they stand in results.
+    /// Names of the calls, as in results.
     fn operations(&self) -> &'static [&'static str];
 
-    /// Makes the next of the client's initial sessions or records; false when all are there.
+    /// Creates the next of the client's initial sessions or records; false when all exist.
     fn fill_next(&mut self) -> Result<bool, StoreError>;
 
-    /// Begins a phase: operations count from 0 again.
+    /// Starts a phase; operations count from 0 again.
     fn start_phase(&mut self, phase: usize);
 
-    /// Puts back what the last operation took away, where the workload wants its data to stay as
-    /// they were; true when there was something to do. A fault is told by the next call.
+    /// Puts back what the last operation removed, if the workload keeps its data constant; true if
+    /// there was anything to do. The next call reports a failure.
     fn restore(&mut self) -> bool {
         false
     }
 
-    /// Calls of an operation, at least 1.
+    /// Number of calls per operation, at least 1.
     fn calls(&self) -> usize;
 
-    /// Chooses the next call: a pure function of seed, phase, `n`, `call` and what was written.
+    /// Chooses the next call: a pure function of seed, phase, `n`, `call` and the values written so
+    /// far.
     fn prepare(&mut self, n: u64, call: usize) -> Call;
 
-    /// Draws the value that the prepared call writes; nothing for a call that only reads.
+    /// Draws the value that the prepared call writes; does nothing for a read.
     fn draw(&mut self);
 
-    /// Carries out the prepared call.
+    /// Executes the prepared call.
     fn call(&mut self) -> Result<Answer, StoreError>;
 
-    /// Judges what the call brought. The flag says whether a value was compared byte by byte.
+    /// Judges the call's result. The flag is true if a value was compared byte by byte.
     fn check(&mut self) -> (Outcome, bool);
 
-    /// After the last phase: reads the `n`th of `of` sessions or records, evenly chosen among all
-    /// that this client knows, and compares it; with its name. `None` where nothing is known of it,
-    /// or there are fewer.
+    /// After the last phase: reads the `n`th of `of` sessions or records, chosen evenly among all
+    /// that this client knows, and compares it; returns the result with its name. `None` if its
+    /// state is unknown or there are fewer.
     fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError>;
 }

@@ -1,9 +1,9 @@
-//! Operations as a pure function of (seed, n), and what a store must offer for them.
+//! Operations as a pure function of (seed, n), and the store interface that they need.
 //!
-//! - [`store`]: the traits that drivers implement, and what their calls answer.
-//! - [`client`]: the trait by which an engine drives one client of any workload.
+//! - [`store`]: the traits that drivers implement, and the results of their calls.
+//! - [`client`]: the trait through which an engine drives a client of any workload.
 //! - [`values`]: names and values as pure functions.
-//! - [`plain`]: write, read and replace whole sessions.
+//! - [`plain`]: writes, reads and replacements of whole sessions.
 //! - [`page`]: a shop's page: open under the lock, read, think, write, close.
 //! - [`app_cache`]: records with tags, invalidated by tag.
 //! - [`kv`]: single operations on keys and values, as pure functions of (seed, n).
@@ -22,27 +22,27 @@ pub use page::{PageClient, SharedSession};
 pub use plain::PlainClient;
 pub use store::{Closed, Found, LockWait, Opened, PageStore, SessionStore, StoreError};
 
-/// Which part of the sessions a client works on.
+/// A client's share of the sessions.
 #[derive(Clone, Debug)]
 pub struct Share {
     /// Seed of the run's names, values and choices.
     pub seed: u64,
     /// Number of this client, from 0.
     pub client: u32,
-    /// Clients in all, at least 1.
+    /// Number of clients, at least 1.
     pub clients: u32,
-    /// Put before every session's name; empty on a store of our own.
+    /// Prefix of every session's name; empty on a store that we started ourselves.
     pub prefix: String,
 }
 
 impl Share {
-    /// How many of `total` sessions are this client's: every `clients`-th.
+    /// Number of this client's sessions out of `total`: every `clients`-th.
     pub fn of(&self, total: u64) -> u64 {
         let clients = u64::from(self.clients);
         total / clients + u64::from(u64::from(self.client) < total % clients)
     }
 
-    /// Number of a client's session `slot` among all sessions.
+    /// Number among all sessions of the client's session in `slot`.
     pub fn index(&self, slot: u64) -> u64 {
         slot * u64::from(self.clients) + u64::from(self.client)
     }

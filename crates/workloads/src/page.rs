@@ -1,7 +1,8 @@
 //! A shop's page as its session handler sees it: open under the lock and read, think, write, close.
 //!
-//! Clients visit sessions of their own, or all the same one (parallel requests of one visitor).
-//! On the shared session the lock must hand over the value written last; an older one is stale.
+//! Clients visit their own sessions, or all visit the same one (parallel requests of one visitor).
+//! On the shared session the lock must make the last written value visible; an older value is
+//! stale.
 
 use model::{Held, Order, Sessions};
 use std::sync::Arc;
@@ -16,12 +17,12 @@ const OPERATIONS: [&str; 2] = ["open", "close"];
 const OPEN: usize = 0;
 const CLOSE: usize = 1;
 
-/// No version is known: nothing was written, or a lock was lost.
+/// Unknown version: nothing was written yet, or a lock was lost.
 const UNKNOWN: u64 = u64::MAX;
-/// Versions of one client on a shared session start at its number times this.
+/// Each client's versions on a shared session start at its number times this.
 const VERSIONS_OF_A_CLIENT: u64 = 1 << 40;
 
-/// What the clients of one shared session know of it together.
+/// Version of a shared session, known to all of its clients.
 #[derive(Debug)]
 pub struct SharedSession {
     written_last: AtomicU64,
@@ -38,7 +39,7 @@ pub struct PageClient {
     store: Box<dyn PageStore>,
     workload: Sessions,
     share: Share,
-    /// Version of each of the client's own sessions, by slot; unused on a shared one.
+    /// Version of each of the client's sessions, by slot; unused on a shared session.
     versions: Vec<u64>,
     shared: Option<Arc<SharedSession>>,
     written: u64,
@@ -82,7 +83,7 @@ impl PageClient {
         }
     }
 
-    /// Number of the session among all.
+    /// Number among all sessions of the current one.
     fn session(&self) -> u64 {
         if self.shared.is_some() { 0 } else { self.share.index(self.slot) }
     }
@@ -104,7 +105,7 @@ impl PageClient {
         }
     }
 
-    /// The version that the session must hold; `UNKNOWN` when nobody can say.
+    /// The version that the session must have; `UNKNOWN` if it is not known.
     fn expected_version(&self) -> u64 {
         match &self.shared {
             Some(shared) => shared.written_last.load(Ordering::Acquire),
@@ -205,11 +206,11 @@ impl Client for PageClient {
         if self.operation == OPEN {
             let opened = self.store.open(&self.name, &mut self.value)?;
             self.found = opened.found;
-            // Under the lock: nobody else writes from here to our close.
+            // The lock excludes other writers until the session is closed.
             self.version = self.expected_version();
             return Ok(Answer { lock: Some(opened.lock), ..Answer::default() });
         }
-        // The next holder of the lock may read before this call returns.
+        // The next owner of the lock may read before this call returns.
         self.remember(self.version);
         let closed = self.store.close(&self.value);
         if !matches!(closed, Ok(Closed::Kept)) {
@@ -228,7 +229,7 @@ impl Client for PageClient {
         }
     }
 
-    /// Visits the session as a page does, since it cannot be read otherwise.
+    /// Opens and closes the session like a page, since there is no other way to read it.
     fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError> {
         let all = self.versions.len() as u64;
         self.slot = if all > of { n * all / of } else { n };

@@ -1,6 +1,6 @@
-//! Plain session operations: write a new one, read one, replace one.
+//! Plain session operations: write a new session, read one, replace one.
 //!
-//! Every client works on sessions of its own, so that it always knows which version it must read.
+//! Every client works on its own sessions, so it always knows which version it must read.
 
 use model::{Held, Order, Sessions};
 
@@ -15,7 +15,7 @@ const WRITE: usize = 0;
 const READ: usize = 1;
 const CHANGE: usize = 2;
 
-/// A session whose write failed: it may or may not be there, and is not visited again.
+/// Version of a session whose write failed: it may or may not exist, and is not visited again.
 const UNKNOWN: u32 = u32::MAX;
 
 /// One client of the plain layout.
@@ -58,7 +58,8 @@ impl PlainClient {
         }
     }
 
-    /// The slot nearest to `slot` (wrapping) that is known to be there; `None` when none is.
+    /// The first slot from `slot` on (wrapping) whose session is known to exist; `None` if there is
+    /// none.
     fn known_slot(&self, slot: usize) -> Option<usize> {
         let all = self.versions.len();
         (0..all).map(|step| (slot + step) % all).find(|s| self.versions[*s] != UNKNOWN)
@@ -90,8 +91,8 @@ impl PlainClient {
         }
     }
 
-    /// What the session at hand holds in place of its last version.
-    fn held_instead(&mut self) -> Held {
+    /// Judges the current session's value, which is not its last version.
+    fn judge_deviation(&mut self) -> Held {
         let last = u64::from(self.version);
         match version_of(&self.value).filter(|found| *found < last) {
             Some(older) => {
@@ -209,7 +210,7 @@ impl Client for PlainClient {
         let held = match self.store.read(&self.name, &mut self.value)? {
             Found::No => Held::Missing,
             Found::Yes if !self.wrong() => Held::Last,
-            Found::Yes => self.held_instead(),
+            Found::Yes => self.judge_deviation(),
         };
         Ok(Some((held, self.name.clone())))
     }

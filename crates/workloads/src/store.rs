@@ -1,16 +1,16 @@
-//! What a store must offer to be measured, from the view of one client with its own connection.
+//! The interface of a store under test, for one client with its own connection.
 //!
-//! A call blocks until it is answered or timed out. Every implementor checks the whole reply:
-//! type and status here, length and content in the workload.
+//! A call blocks until it is answered or times out. Implementors check a reply's type and status;
+//! the workload checks its length and content.
 
 use model::{ErrorClass, Failure};
 
-/// Whether a session was there.
+/// Whether a session was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It was.
+    /// It was found.
     Yes,
-    /// It was not (never written, expired or evicted).
+    /// It was not found (never written, expired or evicted).
     No,
 }
 
@@ -18,79 +18,80 @@ pub enum Found {
 #[derive(Debug, thiserror::Error)]
 #[error("{class}: {message}")]
 pub struct StoreError {
-    /// Class of the fault.
+    /// Class of the error.
     pub class: ErrorClass,
-    /// One lower-case sentence that names the store's own words; free of credentials.
+    /// A lower-case sentence that quotes the store's own error text; contains no credentials.
     pub message: String,
-    /// True when the connection can no longer be used, so that the trial ends.
+    /// True if the connection cannot be used any more, so the trial ends.
     pub fatal: bool,
 }
 
 impl StoreError {
-    /// A fault after which the connection is still good.
+    /// An error after which the connection still works.
     pub fn soft(class: ErrorClass, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), fatal: false }
     }
 
-    /// A fault that ends the client's work.
+    /// An error that ends the trial.
     pub fn fatal(class: ErrorClass, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), fatal: true }
     }
 }
 
-/// The reason why a target cannot be used.
+/// The reason why a target is unavailable.
 impl From<StoreError> for Failure {
     fn from(e: StoreError) -> Self {
         Self { class: e.class, message: e.message }
     }
 }
 
-/// One client of a plain session store: one key, row or file a session.
+/// One client of a plain session store: one key, row or file per session.
 pub trait SessionStore: Send {
     /// Stores a session that does not exist yet.
     fn create(&mut self, id: &str, value: &[u8]) -> Result<(), StoreError>;
 
-    /// Reads a session into `value`, whose earlier content is replaced.
+    /// Reads a session into `value`, replacing its content.
     fn read(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError>;
 
-    /// Replaces the value of an existing session. `Found::No` where the store tells that there
-    /// was none; stores that overwrite blindly (files, Redis) always answer `Found::Yes`.
+    /// Replaces the value of an existing session. `Found::No` if the store reports that there was
+    /// none; stores that overwrite blindly (files, Redis) always return `Found::Yes`.
     fn replace(&mut self, id: &str, value: &[u8]) -> Result<Found, StoreError>;
 }
 
-/// How the lock of a session was had.
+/// How a session's lock was acquired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockWait {
     /// Attempts made, at least 1; 1 means that the lock was free.
     pub attempts: u32,
-    /// Nanoseconds from the first attempt to the lock; 0 when it was free.
+    /// Time from the first attempt to the acquisition, nanoseconds; 0 if the lock was free.
     pub waited_ns: u64,
 }
 
-/// What opening a page's session gave.
+/// Result of opening a page's session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// Whether the session existed.
     pub found: Found,
-    /// How its lock was had.
+    /// How its lock was acquired.
     pub lock: LockWait,
 }
 
-/// What closing a page's session gave.
+/// Result of closing a page's session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
     /// Written and released.
     Kept,
-    /// The lock was gone or somebody else's: the handler did not write, or wrote unprotected.
+    /// The lock had expired or belonged to another owner: the handler did not write, or wrote
+    /// without protection.
     LockLost,
 }
 
-/// One client of a real shop's session handler: opens a session under its lock and closes it.
+/// One client of a real shop's session handler, which opens a session under its lock and closes it.
 pub trait PageStore: Send {
-    /// Takes the session's lock as the handler does and reads it into `value`, whose earlier
-    /// content is replaced. A lock that cannot be had is an error of class `Lock`, not fatal.
+    /// Takes the session's lock as the handler does and reads the session into `value`, replacing
+    /// its content. Failure to get the lock is a non-fatal error of class `Lock`.
     fn open(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Opened, StoreError>;
 
-    /// Writes the session opened last and releases its lock.
+    /// Writes the last opened session and releases its lock.
     fn close(&mut self, value: &[u8]) -> Result<Closed, StoreError>;
 }

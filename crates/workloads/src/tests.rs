@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
-/// A store in memory that can be told to misbehave.
+/// A store in memory.
 #[derive(Clone, Default)]
 struct Memory {
     data: Arc<Mutex<HashMap<String, Vec<u8>>>>,
@@ -15,7 +15,7 @@ struct Memory {
 impl SessionStore for Memory {
     fn create(&mut self, id: &str, value: &[u8]) -> Result<(), StoreError> {
         let old = self.data.lock().unwrap().insert(id.into(), value.into());
-        assert!(old.is_none(), "{id} made twice");
+        assert!(old.is_none(), "{id} created twice");
         Ok(())
     }
     fn read(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
@@ -84,39 +84,39 @@ fn operate(client: &mut dyn Client, n: u64) -> Vec<(usize, Outcome)> {
 }
 
 fn fill(client: &mut dyn Client) -> u64 {
-    let mut made = 0;
+    let mut created = 0;
     while client.fill_next().unwrap() {
-        made += 1;
+        created += 1;
     }
-    made
+    created
 }
 
 #[test]
 fn clients_share_the_initial_sessions_without_overlap() {
     let store = Memory::default();
-    let made: u64 = (0..3)
+    let created: u64 = (0..3)
         .map(|c| {
             let plan = workload(Layout::Plain, &[&[("read", 1.0)]]);
             fill(&mut PlainClient::new(Box::new(store.clone()), plan, share(c, 3)))
         })
         .sum();
-    assert_eq!((made, store.data.lock().unwrap().len()), (10, 10));
+    assert_eq!((created, store.data.lock().unwrap().len()), (10, 10));
 }
 
 #[test]
-fn a_mix_keeps_its_weights_and_every_value_is_right() {
+fn a_mix_follows_its_weights_and_every_value_is_correct() {
     let plan = workload(Layout::Plain, &[&[("write", 0.1), ("read", 0.5), ("change", 0.4)]]);
     let mut client = PlainClient::new(Box::new(Memory::default()), plan, share(0, 1));
     assert_eq!(fill(&mut client), 10);
     client.start_phase(0);
-    let mut seen = [0u32; 3];
+    let mut tally = [0u32; 3];
     for n in 0..20_000 {
         let done = operate(&mut client, n);
         assert_eq!(done[0].1, Outcome::Ok);
-        seen[done[0].0] += 1;
+        tally[done[0].0] += 1;
     }
-    for (count, expected) in seen.iter().zip([2000, 10_000, 8000]) {
-        assert!(count.abs_diff(expected) < 300, "{seen:?}");
+    for (count, expected) in tally.iter().zip([2000, 10_000, 8000]) {
+        assert!(count.abs_diff(expected) < 300, "{tally:?}");
     }
 }
 
@@ -136,7 +136,7 @@ fn the_same_seed_gives_the_same_operations() {
 }
 
 #[test]
-fn a_tampered_value_is_wrong_and_a_lost_one_is_a_miss() {
+fn a_changed_value_is_wrong_and_a_missing_one_is_a_miss() {
     let store = Memory::default();
     let plan = workload(Layout::Plain, &[&[("read", 1.0)]]);
     let mut client = PlainClient::new(Box::new(store.clone()), plan, share(0, 1));
@@ -151,7 +151,7 @@ fn a_tampered_value_is_wrong_and_a_lost_one_is_a_miss() {
 }
 
 #[test]
-fn pages_of_one_session_see_the_value_written_last() {
+fn pages_of_a_shared_session_see_the_last_written_value() {
     let store = Memory::default();
     let shared = Arc::new(SharedSession::default());
     let mut clients: Vec<PageClient> = (0..2)
@@ -160,15 +160,15 @@ fn pages_of_one_session_see_the_value_written_last() {
             PageClient::new(Box::new(store.clone()), plan, share(c, 2), Some(shared.clone()))
         })
         .collect();
-    let made: Vec<u64> = clients.iter_mut().map(|c| fill(c)).collect();
-    assert_eq!(made, [1, 0]);
+    let created: Vec<u64> = clients.iter_mut().map(|c| fill(c)).collect();
+    assert_eq!(created, [1, 0]);
     for n in 0..10 {
         for client in &mut clients {
             client.start_phase(0);
             assert_eq!(operate(client, n), [(0, Outcome::Ok), (1, Outcome::Ok)]);
         }
     }
-    // Somebody restores an older value behind the lock's back.
+    // An older value is put back without taking the lock.
     let old = store.data.lock().unwrap().values().next().unwrap().clone();
     operate(&mut clients[0], 10);
     store.data.lock().unwrap().values_mut().for_each(|v| v.clone_from(&old));
@@ -187,7 +187,7 @@ fn a_page_thinks_before_it_closes() {
 }
 
 #[test]
-fn names_follow_their_scheme() {
+fn names_follow_the_configured_scheme() {
     let mut name = String::new();
     name_into(&mut name, Names::Counter, &share(2, 8), 41);
     assert_eq!(name, "3_41");
@@ -198,7 +198,7 @@ fn names_follow_their_scheme() {
 
 proptest! {
     #[test]
-    fn a_value_is_alphanumeric_and_tells_its_version(
+    fn a_value_is_alphanumeric_and_contains_its_version(
         seed: u64, session: u64, version: u64, bytes in STAMP..3000usize
     ) {
         let mut value = Vec::new();
@@ -209,7 +209,9 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_have_a_version_or_none(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+    fn only_values_with_room_for_a_stamp_have_a_version(
+        bytes in prop::collection::vec(any::<u8>(), 0..40)
+    ) {
         let version = version_of(&bytes);
         prop_assert!(version.is_none() || bytes.len() >= STAMP);
     }
@@ -223,12 +225,12 @@ proptest! {
 #[test]
 fn characters_are_evenly_spread() {
     let mut value = Vec::new();
-    let mut seen = [0u32; 256];
+    let mut tally = [0u32; 256];
     for session in 0..1000 {
         value_into(&mut value, 1, session, 0, 1500);
-        value[STAMP..].iter().for_each(|c| seen[*c as usize] += 1);
+        value[STAMP..].iter().for_each(|c| tally[*c as usize] += 1);
     }
-    let counts: Vec<u32> = seen.into_iter().filter(|n| *n > 0).collect();
+    let counts: Vec<u32> = tally.into_iter().filter(|n| *n > 0).collect();
     assert_eq!(counts.len(), 62);
     assert!(counts.iter().all(|n| (23_000..25_100).contains(n)), "{counts:?}");
 }

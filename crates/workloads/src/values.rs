@@ -1,10 +1,10 @@
-//! Names and values of sessions as pure functions, so that every reply can be verified.
+//! Session names and values as pure functions, so every reply can be verified.
 //!
-//! A value is `STAMP` characters that hold its version in base 62, then characters drawn from a
-//! generator seeded by (seed, session, version); all are of `0-9a-zA-Z`, as in the 2019 script.
-//! The generator is that of [`SplitMix64`](stats::SplitMix64). Four characters are cut from each
-//! 64-bit word by multiplying 16-bit parts by 62; the rarest character is 0.1 % less likely than
-//! the most frequent.
+//! A value starts with a stamp: its version in base 62, in `STAMP` characters. The characters after
+//! it are drawn from a generator seeded by (seed, session, version). All characters are in
+//! `0-9a-zA-Z`, as in the 2019 script. The generator is [`SplitMix64`](stats::SplitMix64). Each
+//! 64-bit word gives four characters by multiplying its 16-bit parts by 62; the rarest character is
+//! 0.1 % less likely than the most frequent.
 
 use model::Names;
 use stats::{GOLDEN, scatter};
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use crate::Share;
 
-/// Characters of the stamp: enough for 64 bits in base 62.
+/// Length of the stamp in characters: enough for 64 bits in base 62.
 pub const STAMP: usize = 11;
 
 pub(crate) const ALPHABET: &[u8; 62] =
@@ -20,23 +20,24 @@ pub(crate) const ALPHABET: &[u8; 62] =
 /// Characters drawn at once.
 const BLOCK: usize = 32;
 
-/// One number from several, each part scattered so that neighbours are unrelated.
+/// Mixes several numbers into one; similar inputs give unrelated results.
 pub fn mix(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |state, part| mix_in(state, *part))
 }
 
-/// What [`mix`] gives of the parts before and one more.
+/// Adds a part to the result of [`mix`] for the previous parts.
 #[inline]
 pub fn mix_in(state: u64, part: u64) -> u64 {
     scatter(state.wrapping_add(GOLDEN) ^ scatter(part))
 }
 
-/// A number from 0 to `below` − 1 from a scattered one, without a division.
+/// Maps a scattered number to 0 to `below` − 1, without a division.
 pub fn pick(scattered: u64, below: u64) -> u64 {
     ((u128::from(scattered) * u128::from(below)) >> 64) as u64
 }
 
-/// Writes the value of `session` in `version`, `bytes` long (at least [`STAMP`]), into `value`.
+/// Writes the value of `session` in `version` into `value`; it has `bytes` characters (at least
+/// [`STAMP`]).
 pub fn value_into(value: &mut Vec<u8>, seed: u64, session: u64, version: u64, bytes: usize) {
     value.resize(bytes.max(STAMP), 0);
     let (stamp, rest) = value.split_at_mut(STAMP);
@@ -54,8 +55,8 @@ pub fn value_into(value: &mut Vec<u8>, seed: u64, session: u64, version: u64, by
     last.copy_from_slice(&characters(&mut state)[..last.len()]);
 }
 
-/// The next characters of the generator at `state`, without a table or a branch: a compiler turns
-/// that into vector instructions, and drawing a value is most of what a write costs its client.
+/// The next characters of the generator at `state`, without tables or branches, so the compiler
+/// vectorises it: drawing a value is most of the client's cost of a write.
 fn characters(state: &mut u64) -> [u8; BLOCK] {
     let mut parts = [0; BLOCK];
     for four in parts.chunks_exact_mut(4) {
@@ -69,8 +70,8 @@ fn characters(state: &mut u64) -> [u8; BLOCK] {
     parts.map(character)
 }
 
-/// The character of [`ALPHABET`] that a 16-bit part is cut to. Nothing here overflows, and a check
-/// of that would keep the compiler from vectors.
+/// Maps a 16-bit part to a character of [`ALPHABET`]. Nothing here overflows; overflow checks would
+/// prevent vectorisation.
 fn character(part: u16) -> u8 {
     let digit = (u32::from(part).wrapping_mul(62) >> 16) as u8;
     let to_lower = if digit > 9 { b'a' - b'9' - 1 } else { 0 };
@@ -78,14 +79,14 @@ fn character(part: u16) -> u8 {
     b'0'.wrapping_add(digit).wrapping_add(to_lower).wrapping_sub(to_upper)
 }
 
-/// The version that a value's stamp names; `None` when it is no stamp of ours.
+/// The version in a value's stamp; `None` if the stamp is invalid.
 pub fn version_of(value: &[u8]) -> Option<u64> {
     value.get(..STAMP)?.iter().try_fold(0u64, |version, character| {
         version.checked_mul(62)?.checked_add(digit_of(*character)?)
     })
 }
 
-/// The place of a character in [`ALPHABET`].
+/// Index of a character in [`ALPHABET`].
 pub(crate) fn digit_of(character: u8) -> Option<u64> {
     let place = match character {
         b'0'..=b'9' => character - b'0',
@@ -96,7 +97,7 @@ pub(crate) fn digit_of(character: u8) -> Option<u64> {
     Some(u64::from(place))
 }
 
-/// Writes the name of a client's session `slot` into `name`.
+/// Writes the name of the client's session in `slot` into `name`.
 pub fn name_into(name: &mut String, names: Names, share: &Share, slot: u64) {
     name.clear();
     name.push_str(&share.prefix);
@@ -115,7 +116,7 @@ pub fn name_into(name: &mut String, names: Names, share: &Share, slot: u64) {
 mod tests {
     use super::*;
 
-    /// The module comment's words, one character at a time.
+    /// The definition in the module comment, one character at a time.
     fn defined(seed: u64, session: u64, version: u64, bytes: usize) -> Vec<u8> {
         let start = mix(&[seed, session, version]);
         let drawn = |at: usize| {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_every_length_are_the_defined_ones() {
+    fn values_of_every_length_match_the_definition() {
         let mut value = Vec::new();
         for bytes in (STAMP..STAMP + 3 * BLOCK).chain([1500]) {
             let session = bytes as u64;
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_has_its_place() {
+    fn every_character_has_its_index() {
         for character in 0..=u8::MAX {
             let place = ALPHABET.iter().position(|c| *c == character);
             assert_eq!(digit_of(character), place.map(|place| place as u64));
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_becomes_its_character() {
+    fn every_part_maps_to_its_character() {
         for part in 0..=u16::MAX {
             let digit = (usize::from(part) * 62) >> 16;
             assert_eq!(character(part), ALPHABET[digit], "{part}");

@@ -1,7 +1,7 @@
-//! A simple fuzzer for stable Rust: changes seeds at random, the same way for the same number.
+//! A simple fuzzer for stable Rust: mutates seeds at random, reproducibly by stream number.
 //!
-//! `mutate resp|memcached EXECUTIONS [FIRST]` makes that many streams, from number FIRST (0) on,
-//! and checks each. A stream that fails is printed with its number and written to `artifacts/`.
+//! `mutate resp|memcached EXECUTIONS [FIRST]` generates and checks that many streams, starting with
+//! number FIRST (0). A failing stream is printed with its number and written to `artifacts/`.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,9 +15,9 @@ use workloads::kv::numbers;
 
 /// Seed of all streams.
 const SEED: u64 = 20;
-/// Longest stream that is made.
+/// Maximum length of a stream, in bytes.
 const BYTES_MAX: usize = 600;
-/// Pieces of the protocols that a change may put in.
+/// Protocol fragments that a mutation can insert.
 const WORDS: [&[u8]; 48] = [
     b"\r\n",
     b"\r",
@@ -68,14 +68,14 @@ const WORDS: [&[u8]; 48] = [
     b"12\r\n",
     b" ",
 ];
-/// Single bytes that decide something.
+/// Bytes with a meaning in the protocols.
 const BYTES: &[u8] = b"\r\n$*%~>|?;.:+-_#,(!=0123456789 kVAEHD\x00\xff";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let usage = "expected: resp|memcached EXECUTIONS [FIRST]";
     let [target, executions, first @ ..] = arguments.as_slice() else { return Err(usage.into()) };
-    let checked: fn(&[u8]) = match target.as_str() {
+    let check_stream: fn(&[u8]) = match target.as_str() {
         "resp" => check::<drivers::redis::Replies>,
         "memcached" => check::<drivers::memcached::Replies>,
         _ => return Err(usage.into()),
@@ -83,10 +83,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let first: u64 = first.first().map_or(Ok(0), |text| text.parse())?;
     let last = first + executions.parse::<u64>()?;
     let seeds = seeds(target)?;
-    let began = Instant::now();
+    let started = Instant::now();
     for n in first..last {
         let stream = stream(&seeds, n);
-        if catch_unwind(AssertUnwindSafe(|| checked(&stream))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| check_stream(&stream))).is_err() {
             let path = format!("{}/artifacts/{target}-{n}", env!("CARGO_MANIFEST_DIR"));
             std::fs::create_dir_all(Path::new(&path).parent().unwrap_or(Path::new(".")))?;
             std::fs::write(&path, &stream)?;
@@ -94,9 +94,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             return Ok(ExitCode::FAILURE);
         }
     }
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
     println!(
-        "{target}: {} streams from {} seeds hold, numbers {first} to {}, in {seconds:.0} s",
+        "{target}: {} streams from {} seeds passed, numbers {first} to {}, in {seconds:.0} s",
         last - first,
         seeds.len(),
         last - 1
@@ -104,17 +104,17 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The replies of real servers, and values that can be verified in each form that carries them.
+/// Replies of real servers, and verifiable values in every reply form that contains values.
 fn seeds(target: &str) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
     let mut paths = std::fs::read_dir(&directory)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<Vec<_>, _>>()?;
-    // So that a number means the same everywhere.
+    // Sorted, so that stream numbers are reproducible on every machine.
     paths.sort();
     let mut seeds = paths.iter().map(std::fs::read).collect::<Result<Vec<_>, _>>()?;
     let value = own_value(1);
-    let framed = |head: &[u8], behind: &[u8]| [head, &value, behind].concat();
+    let framed = |head: &[u8], tail: &[u8]| [head, &value, tail].concat();
     if target == "resp" {
         seeds.push(framed(b"$100\r\n", b"\r\n"));
         seeds.push(framed(b"=104\r\ntxt:", b"\r\n+OK\r\n"));
@@ -127,7 +127,7 @@ fn seeds(target: &str) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     Ok(seeds)
 }
 
-/// Stream number `n`: a part of a seed or of two, changed up to eight times.
+/// Stream number `n`: a part of one or two seeds with up to eight mutations.
 fn stream(seeds: &[Vec<u8>], n: u64) -> Vec<u8> {
     let mut random = numbers(SEED, 0, n);
     let mut stream = part(seeds, &mut random).to_vec();
@@ -144,7 +144,7 @@ fn part<'a>(seeds: &'a [Vec<u8>], random: &mut SplitMix64) -> &'a [u8] {
     &seed[from..seed.len().min(from + BYTES_MAX)]
 }
 
-/// A place in a stream, its end included.
+/// A random position in a stream, including its end.
 fn at(stream: &[u8], random: &mut SplitMix64) -> usize {
     random.below(stream.len() as u64 + 1) as usize
 }
@@ -161,8 +161,8 @@ fn change(stream: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut SplitMix64) {
             stream.drain(from..to);
         }
         4 => {
-            let again = stream[from..to].to_vec();
-            stream.splice(from..from, again);
+            let copy = stream[from..to].to_vec();
+            stream.splice(from..from, copy);
         }
         5 => {
             let word = WORDS[random.below(WORDS.len() as u64) as usize];
@@ -177,7 +177,7 @@ fn change(stream: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut SplitMix64) {
             stream.truncate(from);
             stream.extend(tail);
         }
-        // Another number in place of one.
+        // Replace a number with another one.
         _ => {
             if let Some(digit) = stream.iter().skip(from).position(u8::is_ascii_digit) {
                 let bound = [10, 100, 5_000, u64::MAX][random.below(4) as usize];

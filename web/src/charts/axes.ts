@@ -1,9 +1,9 @@
-/** Axes that several charts have: logarithmic ones of times, and those of rates. */
+/** Axes of several charts: logarithmic ones for latencies, and those for rates. */
 
 import * as format from "../format";
 import { axis } from "./base";
 
-/** Powers of ten with 2 and 5 between where few decades are shown: log10 of the axis' marks. */
+/** Ticks as log10: powers of ten, with 2 and 5 in between if few decades are shown. */
 export function marks(low: number, high: number): number[] {
   const steps = high - low > 2.4 ? [1] : [1, 2, 5];
   const found: number[] = [];
@@ -15,7 +15,7 @@ export function marks(low: number, high: number): number[] {
   return found.filter((mark) => mark >= from && mark <= to);
 }
 
-/** A vertical axis around these times, each as log10 of nanoseconds. */
+/** A vertical axis for these latencies, given as log10 of nanoseconds. */
 export function timeAxis(logs: readonly number[], name = "") {
   const base = axis();
   const ys = marks(Math.min(...logs), Math.max(...logs));
@@ -32,7 +32,7 @@ export function timeAxis(logs: readonly number[], name = "") {
   };
 }
 
-/** A vertical axis from 0 on, or a logarithmic one. */
+/** A vertical axis that starts at 0 or is logarithmic. */
 export function valueAxis(name: string, tick: (value: number) => string, isLog = false) {
   const base = axis();
   return {
@@ -56,7 +56,7 @@ export function secondsAxis() {
   };
 }
 
-/** A horizontal axis of rates from 0 on. */
+/** A horizontal axis of rates that starts at 0. */
 export function rateAxis(name: string) {
   const base = axis();
   return {

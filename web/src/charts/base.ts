@@ -1,6 +1,6 @@
 /**
- * What all charts share: the parts of ECharts that are used, one look, zoom buttons, a legend of
- * buttons, tooltips made of text nodes, and redrawing when size or theme changes.
+ * Shared by all charts: the used parts of ECharts, the common look, zoom buttons, a legend of
+ * buttons, tooltips made of text nodes, and redrawing after changes of size or theme.
  */
 
 import { CustomChart, LineChart } from "echarts/charts";
@@ -28,28 +28,28 @@ export interface LegendEntry {
   look: theme.Look;
 }
 
-/** What a chart shows now. */
+/** Current content of a chart. */
 export interface Drawing {
   option: EChartsOption;
   legend: LegendEntry[];
-  /** Said to those who cannot see the chart. */
+  /** Description for screen readers. */
   label: string;
   /** A line under the chart; empty for none. */
   note?: string;
-  /** Pixels that it needs, where it is several charts one under the other. */
+  /** Required height in pixels, for stacked charts. */
   height?: number;
 }
 
 /** A chart on the page. */
 export interface Chart {
   element: HTMLElement;
-  /** Draws again, after a selector was changed. */
+  /** Redraws after a selector changed. */
   redraw: () => void;
-  /** Draws other data and leaves the zoom and what is hovered over as they are. */
+  /** Draws new data and keeps zoom and hover state. */
   refresh: () => void;
 }
 
-/** Colours of everything that is not data. */
+/** Colours of everything except data. */
 export interface Ink {
   text: string;
   muted: string;
@@ -57,21 +57,21 @@ export interface Ink {
   ground: string;
 }
 
-/** The page's colours in the theme shown now. */
+/** The page's colours in the current theme. */
 export function ink(): Ink {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string): string => style.getPropertyValue(name).trim();
   return { text: read("--text"), muted: read("--muted"), line: read("--line"), ground: read("--ground") };
 }
 
-/** A line of a tooltip: a name behind its mark, and a value. */
+/** A line of a tooltip: a name with its mark, and a value. */
 export interface TipLine {
   name: string;
   look: theme.Look | undefined;
   value: string;
 }
 
-/** A tooltip's content: a heading, lines, and what is said under them. */
+/** A tooltip's content: heading, lines and a footer. */
 export function tip(title: string, lines: TipLine[], foot = ""): HTMLElement {
   const rows = lines.map(({ name, look, value }) => {
     const label = h("span", { class: "target" }, name);
@@ -81,21 +81,21 @@ export function tip(title: string, lines: TipLine[], foot = ""): HTMLElement {
   return h("div", { class: "tip" }, h("strong", {}, title), rows, foot === "" ? null : h("p", {}, foot));
 }
 
-/** How the marks of a look are filled; what ECharts calls empty is white on any ground. */
+/** Fill of a look's marks; ECharts' empty marks would be white on any background. */
 export function filled({ color, hollow }: theme.Look): { color: string; borderColor?: string; borderWidth?: number } {
   return hollow ? { color: ink().ground, borderColor: color, borderWidth: 1.5 } : { color };
 }
 
-/** Points of a line with its mark where a stretch of it ends: at every point marks would hide the line. */
+/** Points of a line with marks only at the ends of its segments, since more would hide the line. */
 export function endMarked(data: readonly [number, number | null][], look: theme.Look): { value: [number, number | null]; symbol: string }[] {
   const isLast = (i: number): boolean => (data[i + 1]?.[1] ?? null) === null;
   return data.map((value, i) => ({ value, symbol: isLast(i) ? theme.symbol(look) : "none" }));
 }
 
-/** What a series of its own shapes draws by. */
+/** Arguments of a custom series renderer. */
 export type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
 
-/** A line in its look, with a mark at every point; `more` replaces what lines have in common. */
+/** A line in its look with a mark at every point; `more` overrides the common options. */
 export function line({ name, look }: LegendEntry, more: LineSeriesOption): LineSeriesOption {
   const { color, dash, hollow } = look;
   return {
@@ -117,19 +117,19 @@ export function entries(view: View, targets: readonly string[]): LegendEntry[] {
   return targets.map((name) => ({ name, look: looks.get(name) as theme.Look }));
 }
 
-/** What a tooltip is about, as ECharts hands it over: one thing or several. */
+/** Argument of ECharts' tooltip formatter: one item or several. */
 export function items<T>(params: unknown): T[] {
   return (Array.isArray(params) ? params : [params]) as T[];
 }
 
-/** A tooltip at an upright line; one that snaps stands at the nearest point. */
+/** A tooltip at a vertical line, which can snap to the nearest point. */
 export function axisTip(formatter: (params: unknown) => HTMLElement, snap = false): NonNullable<EChartsOption["tooltip"]> {
   return { trigger: "axis", axisPointer: { type: "line", snap, label: { show: false } }, formatter };
 }
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 
-/** Adds the common look to a chart's own option. */
+/** Adds the common look to a chart's option. */
 function dressed(option: EChartsOption, legend: LegendEntry[]): EChartsOption {
   const colours = ink();
   return {
@@ -149,7 +149,7 @@ function dressed(option: EChartsOption, legend: LegendEntry[]): EChartsOption {
   };
 }
 
-/** The look of an axis; its own settings are spread after it. */
+/** The common look of an axis; spread specific settings after it. */
 export function axis(): { [key: string]: object } {
   const colours = ink();
   return {
@@ -161,8 +161,8 @@ export function axis(): { [key: string]: object } {
   };
 }
 
-// Ctrl and the wheel zoom, a drag moves: the page itself scrolls over a chart as anywhere else.
-/** Zoom of one axis by wheel and drag, or of several at once. */
+// Ctrl and the wheel zoom, dragging pans. Without Ctrl the wheel scrolls the page.
+/** Zoom of one or several axes by wheel and drag. */
 export function zoom(name: "xAxisIndex" | "yAxisIndex", axes: number | number[] = 0): object {
   return {
     type: "inside",
@@ -216,7 +216,7 @@ function legendButton(entry: LegendEntry, hidden: Set<string>, changed: () => vo
   return button;
 }
 
-/** Puts a chart on the page; `draw` is asked for what to show at every change, with the pixels that there are. */
+/** Puts a chart on the page. At every change, `draw` returns its content for the available width in pixels. */
 export function mount(draw: (width: number) => Drawing): Chart {
   const canvas = h("div", { class: "canvas", role: "img" });
   const legend = h("div", { class: "legend", role: "group", "aria-label": "stores shown" });
@@ -239,7 +239,7 @@ export function mount(draw: (width: number) => Drawing): Chart {
     select(entries);
     canvas.setAttribute("aria-label", label);
     under.textContent = note;
-    // A button that a reader is about to press stays what it is.
+    // Keep the button that has the focus.
     const shown = JSON.stringify(entries);
     if (keep && shown === names) return;
     names = shown;
@@ -249,7 +249,7 @@ export function mount(draw: (width: number) => Drawing): Chart {
   new ResizeObserver(() => {
     if (canvas.clientWidth === 0) return;
     const { height } = chart === undefined ? {} : draw(canvas.clientWidth);
-    // What needs another height at this width is drawn anew; all else keeps its zoom.
+    // Redraw only if the height changes with the width, to keep the zoom.
     if (chart === undefined || (height !== undefined && canvas.style.height !== `${height}px`)) redraw();
     else chart.resize();
   }).observe(canvas);

@@ -1,17 +1,17 @@
-/** What happened to stores, as upright lines in a chart over time, with words that do not lie on each other. */
+/** Events of stores as vertical lines in a chart over time, with labels that do not overlap. */
 
 import type { CustomSeriesOption } from "echarts";
 import * as format from "../format";
 import type { EventView, Row } from "../view";
 import { ink, type LegendEntry, type RenderItem } from "./base";
 
-/** An upright line and its words. */
+/** A vertical line and its label. */
 export interface Happening {
   at_s: number;
   words: string;
 }
 
-/** A line with its words in pixels: where it stands, and where its words begin and in which row, the first on top. */
+/** A placed label in pixels: the line's position, and the label's start and row (0 is the top). */
 export interface Placed {
   x: number;
   from: number;
@@ -19,19 +19,19 @@ export interface Placed {
   row: number;
 }
 
-/** Events of a kind are told as one where they are closer than this share of the time that is shown. */
+/** Events of the same kind closer than this share of the shown time are merged. */
 const SAME = 0.01;
 
-/** Pixels: of a wide character and of a row, between a line and its words, and what axes take of a chart's width. */
+/** Pixels: width of a wide character, height of a row, gap between line and label, and width of the axes. */
 const [CHARACTER, ROW, GAP, AXES] = [7, 15, 4, 90] as const;
 
-/** As wide is a chart on paper, whatever it is on a screen. */
+/** Width of a printed chart. */
 const PAPER = 660;
 
-/** Small, since words may be many. */
+/** Small, because there can be many labels. */
 const FONT = "11px system-ui, -apple-system, \"Segoe UI\", Roboto, \"Liberation Sans\", sans-serif";
 
-/** What happened to a row's store in one block of its phase, in the order of time. */
+/** Events of a row's store in one block of its phase, in order of time. */
 export function happenings(events: readonly EventView[], row: Row, block: number, length_s: number): Happening[] {
   const phase = row.operation.split(".")[0];
   const own = events.filter((e) => e.target === row.target && e.workload === row.workload && e.phase === phase && e.block === block);
@@ -45,8 +45,8 @@ export function happenings(events: readonly EventView[], row: Row, block: number
 }
 
 /**
- * Places words right of their lines, or where there is no room left of them, each in the first row that is free there
- * and below all words that its line would cross.
+ * Places labels to the right of their lines, or to the left without room there, each in the first free row
+ * below all labels that its line would cross.
  */
 export function place(lines: readonly { x: number; words: string }[], left: number, right: number): Placed[] {
   const placed: Placed[] = [];
@@ -72,14 +72,14 @@ export interface Told {
   happened: Happening[];
 }
 
-/** Pixels above a chart of that width that all words need. */
+/** Height of all labels above a chart of this width, pixels. */
 export function room(all: readonly Told[], length_s: number, width: number): number {
   const drawn = Math.min(width, PAPER) - AXES;
   const lines = all.flatMap(({ happened }) => happened.map(({ at_s, words }) => ({ x: (at_s / length_s) * drawn, words })));
   return ROW * Math.max(0, ...place(lines, 0, drawn).map(({ row }) => row + 1));
 }
 
-/** The lines and words of all stores, a series a store. */
+/** Lines and labels of all stores, one series per store. */
 export function eventSeries(all: readonly Told[]): CustomSeriesOption[] {
   const lines = all.flatMap(({ happened }) => happened);
   const { text, ground } = ink();
@@ -93,7 +93,7 @@ export function eventSeries(all: readonly Told[]): CustomSeriesOption[] {
       const spot = place(shown, left, left + width)[shown.findIndex(({ i }) => i === own)];
       if (spot === undefined) return null;
       const y = spot.row * ROW + 2;
-      // Words that have no room on either side lie over their line, which then begins below them.
+      // A label without room on either side covers its line, which then starts below it.
       const isOver = spot.from <= spot.x && spot.x <= spot.from + spot.width;
       const shape = { x1: spot.x, y1: isOver ? y + ROW : y + ROW / 2, x2: spot.x, y2: top + height };
       const style = { text: lines[own]?.words ?? "", x: spot.from, y, fill: text, font: FONT, lineHeight: ROW - 1, width: spot.width, overflow: "truncate" as const };

@@ -1,4 +1,4 @@
-/** A chart with its heading, its reading help and the selectors that say what it shows. */
+/** A chart with heading, hint and selectors. */
 
 import type { Context } from "../context";
 import { h } from "../dom";
@@ -7,7 +7,7 @@ import type { Group, OperationGroup } from "../groups";
 import { validityMark } from "../validity";
 import type { Chart } from "./base";
 
-/** Something to choose from. */
+/** A choice of a selector. */
 export interface Choice<T> {
   name: string;
   value: T;
@@ -17,7 +17,7 @@ export interface Choice<T> {
 export interface Selector<T> {
   element: HTMLElement;
   value: () => T;
-  /** Offers other choices, keeping the chosen name where it is still there. */
+  /** Replaces the choices and keeps the selected name if it still exists. */
   offer: (choices: Choice<T>[]) => void;
 }
 
@@ -49,14 +49,14 @@ export function groupName(context: Context, group: Group): string {
   return context.manyProfiles ? `${group.workload} · ${load}` : load;
 }
 
-/** Two selectors, for the load and for an operation of it. */
+/** Two selectors, for the load and for one of its operations. */
 export interface CellSelectors {
   elements: HTMLElement[];
   group: () => Group;
   operation: () => OperationGroup;
 }
 
-/** Selectors over those operations that `has` something to show. */
+/** Selectors for operations that satisfy `has`. */
 export function cellSelectors(
   context: Context,
   has: (op: OperationGroup) => boolean,

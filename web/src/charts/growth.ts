@@ -1,4 +1,4 @@
-/** Cost by size: both axes logarithmic, so that a cost in proportion to the size is a line of slope 1. */
+/** Cost by size, on logarithmic axes: a cost proportional to the size is a line of slope 1. */
 
 import type { CustomSeriesOption, SeriesOption } from "echarts";
 import { type Context, paint, targetName } from "../context";
@@ -10,13 +10,13 @@ import { timeAxis } from "./axes";
 import { axis, axisTip, type Drawing, entries, items, type LegendEntry, line, mount, type RenderItem, tip, zoom } from "./base";
 import { type Choice, figure, selector } from "./figure";
 
-/** What grows, as people call it. */
+/** Names of the sizes. */
 const NAMES: Record<GrowthView["grows"], string> = { records: "records", records_of_tag: "records of a tag" };
 
 /** A point as drawn: log10 of the size and of nanoseconds, and of both ends of the interval. */
 type Point = [x: number, y: number, lo: number, hi: number];
 
-/** The curves of one profile and load at one operation, a target each. */
+/** The curves of one profile, load and operation, one per target. */
 interface Chosen {
   curves: GrowthView[];
   grows: GrowthView["grows"];
@@ -33,7 +33,7 @@ export function growthPoints(curve: GrowthView): Point[] {
     });
 }
 
-/** What a slope says, in words: `grows in proportion to the records`. */
+/** Description of a slope: `grows in proportion to the records`. */
 export function words(curve: GrowthView): string {
   const what = NAMES[curve.grows];
   const links: Record<string, string> = {
@@ -135,7 +135,7 @@ function drawing(context: Context, chosen: Chosen): Drawing {
   };
 }
 
-/** A line a target: its cost at every size, the slope, and what that says. */
+/** One line per target: its cost at every size, the slope and its meaning. */
 export function table({ curves, grows }: Chosen): HTMLTableElement {
   const costs = (curve: GrowthView) =>
     curve.points.map((point) => {
@@ -153,7 +153,7 @@ export function table({ curves, grows }: Chosen): HTMLTableElement {
   );
 }
 
-/** Choices by profile and load, and of each by operation. */
+/** Choices by profile and load, and then by operation. */
 function choices(all: readonly GrowthView[]): Choice<Choice<Chosen>[]>[] {
   const places = new Map<string, Map<string, GrowthView[]>>();
   for (const curve of all) {
@@ -168,13 +168,13 @@ function choices(all: readonly GrowthView[]): Choice<Choice<Chosen>[]>[] {
       name: format.operationTitle(operation),
       value: { curves, grows: (curves[0] as GrowthView).grows },
     }));
-    // Cleans are what such a profile is measured for.
+    // Cleans come first: these profiles exist for them.
     value.sort((a, b) => Number(b.name === "clean") - Number(a.name === "clean"));
     return { name: `${first.workload} · ${format.load(first.load)}`, value };
   });
 }
 
-/** The chart of growth with its table; null where no profile measured several sizes. */
+/** The chart of growth with its table; null if no profile measured several sizes. */
 export function growth(context: Context): HTMLElement | null {
   const offered = choices(context.view.growth ?? []);
   if (offered.length === 0) return null;

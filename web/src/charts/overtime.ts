@@ -1,4 +1,4 @@
-/** What changes over time within each block: the rate (warming up, stalls, drift), and the share of reads that hit. */
+/** Values over time within each block: the rate (warm-up, stalls, drift) and the hit ratio. */
 
 import type { LineSeriesOption, SeriesOption } from "echarts";
 import type { Context } from "../context";
@@ -12,24 +12,24 @@ import { type Choice, cellSelectors, figure, selector } from "./figure";
 
 const ALL_BLOCKS = -1;
 
-/** Pixels of a chart below the words of its events. */
+/** Height of a chart below its event labels, pixels. */
 const HEIGHT = 330;
 
-/** A chart over time: what is drawn, and the words for it. */
+/** A chart over time: data and texts. */
 interface Over {
   id: string;
   title: string;
   hint: string;
-  /** Name of the vertical axis, and of the lines in the description. */
+  /** Name of the vertical axis and of the lines in the description. */
   quantity: string;
-  /** Marks of the vertical axis where there is a most that it can be: from 0 to it. */
+  /** Ticks of the vertical axis from 0 to the maximum, if there is a maximum. */
   marks?: number[];
   /** One series a block; null where there is nothing in an interval. */
   series: (row: Row) => (number | null)[][];
-  /** A value with three digits, and with its unit. */
+  /** Formats a value with three digits and its unit. */
   short: (value: number) => string;
   long: (text: string) => string;
-  /** A value at the axis. */
+  /** Formats a value for the axis. */
   tick: (value: number) => string;
 }
 
@@ -47,22 +47,22 @@ const RATE: Over = {
 const HITS: Over = {
   id: "chart-hits",
   title: "Hits over time",
-  hint: "Share of reads that found their record; each line is one block in which any missed. It falls as records are cleaned or expire.",
+  hint: "Share of reads that found their record. Each line is one block with at least one miss. It falls as records are cleaned or expire.",
   quantity: "hits",
   marks: [0, 0.2, 0.4, 0.6, 0.8, 1],
   series: (row) => row.charts?.hit_series ?? [],
   short: format.shareOfAll,
-  long: (text) => `${text} of the reads hit`,
+  long: (text) => `${text} of reads hit`,
   tick: format.percent,
 };
 
-/** Points as drawn: seconds from the start of the measurement against the value. */
+/** Drawn points: seconds since the start of the measurement, and the value. */
 function points(over: Over, row: Row, series: number): [number, number | null][] {
   const step = row.charts?.interval_s ?? 0;
   return (over.series(row)[series] ?? []).map((value, i) => [(i + 1) * step, value]);
 }
 
-/** The block of a series, counted from 0: one that failed has no series. */
+/** Block of a series, from 0; failed blocks have no series. */
 function blockOf(row: Row, series: number): number {
   return row.charts?.by_block[series]?.block ?? series;
 }
@@ -80,12 +80,12 @@ function lines(over: Over, entry: LegendEntry, row: Row, block: number): LineSer
     );
 }
 
-/** Seconds that a row's longest series lasts. */
+/** Length of a row's longest series, seconds. */
 function length(over: Over, row: Row): number {
   return (row.charts?.interval_s ?? 0) * Math.max(0, ...over.series(row).map((series) => series.length));
 }
 
-/** What happened to each store that is drawn. Blocks repeat each other: of all, the events of the first are told. */
+/** Events of each drawn store. Blocks repeat each other, so for all blocks the first one's events are shown. */
 function told(over: Over, context: Context, rows: readonly Row[], legend: readonly LegendEntry[], block: number): Told[] {
   const events = context.view.events ?? [];
   const found = rows.map((row, i): Told => {
@@ -120,7 +120,7 @@ function timeTip(over: Over, params: unknown, legend: readonly LegendEntry[]): H
   return tip(`after ${format.threeDigits(at)} s`, rows, many);
 }
 
-/** The vertical axis: where there is a most, with these marks, and with room for a line at the last of them. */
+/** The vertical axis; with a maximum it has these ticks, and room for a line at the last one. */
 function bounded({ quantity, tick, marks: customValues }: Over): object {
   const plain = valueAxis(quantity, tick);
   if (customValues === undefined) return plain;
@@ -140,7 +140,7 @@ function drawing(over: Over, context: Context, op: OperationGroup, [block, width
   const events = told(over, context, rows, legend, block);
   const above = room(events, Math.max(0, ...rows.map((row) => length(over, row))), width);
   const ofFirst = block === ALL_BLOCKS && rows.some((row) => over.series(row).length > 1);
-  const marked = events.length === 0 ? "" : `Upright lines: what happened${ofFirst ? " in the first block" : ""}.`;
+  const marked = events.length === 0 ? "" : `Vertical lines: events${ofFirst ? " in the first block" : ""}.`;
   return {
     legend,
     label: `Lines of ${over.quantity} over time, one for each block, for ${format.list(legend.map((e) => e.name))}.`,
@@ -162,12 +162,12 @@ function isDrawn(over: Over, row: Row): boolean {
   return over.series(row).some((series) => series.length > 1);
 }
 
-/** Which stores have no line, as they were done too soon; empty where all have one. */
+/** Stores without a line because they finished too soon; empty if all have one. */
 export function tooShort({ rows }: OperationGroup): string {
   const missing = rows.filter((row) => !isDrawn(RATE, row)).map((row) => row.target);
   if (missing.length === 0) return "";
   const interval_s = Math.max(...rows.map((row) => row.charts?.interval_s ?? 0));
-  return `Without a line: ${format.list(missing)}, done in less than two intervals of ${format.threeDigits(interval_s)} s.`;
+  return `No line for ${format.list(missing)}: finished in less than two intervals of ${format.threeDigits(interval_s)} s.`;
 }
 
 function blockChoices(over: Over, op: OperationGroup): Choice<number>[] {
@@ -176,12 +176,12 @@ function blockChoices(over: Over, op: OperationGroup): Choice<number>[] {
   return single.length === 1 ? single : [{ name: "all blocks", value: ALL_BLOCKS }, ...single];
 }
 
-/** The chart of rates over time; null when none were recorded. */
+/** The chart of rates over time; null without data. */
 export function overTime(context: Context): HTMLElement | null {
   return chartOf(RATE, context);
 }
 
-/** The chart of hits over time; null where every read hit. */
+/** The chart of the hit ratio over time; null if every read hit. */
 export function hitsOverTime(context: Context): HTMLElement | null {
   return chartOf(HITS, context);
 }

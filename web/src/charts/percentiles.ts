@@ -1,4 +1,4 @@
-/** Times by percentile: both axes logarithmic, so that the slowest one in 10,000 has its room. */
+/** Latency by percentile, on logarithmic axes that also show the slowest 1 in 10,000. */
 
 import type { LineSeriesOption } from "echarts";
 import type { Context } from "../context";
@@ -10,25 +10,25 @@ import { timeAxis } from "./axes";
 import { axis, axisTip, type Drawing, entries, items, type LegendEntry, line, mount, tip, zoom } from "./base";
 import { cellSelectors, figure } from "./figure";
 
-/** Quantiles that the axis names, as far as the data reaches. */
+/** Labelled quantiles, within the range of the data. */
 const NAMED = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 
-/** A point as drawn: log10 of 1/(1 − q) against log10 of nanoseconds. */
+/** A drawn point: log10 of 1/(1 − q), and log10 of nanoseconds. */
 type Point = [x: number, y: number, q: number, ns: number];
 
-/** Where a quantile stands on the axis: 0.9 at 1, 0.99 at 2, 0.999 at 3. */
+/** Position of a quantile on the axis: 0.9 at 1, 0.99 at 2, 0.999 at 3. */
 export function position(q: number): number {
   return Math.log10(1 / (1 - q));
 }
 
-/** The points that can be drawn: below the maximum, which has no place on this axis, and above 0 ns. */
+/** Points that can be drawn: above 0 ns, and without the maximum, which has no position on this axis. */
 export function points(curve: readonly CurvePoint[]): Point[] {
   return curve
     .filter(({ q, ns }) => q >= 0 && q < 1 && ns > 0)
     .map(({ q, ns }): Point => [position(q), Math.log10(ns), q, ns]);
 }
 
-/** A mark only at the quantiles that the axis names. */
+/** Marks only at the labelled quantiles. */
 function curveLine(entry: LegendEntry, data: Point[]): LineSeriesOption {
   const symbol = theme.symbol(entry.look);
   return line(entry, { data, symbol: (point: unknown) => (NAMED.includes((point as Point)[2]) ? symbol : "none") });
@@ -91,7 +91,7 @@ function drawing(context: Context, op: OperationGroup, curve: (row: Row) => read
   };
 }
 
-/** Which share of the requests had to wait at all, store by store; empty where it was not recorded. */
+/** Share of requests that had to wait, by store; empty if it was not recorded. */
 export function waitShares(rows: readonly Row[]): string {
   const shares = rows.flatMap((row) => {
     const share = row.metrics["lock_wait_share"];
@@ -118,25 +118,25 @@ function curves(
   return figure(context, id, title, help, selectors.elements, chart);
 }
 
-/** The chart of times; null when there are none. */
+/** The chart of latencies; null without any. */
 export function latency(context: Context): HTMLElement | null {
   const open = context.view.cells.some((row) => format.times(row.load) === "response");
   return curves(
     context,
     "chart-latency",
     open ? "Response time by percentile" : "Service time by percentile",
-    "Lower is better. At 99 % stands the time that 99 of 100 operations stay below; further right are the rarer, slower ones.",
+    "Lower is better. 99 of 100 operations are faster than the time at 99 %; further right are rarer, slower ones.",
     (row) => row.charts?.time_curve ?? [],
   );
 }
 
-/** The chart of waits for a session's lock; null when no lock was waited for. */
+/** The chart of waits for a session's lock; null if no request waited. */
 export function lockWaits(context: Context): HTMLElement | null {
   return curves(
     context,
     "chart-locks",
     "Waiting for a session's lock",
-    "Lower is better. How long a request waited because another one of the same visitor held the session; only requests that had to wait are counted.",
+    "Lower is better. Time that a request waited because another request of the same visitor held the session's lock; only requests that had to wait count.",
     (row) => row.charts?.lock_wait_curve ?? [],
     waitShares,
   );

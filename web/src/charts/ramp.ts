@@ -1,4 +1,4 @@
-/** Times by rate: how late a store answers as it is asked for more, on the way up and on the way down. */
+/** Latency by rate, on the way up and on the way down. */
 
 import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts";
 import type { Context } from "../context";
@@ -8,10 +8,10 @@ import { rateAxis, timeAxis } from "./axes";
 import { axisTip, type Drawing, entries, filled, items, type LegendEntry, line, mount, type RenderItem, tip, zoom } from "./base";
 import { figure, selector } from "./figure";
 
-/** A point as drawn: the rate, and log10 of nanoseconds. */
+/** A drawn point: the rate, and log10 of nanoseconds. */
 type Point = [x: number, y: number];
 
-/** What a chart shows. */
+/** The selected content of a chart. */
 interface Chosen {
   ramps: RampView[];
   operation: string;
@@ -24,7 +24,7 @@ const PERCENTILES = [
   { name: "99.9 %", value: "p999" },
 ];
 
-/** The rate that a stage stands for: what was asked for, or of clients that wait what they got. */
+/** Rate of a stage: the planned one for an open load, the answered one for a closed load. */
 export function rateOf(ramp: RampView, stage: RampStage): Value | undefined {
   return stage.metrics[ramp.times === "response" ? "asked_per_s" : "rate_per_s"];
 }
@@ -34,7 +34,7 @@ export function timeOf(ramp: RampView, stage: RampStage, operation: string, perc
   return stage.operations[operation]?.metrics[`${ramp.times}_ns_${percentile}`];
 }
 
-/** The points of one way; stages without an answer are left out. */
+/** Points of one direction; stages without an answer are omitted. */
 export function rampPoints(ramp: RampView, way: string, operation: string, percentile: string): Point[] {
   return ramp.stages.flatMap((stage): Point[] => {
     const rate = rateOf(ramp, stage)?.center;
@@ -95,13 +95,13 @@ function rampTip(params: unknown, chosen: Chosen, legend: readonly LegendEntry[]
   return tip(`${name} of ${chosen.operation === ALL ? "all operations" : chosen.operation}`, rows);
 }
 
-/** What is drawn: ways, and knees with their bands. */
+/** The drawn directions, and the knees with their bands. */
 function drawnParts(drawn: readonly { ramp: RampView; down: Point[] }[]): string {
   const knees = drawn.flatMap(({ ramp }) => ramp.metrics["knee_per_s"] ?? []);
   return [
-    drawn.some(({ down }) => down.length > 0) ? "Solid: the way up; dashed: the way down." : "",
-    knees.length > 0 ? "The upright line is the knee." : "",
-    knees.some(({ lo, hi }) => lo !== null && hi !== null) ? "Its band reaches up to the stage above it, which did not hold." : "",
+    drawn.some(({ down }) => down.length > 0) ? "Solid: load rising; dashed: load falling." : "",
+    knees.length > 0 ? "The vertical line is the knee." : "",
+    knees.some(({ lo, hi }) => lo !== null && hi !== null) ? "Its band extends to the next stage, which failed." : "",
   ].filter((text) => text !== "").join(" ");
 }
 
@@ -130,7 +130,7 @@ function drawing(context: Context, chosen: Chosen): Drawing {
       grid: { left: 8, right: 24, top: 28, bottom: 30, containLabel: true },
       tooltip: axisTip((params) => rampTip(params, chosen, legend), true),
       dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
-      xAxis: rateAxis(isOpen ? "operations/s asked for" : "operations/s answered"),
+      xAxis: rateAxis(isOpen ? "operations/s planned" : "operations/s answered"),
       yAxis: times,
       series,
     },
@@ -149,7 +149,7 @@ function operationsOf(ramps: readonly RampView[]): { name: string; value: string
   return [{ name: "all", value: ALL }, ...single.map((name) => ({ name, value: name }))];
 }
 
-/** The chart of times by rate; null where no load was raised in stages. */
+/** The chart of latency by rate; null without a load in stages. */
 export function rampLatency(context: Context): HTMLElement | null {
   const ramps = (context.view.ramps ?? []).filter((ramp) => rampPoints(ramp, "up", ALL, "p99").length > 0);
   if (ramps.length === 0) return null;
@@ -167,7 +167,7 @@ export function rampLatency(context: Context): HTMLElement | null {
     context,
     "chart-ramp",
     "Time by rate",
-    "Lower is better, and further right: where a line turns upwards its store no longer keeps up.",
+    "Lower and further right is better. Where a line turns upwards, the store no longer keeps up.",
     [...selectors, operation.element, percentile.element],
     chart,
   );

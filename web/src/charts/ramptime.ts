@@ -15,29 +15,29 @@ type Point = [x: number, y: number | null];
 export interface Line {
   name: string;
   points: Point[];
-  /** Points alone, without a line between them. */
+  /** True for points without a line. */
   isDots?: boolean;
 }
 
-/** One of the charts that stand one under the other. */
+/** One of the stacked charts. */
 export interface Panel {
   title: string;
   height: number;
   lines: Line[];
-  /** A value as it is drawn, at the axis and in full. */
+  /** Formats a value for the axis and for tooltips. */
   tick: (value: number) => string;
   full: (value: number) => string;
   isLog: boolean;
-  /** True for bytes, which are told in powers of two. */
+  /** True for bytes, whose ticks are powers of two. */
   isBinary?: boolean;
-  /** The axis reaches at least so far. */
+  /** Minimum end of the axis. */
   least?: number;
 }
 
 const perSecond = (n: number): string => `${format.rateShort(n)}/s`;
 const bytesPerSecond = (n: number): string => `${format.bytes(n)}/s`;
 
-/** Panels of saturation in their order: title, and how a value is printed. */
+/** Saturation panels in order: title and number format. */
 const PANELS: Record<string, [title: string, print: (n: number) => string]> = {
   cpu: ["CPUs used", (n) => `${Number(n.toPrecision(3))}`],
   waiting: ["Generator waits for a CPU", (n) => `${Number(n.toPrecision(3))}`],
@@ -50,12 +50,12 @@ const PANELS: Record<string, [title: string, print: (n: number) => string]> = {
   switches: ["Context switches", perSecond],
 };
 
-/** What a limit of memory is called, and the share of it from which on it is drawn: else it presses all to the ground. */
+/** Name of a memory limit, and the used share from which it is drawn; below it, it would flatten the other lines. */
 const [LIMIT, NEAR] = ["limit", 0.5];
 
 const [TOP, TITLE, BOTTOM] = [0, 36, 26];
 
-/** The drawn points of a series: of each span its lowest and then its highest value. */
+/** Points of a series: the lowest and then the highest value of each time span. */
 export function zigzag({ low, high }: SaturationSeries, span: number): Point[] {
   return low.flatMap((value, i): Point[] => {
     const [from, to] = [(i + 0.25) * span, (i + 0.75) * span];
@@ -64,7 +64,7 @@ export function zigzag({ low, high }: SaturationSeries, span: number): Point[] {
   });
 }
 
-/** A level for as long as each stage lasts, with gaps where stores settle. */
+/** The level of each stage, with gaps while the store settles. */
 function steps(block: RampBlock, read: (stage: RampBlock["stages"][number]) => number | null): Point[] {
   return block.stages.flatMap((stage): Point[] => {
     const value = read(stage);
@@ -76,7 +76,7 @@ function log(ns: number | null): number | null {
   return ns !== null && ns > 0 ? Math.log10(ns) : null;
 }
 
-/** All panels of a block that have something to show. */
+/** All panels of a block with data. */
 export function panelsOf(block: RampBlock): Panel[] {
   const time = (log: number): string => format.time(10 ** log);
   const missed = block.stages.filter((stage) => !stage.holds && stage.ns_p99 !== null);
@@ -86,7 +86,7 @@ export function panelsOf(block: RampBlock): Panel[] {
     height: 150,
     lines: [
       { name: "p99", points: steps(block, (stage) => log(stage.ns_p99)) },
-      ...(tooMuch.length > 0 ? [{ name: "stage did not hold", points: tooMuch, isDots: true }] : []),
+      ...(tooMuch.length > 0 ? [{ name: "stage failed", points: tooMuch, isDots: true }] : []),
     ],
     tick: (y) => format.timeShort(10 ** y),
     full: time,
@@ -117,13 +117,13 @@ function saturation(block: RampBlock): Panel[] {
     const far = farLimit(all);
     const lines = all.filter(({ name }) => far === null || name !== LIMIT).map((one) => ({ name: one.name, points: zigzag(one, found.span_s) }));
     const shared = { title: far === null ? title : `${title}; its limit is ${print(far)}`, lines, tick: print, full: print, isLog: false };
-    // One CPU is the most that a thread can use: a line must not reach the top before it.
+    // A thread can use at most one CPU, so the axis always reaches 1.
     if (panel === "cpu") return [{ ...shared, height: 140, least: 1 }];
     return [{ ...shared, height: 84, isBinary: panel === "memory" || panel === "network" }];
   });
 }
 
-/** The limit among these series where nothing comes near it; null where something does, or there is none. */
+/** The limit among these series if no value comes near it; null otherwise. */
 function farLimit(all: readonly SaturationSeries[]): number | null {
   const limit = highest(all.filter(({ name }) => name === LIMIT));
   const most = highest(all.filter(({ name }) => name !== LIMIT));
@@ -134,7 +134,7 @@ function highest(all: readonly SaturationSeries[]): number {
   return Math.max(0, ...all.flatMap(({ low, high }) => high ?? low).map((value) => value ?? 0));
 }
 
-/** A colour for each name; a name has the same one in every panel. */
+/** A colour per name, the same in every panel. */
 function looksOf(panels: readonly Panel[]): Map<string, theme.Look> {
   const found = new Map<string, theme.Look>();
   const palette = theme.palette(theme.current());
@@ -179,7 +179,7 @@ function timeTip(params: unknown, panels: readonly Panel[], looks: Map<string, t
   return tip(`after ${format.threeDigits(at)} s`, rows);
 }
 
-/** A power of two bytes, of which about three make the most. */
+/** Tick interval: a power of two, about a third of the maximum. */
 function step(most: number): number {
   return 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, most) / 4)));
 }
@@ -210,10 +210,10 @@ function drawing(ramp: RampView, block: RampBlock): Drawing {
     legend,
     height: height + BOTTOM,
     label: `Lines over time of ${format.list(panels.map((panel) => panel.title.toLowerCase()))} of ${ramp.target}.`,
-    note: block.saturation === null ? "What server and generator used was not sampled, or is not drawn for this block." : "Of each span the lowest and the highest reading are drawn; all of them are in the record.",
+    note: block.saturation === null ? "Resource usage was not sampled, or is not drawn for this block." : "Of each span the lowest and the highest reading are drawn; all of them are in the record.",
     option: {
       axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: ink().muted } },
-      // Without bounds of its own, so that all begin at the same place.
+      // Fixed margins, so that all panels are aligned.
       grid: panels.map((panel, i) => ({ left: 76, right: 16, top: tops[i] as number, height: panel.height, outerBoundsMode: "none" as const })),
       tooltip: axisTip((params) => timeTip(params, panels, looks)),
       dataZoom: [zoom("xAxisIndex", panels.map((_, i) => i))],
@@ -232,7 +232,7 @@ function blocksOf(ramp: RampView): Choice<RampBlock>[] {
   return blocks.map((block) => ({ name: `block ${block.block + 1}${block.failed ? ", failed" : ""}`, value: block }));
 }
 
-/** The chart of a ramp over time; null where there is none. */
+/** The chart of a ramp over time; null without a ramp. */
 export function rampInTime(context: Context): HTMLElement | null {
   const ramps = (context.view.ramps ?? []).filter((ramp) => blocksOf(ramp).length > 0);
   if (ramps.length === 0) return null;
@@ -247,8 +247,8 @@ export function rampInTime(context: Context): HTMLElement | null {
   return figure(
     context,
     "chart-saturation",
-    "The ramp over time, and what it used",
-    "Where times rise, look below which line has reached its end: the CPU of the server (a thread's ends at 1), its memory, or the generator that asks.",
+    "The ramp over time, with resource usage",
+    "Where latency rises, look below for a line at its limit: the server's CPU (1 per thread), its memory, or the generator.",
     [byRamp.element, byBlock.element],
     chart,
   );

@@ -15,7 +15,7 @@ const RATE = "rate_per_s";
 /** How many times its bar an interval is drawn at most: a wider one would leave no room for the bars. */
 const DRAWN = 2;
 
-/** How many times its highest value a column takes, with its mark. */
+/** Height of a column including its mark, as a multiple of its highest value. */
 const ROOM = 1.06;
 
 /** The rates of single blocks. */
@@ -33,22 +33,22 @@ export function goesOn(row: Row): boolean {
   return (row.metrics[RATE]?.hi ?? 0) > limit(row);
 }
 
-/** The largest rate that is drawn of a row. */
+/** Largest drawn rate of a row. */
 export function highest(row: Row): number {
   const { center = 0, hi = null } = row.metrics[RATE] ?? {};
   return Math.max(center, Math.min(hi ?? 0, limit(row)), ...byBlock(row));
 }
 
-/** How many times the lowest rate the highest may be so that both have bars that can be seen. */
+/** Maximum ratio of the highest to the lowest rate for visible bars. */
 const BARS_MAX = 50;
 
-/** Whether rates differ by so much that a logarithmic axis shows them better than bars from zero. */
+/** True if rates differ too much for bars from zero, so that a logarithmic axis is better. */
 export function differMuch(group: Group): boolean {
   const rates = group.operations.flatMap((op) => op.rows.map((row) => row.metrics[RATE]?.center ?? 0)).filter((rate) => rate > 0);
   return Math.max(...rates) > BARS_MAX * Math.min(...rates);
 }
 
-/** The lowest rate that is drawn of a row. */
+/** Lowest drawn rate of a row. */
 function lowest(row: Row): number {
   const { center = Infinity, lo = null } = row.metrics[RATE] ?? {};
   return Math.min(center, Math.max(lo ?? center, center / DRAWN), ...byBlock(row).filter((rate) => rate > 0));
@@ -57,7 +57,7 @@ function lowest(row: Row): number {
 type Api = Parameters<RenderItem>[1];
 type Shape = Exclude<ReturnType<RenderItem>, null | undefined>;
 
-/** Where a bar stands: middle and width in pixels, and where its values lie. */
+/** Position of a bar: middle and width in pixels, and the y coordinates of its values. */
 interface Place {
   middle: number;
   width: number;
@@ -88,12 +88,12 @@ function bar(at: Place, rate: number, look: theme.Look): Shape {
   };
 }
 
-// The whole column answers to the pointer: a low bar would be hard to meet.
+// The whole column reacts to the pointer, since a low bar would be hard to hit.
 function hit(at: Place, y: number, height: number): Shape {
   return { type: "rect", shape: { x: at.middle - at.width / 2, y, width: at.width, height }, style: { fill: "transparent" } };
 }
 
-// Instead of a cap, an arrow ends a line that goes on.
+// An interval that exceeds the chart ends with an arrow instead of a cap.
 function whisker(at: Place, lo: number, hi: number, goes: boolean, stroke: string): Shape[] {
   const cap = Math.min(7, at.width / 3);
   const [low, high] = [at.y(lo), at.y(hi)];
@@ -122,16 +122,16 @@ function markSize(at: Place): number {
   return Math.max(5, Math.min(MARK_PX, at.width));
 }
 
-// Over the highest value that is drawn: bars have no dash that tells stores of one colour apart.
+// Above the highest value, because bars have no dash to distinguish stores of the same colour.
 function mark(at: Place, y: number, look: theme.Look, ground: string): Shape {
-  // A path keeps its shape when a chart is drawn anew at another width, so it is moved and scaled instead.
+  // ECharts keeps a path's shape when it redraws at another width, so move and scale it instead.
   const size = markSize(at);
   const shape = { pathData: theme.outline(look.mark), x: 0, y: 0, width: MARK_PX, height: MARK_PX };
   const scale = size / MARK_PX;
   return { type: "path", x: at.middle - size / 2, y, scaleX: scale, scaleY: scale, shape, style: { fill: look.hollow ? ground : look.color, stroke: look.color, lineWidth: 1 }, silent: true };
 }
 
-// Blocks stand side by side in their order, so that a drift over the run shows as a slope.
+// Blocks are drawn side by side in order, so that a drift over the run shows as a slope.
 function dots(at: Place, rates: readonly number[], look: theme.Look, ground: string): Shape[] {
   const step = rates.length > 1 ? (at.width * 0.7) / (rates.length - 1) : 0;
   const radius = Math.max(1.5, Math.min(3, at.width / 9));
@@ -166,7 +166,7 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
       const interval = lo === null || hi === null ? [] : whisker(spot, isLog ? Math.max(lo, lowest(row)) : lo, top, goesOn(row), colours.text);
       const single = byBlock(row);
       const blocks = single.length > 1 ? dots(spot, single, entry.look, colours.ground) : [];
-      // On a logarithmic axis there is no zero that a bar could stand on: the mark is the value.
+      // A logarithmic axis has no zero for bars, so the mark is the value.
       const size = markSize(spot);
       const marked = isLog ? spot.y(value.center) - size / 2 : spot.y(highest(row)) - size - 4;
       const above = isMarked || isLog ? [mark(spot, marked, entry.look, colours.ground)] : [];
@@ -194,18 +194,18 @@ function targetsOf(group: Group): string[] {
   return [...new Set(group.operations.flatMap((op) => op.rows.map((row) => row.target)))];
 }
 
-/** What is drawn besides the bars, and what it means. */
+/** Explanation of what is drawn besides the bars. */
 export function drawnParts(group: Group): string {
   const isLog = differMuch(group);
   const rows = group.operations.flatMap((op) => op.rows).filter((row) => row.metrics[RATE] !== undefined);
   const fewest = Math.min(...rows.map((row) => row.blocks));
   const parts = [
-    `${isLog ? "Mark" : "Bar"}: ${fewest > 1 ? "geometric mean over blocks" : "the rate that was measured"}`,
+    `${isLog ? "Mark" : "Bar"}: ${fewest > 1 ? "geometric mean over blocks" : "measured rate"}`,
     rows.some((row) => row.metrics[RATE]?.lo !== null) ? `line through ${isLog ? "it" : "its top"}: ${format.endsName(fewest)}` : "",
-    rows.some((row) => byBlock(row).length > 1) ? "small dots: single blocks, in their order" : "",
-    targetsOf(group).length > 1 && !isLog ? "mark above: its store, as in the legend" : "",
+    rows.some((row) => byBlock(row).length > 1) ? "small dots: single blocks in order" : "",
+    targetsOf(group).length > 1 && !isLog ? "mark above: store, as in the legend" : "",
   ].filter((text) => text !== "");
-  const goes = rows.some(goesOn) ? ` ▲ This interval goes on beyond twice its ${isLog ? "rate" : "bar"}: point at it for both ends.` : "";
+  const goes = rows.some(goesOn) ? ` ▲ This interval exceeds twice its ${isLog ? "rate" : "bar"}; hover for both bounds.` : "";
   return `${parts.join("; ")}.${isLog ? " Logarithmic axis: each step is ten times the one below." : ""}${goes}`;
 }
 
@@ -217,7 +217,7 @@ function rateScale(group: Group) {
   return { ...scale, min: 10 ** Math.floor(Math.log10(Math.min(...rows.map(lowest)))) };
 }
 
-/** Pixels that an operation needs so that its name stands below it. */
+/** Width in pixels that an operation's name needs. */
 const NAME_PX = 72;
 
 function drawing(context: Context, group: Group, width: number): Drawing {
@@ -248,7 +248,7 @@ function drawing(context: Context, group: Group, width: number): Drawing {
   };
 }
 
-/** The chart of rates; null when nothing was measured. */
+/** The chart of rates; null if nothing was measured. */
 export function rates(context: Context): HTMLElement | null {
   if (context.groups.length === 0) return null;
   const choices = context.groups.map((group) => ({ name: groupName(context, group), value: group }));

@@ -1,4 +1,4 @@
-/** What a search tried: the time at each rate and whether it held, with the answer and the peak. */
+/** Probes of a search: latency and verdict at each rate, with the answer and the peak. */
 
 import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts";
 import type { Context } from "../context";
@@ -11,7 +11,7 @@ import { figure } from "./figure";
 
 type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
 
-/** What a probe may come to: colour of the page and mark. */
+/** Colour and mark of each verdict of a probe. */
 const VERDICTS: Record<ProbeVerdict, [color: string, mark: theme.Mark]> = {
   holds: ["--good", "circle"],
   missed: ["--bad", "diamond"],
@@ -19,7 +19,7 @@ const VERDICTS: Record<ProbeVerdict, [color: string, mark: theme.Mark]> = {
   broke: ["--bad", "square"],
 };
 
-/** Probes that have a place in the chart: those at a rate, with a time. */
+/** Probes with a rate and a latency, which the chart can show. */
 export function drawnProbes(search: SearchView): ProbeView[] {
   return search.probes.filter((p) => p.rate_per_s !== null && typeof p.response_ns_p99 === "number" && p.response_ns_p99 > 0 && p.verdict !== null);
 }
@@ -80,10 +80,10 @@ function probeTip(params: unknown, search: SearchView, legend: readonly LegendEn
   return tip(`${format.count(rate)}/s`, rows);
 }
 
-/** What the upright lines are, where there are any. */
+/** Explanation of the vertical lines, if any. */
 function drawnParts({ answer: found, peak_per_s: peak }: SearchView): string {
   return [
-    found === null ? "" : "The upright line is the answer in its interval.",
+    found === null ? "" : "The vertical line is the answer with its interval.",
     peak === null ? "" : "The dashed line is the peak, ignoring the limits.",
   ].filter((text) => text !== "").join(" ");
 }
@@ -97,7 +97,7 @@ function drawing(search: SearchView): Drawing {
   const series = used.map(([verdict], i): SeriesOption => points(search.probes, probes.filter((p) => p.verdict === verdict), legend[i] as LegendEntry));
   return {
     legend,
-    label: "Points of response time by rate, one a probe; the same numbers are in the table below.",
+    label: "Points of response time by rate, one per probe; the same numbers are in the table below.",
     note: drawnParts(search),
     option: {
       grid: { left: 8, right: 24, top: 28, bottom: 30, containLabel: true },
@@ -118,12 +118,12 @@ function drawing(search: SearchView): Drawing {
   };
 }
 
-/** The charts of searches, each with those probes that have a time. */
+/** The charts of searches, each with its probes. */
 export function searchCurves(context: Context): HTMLElement[] {
   const all = (context.view.searches ?? []).filter((search) => drawnProbes(search).length > 0);
   return all.map((search, i) => {
     const [id, of] = all.length === 1 ? ["chart-search", ""] : [`chart-search-${i + 1}`, `, ${search.target}`];
-    const help = "Each point is a probe at a rate; where points turn from holding to missing is what the store sustains.";
-    return figure(context, id, `What was tried${of}`, help, [], mount(() => drawing(search)));
+    const help = "Each point is a probe at a rate. The store sustains the rate where points turn from passing to failing.";
+    return figure(context, id, `Probes${of}`, help, [], mount(() => drawing(search)));
   });
 }

@@ -9,24 +9,24 @@ import * as format from "../format";
 import * as theme from "../theme";
 import type { Point, Store, Usage } from "./store";
 
-/** Seconds, a value, and whether that is only a bound from below; null breaks the line. */
+/** Seconds, a value, and 1 for a lower bound; null breaks the line. */
 export type Datum = [number, number | null, 1?];
 
-/** A line: what it is called and looks like, and its data. */
+/** A line with its name, look and data. */
 export interface Line {
   name: string;
   look: theme.Look;
   data: Datum[];
-  /** That of the last point. */
+  /** Value of the last point. */
   trial: number;
 }
 
-/** A gap of so many seconds without a point breaks a line, as a new trial does: nothing was measured there. */
+/** A gap of this many seconds breaks a line, as does a new trial. */
 const GAP_S = 1.6;
 
 const DASHES: readonly number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [12, 4]];
 
-/** Points of one name, with the gaps between them. */
+/** Points with one name, with gaps. */
 function collect<T extends { at_s: number; trial: number }>(
   all: readonly T[],
   named: (one: T) => { name: string; look: theme.Look; value: number; isBound?: boolean }[],
@@ -46,7 +46,7 @@ function collect<T extends { at_s: number; trial: number }>(
   return [...lines.values()];
 }
 
-/** How each target of a run is drawn: in the colour of its report. Dashes tell its lines apart. */
+/** Looks of the run's targets, with the colours of the report. A target's lines differ by dash. */
 export function looks(store: Store, shown: theme.Theme): (target: string) => theme.Look {
   const names = [...new Set([...(store.state?.targets ?? []).map((t) => t.name), ...store.points.map((p) => p.target)])];
   return (target) => ({ ...theme.look(Math.max(0, names.indexOf(target)), shown, false), dash: [] });
@@ -60,7 +60,7 @@ function muted(dash: number[]): theme.Look {
   return { ...theme.plain(ink().muted), dash, hollow: true };
 }
 
-/** Requests a second by target, and those that were planned. */
+/** Actual and planned requests per second by target. */
 export function rateLines(store: Store, lookOf: (target: string) => theme.Look, planned: theme.Look): Line[] {
   return collect(store.points, (point: Point) => {
     const own = { name: point.target, look: lookOf(point.target), value: point.rate_per_s };
@@ -100,7 +100,7 @@ export function cpuLines(store: Store, lookOf: (target: string) => theme.Look, g
   });
 }
 
-/** Memory of the server: resident, and used by its own account. */
+/** Memory of the server: resident, and used as reported by the server. */
 export function memoryLines(store: Store, lookOf: (target: string) => theme.Look): Line[] {
   return collect(store.usage, (usage: Usage) => {
     const look = lookOf(usage.target);
@@ -118,7 +118,7 @@ export function clock(seconds: number): string {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-/** What one chart shows, and how its numbers are printed. */
+/** Content and number format of a chart. */
 interface Kind {
   id: string;
   title: string;
@@ -136,7 +136,7 @@ const KINDS: readonly Kind[] = [
   {
     id: "live-rate",
     title: "Rate",
-    hint: "Requests answered each second. Under an open load the broken line is what was planned.",
+    hint: "Answered requests per second. For an open load, the dashed line is the planned rate.",
     quantity: "requests/s",
     isLog: false,
     lines: (store) => rateLines(store, lookOf(store), muted([4, 3])),
@@ -146,7 +146,7 @@ const KINDS: readonly Kind[] = [
   {
     id: "live-latency",
     title: "p99",
-    hint: "The time within which 99 of 100 requests were answered: from when they were due under an open load, else from when they were sent. Failures are slower than any answer: a triangle is the least that it can be.",
+    hint: "The time within which 99 of 100 requests were answered, from their due time for an open load, otherwise from when they were sent. Failures are slower than any answer: a triangle is the least that it can be.",
     quantity: "p99",
     isLog: true,
     lines: (store) => latencyLines(store, lookOf(store)),
@@ -156,7 +156,7 @@ const KINDS: readonly Kind[] = [
   {
     id: "live-cpu",
     title: "CPUs",
-    hint: "CPUs kept busy. A thread cannot keep more than one; whose line reaches its limit first, limits the rate.",
+    hint: "CPUs in use. A thread can use at most one; the first to reach its limit limits the rate.",
     quantity: "CPUs",
     isLog: false,
     lines: (store) => cpuLines(store, lookOf(store), muted([4, 3])),
@@ -166,7 +166,7 @@ const KINDS: readonly Kind[] = [
   {
     id: "live-memory",
     title: "Memory",
-    hint: "Memory of the server: resident, and used by its data as it tells.",
+    hint: "Memory of the server: resident, and used by its data as reported by the server.",
     quantity: "bytes",
     isLog: false,
     lines: (store) => memoryLines(store, lookOf(store)),
@@ -205,9 +205,9 @@ function drawing(kind: Kind, store: Store, shown_s: number): Drawing {
   return {
     legend: lines.map(({ name, look }) => ({ name, look })),
     label: `Lines of ${kind.quantity} over the time of the run, for ${format.list(lines.map((line) => line.name))}.`,
-    note: lines.length === 0 ? "Nothing was recorded yet." : "",
+    note: lines.length === 0 ? "Nothing has been recorded yet." : "",
     option: {
-      // The same for all, so that one moment is at the same place in each.
+      // Use the same range in all charts.
       grid: { left: 68, right: 20, top: 28, bottom: 26, containLabel: false },
       tooltip: tooltip(kind, lines),
       dataZoom: [zoom("xAxisIndex")],
@@ -228,10 +228,10 @@ function drawing(kind: Kind, store: Store, shown_s: number): Drawing {
 const SHOWN: Choice<number>[] = [
   { name: "last 5 minutes", value: 300 },
   { name: "last minute", value: 60 },
-  { name: "last half an hour", value: 1800 },
+  { name: "last 30 minutes", value: 1800 },
 ];
 
-/** All charts, and what draws them again when there is something new. */
+/** All charts, with a function that redraws them. */
 export function charts(store: () => Store): { element: HTMLElement; refresh: () => void } {
   const shown = selector("Show", SHOWN, () => mounted.forEach((chart) => chart.redraw()));
   const made: [Kind, Chart][] = KINDS.map((kind) => [kind, mount(() => drawing(kind, store(), shown.value()))]);

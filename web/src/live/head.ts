@@ -1,4 +1,4 @@
-/** The top of the live page: what is run, how far it is, and what went wrong. */
+/** The top of the live page: run, progress and failures. */
 
 import { chip, h, prose, section } from "../dom";
 import * as format from "../format";
@@ -8,23 +8,23 @@ import type { View } from "../view";
 import { verdict } from "../validity";
 import { progress, type State, type Store, type Usage } from "./store";
 
-/** The report of the run, once it was fetched: where it is kept, and what it says; null where this page cannot read it. */
+/** The fetched report: its URL and its view; the view is null if this page cannot read it. */
 export interface Kept {
   url: string;
   view: View | null;
 }
 
-/** How the page stands to the program; `crowded` where it serves as many readers as it can. */
+/** State of the connection; `crowded` if the program already serves its maximum number of readers. */
 export type Link = "connecting" | "connected" | "crowded" | "lost" | "closed";
 
-/** What a run is while its record is whole and its report is not there yet. */
+/** State of a run with a complete record but no report yet. */
 export const REPORTING = "writing the report";
 
 function standing(state: State | null, link: Link): HTMLElement {
   if (state?.ended) {
     if (link !== "closed") return chip("plain", REPORTING);
     const { status } = state.ended;
-    // That nothing is missing does not say that it may be used.
+    // Complete does not mean valid.
     return chip(status === "complete" ? "plain" : "warn", status);
   }
   if (link === "crowded") return chip("warn", "too many readers");
@@ -32,13 +32,13 @@ function standing(state: State | null, link: Link): HTMLElement {
   return state === null ? chip("plain", "connecting") : chip("good", "running");
 }
 
-/** What is under way, in one line. */
+/** The current activity in one line. */
 export function words(state: State): string {
   const { now } = state;
   if (state.ended) return `The run is over: ${state.ended.because}.`;
-  if (now === null) return state.trials === 0 ? "The stores are checked." : "The next trial is prepared.";
+  if (now === null) return state.trials === 0 ? "Checking the stores." : "Preparing the next trial.";
   const at = `${now.target}, ${now.profile}, ${now.load}`;
-  const phase = now.phase === null ? "is made ready" : `phase ${now.phase}`;
+  const phase = now.phase === null ? "being prepared" : `phase ${now.phase}`;
   const stage = now.stage === null ? "" : `, stage ${now.stage + 1}`;
   return `${at}: ${phase}${stage}`;
 }
@@ -72,7 +72,7 @@ function bar(store: Store, clock_s: number): HTMLElement {
   return h("progress", { class: "done", max: 1, value: done.toFixed(4), "aria-label": "share of the run that is done" });
 }
 
-/** The view in the text of a report; null where there is none that this page can read. */
+/** The view in the text of a report; null if this page cannot read it. */
 export function viewOf(page: string): View | null {
   const data = new DOMParser().parseFromString(page, "text/html").getElementById("cachedyno-view");
   try {
@@ -83,28 +83,28 @@ export function viewOf(page: string): View | null {
   }
 }
 
-/** What is said of the report once the run is over, and whether it may be used; `kept` is null before. */
+/** Link to the report and its validity after the run; `kept` is null before it is fetched. */
 export function report(state: State | null, kept: Kept | null, link: Link): HTMLElement | null {
   if (!state?.ended) return null;
   if (kept !== null) {
-    const found = h("p", { class: "line" }, h("a", { href: kept.url, id: "report" }, "Open the report"), ": what was found, with its intervals.");
+    const found = h("p", { class: "line" }, h("a", { href: kept.url, id: "report" }, "Open the report"), ": results with their intervals.");
     return h("div", {}, kept.view === null ? null : verdict(kept.view), found);
   }
-  const missed = link === "closed" ? `The program has ended: \`cachedyno report ${state.run}\` there makes its report again.` : "The report is being made.";
-  const text = state.ended.report === false ? "The report could not be written; what the program printed has the result." : missed;
+  const missed = link === "closed" ? `The program has exited. To write its report again, run \`cachedyno report ${state.run}\` there.` : "The report is being written.";
+  const text = state.ended.report === false ? "The report could not be written; the result is in the program's output." : missed;
   return h("p", { class: "line" }, prose(text));
 }
 
-/** Why nothing new is shown. */
+/** Why there is no new data. */
 const WHY: Partial<Record<Link, string>> = {
-  crowded: "The program serves as many readers at the same time as it can: it is asked again, and the run is shown when one of them has gone.",
-  lost: "The program does not answer: it is asked again. Where it was ended, its record says what became of the run.",
+  crowded: "The program already serves its maximum number of readers. This page retries and shows the run once another reader has left.",
+  lost: "The program does not answer; this page keeps trying. If it has exited, its record shows how the run ended.",
 };
 
 /** Title, state and progress. */
 export function head(store: Store, link: Link, kept: Kept | null, clock_s: number): HTMLElement {
   const { state } = store;
-  const title = h("h1", { id: "title" }, state?.title ?? "A run under way");
+  const title = h("h1", { id: "title" }, state?.title ?? "A run in progress");
   const why = state?.ended ? undefined : WHY[link];
   return h(
     "section",
@@ -128,12 +128,12 @@ function latest(usage: Usage): [string, string][] {
     ["Received", usage.received_per_s, (n) => `${format.bytes(n)}/s`],
     ["Sent", usage.sent_per_s, (n) => `${format.bytes(n)}/s`],
     ["Swapped out", usage.swapped_bytes === 0 ? undefined : usage.swapped_bytes, format.bytes],
-    ["Generator waits for a CPU", usage.generator_waiting, (n) => `${format.percent(n)} of the time, all threads together`],
+    ["Generator waits for a CPU", usage.generator_waiting, (n) => `${format.percent(n)} of the time, sum of all threads`],
   ];
   return entries.flatMap(([name, value, print]) => (value === undefined ? [] : [[name, print(value)] as [string, string]]));
 }
 
-/** The last of what the store tells of itself; null before it told anything. */
+/** The store's latest statistics; null before the first. */
 export function store(all: Store): HTMLElement | null {
   const usage = all.usage[all.usage.length - 1];
   if (usage === undefined) return null;
@@ -141,7 +141,7 @@ export function store(all: Store): HTMLElement | null {
   return section("store", `${usage.target} at ${clock(usage.at_s)}`, h("dl", { class: "facts" }, entries));
 }
 
-/** Stores that were checked, and what went wrong. */
+/** Checked stores and failed trials. */
 export function rest(state: State): HTMLElement[] {
   const targets = state.targets.map((t) =>
     h("li", {}, h("span", { class: "target", "data-target": t.name }, t.name), " ", t.version ?? `not run: ${t.unavailable ?? ""}`),

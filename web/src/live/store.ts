@@ -1,15 +1,15 @@
-/** What is known of a run under way: built from the events that docs/FORMAT.md describes. */
+/** State of a run in progress, built from the events that docs/FORMAT.md describes. */
 
-/** Version of the events that this code reads. */
+/** Supported version of the events. */
 export const FORMAT = 1;
 
-/** Points of either kind that are kept: those of half an hour. */
+/** Maximum number of points kept per kind: half an hour. */
 export const KEPT = 3600;
 
-/** Nanoseconds, or a bound where requests failed, which are slower than any percentile. */
+/** Nanoseconds, or a lower bound if failed requests reach this percentile. */
 export type Time = number | { at_least: number };
 
-/** What was done of one operation in a span; times in nanoseconds. */
+/** Results of one operation in a time span; latencies in nanoseconds. */
 export interface PointOperation {
   operation: string;
   rate_per_s: number;
@@ -19,7 +19,7 @@ export interface PointOperation {
   misses: number;
 }
 
-/** What was done in a span that ends `at_s` seconds after the run began; trials count from 1. */
+/** Results in a time span that ends `at_s` seconds after the start of the run; trials count from 1. */
 export interface Point {
   at_s: number;
   trial: number;
@@ -50,7 +50,7 @@ export interface Usage {
   sent_per_s?: number;
 }
 
-/** The trial under way. */
+/** The current trial. */
 export interface Now {
   block: number;
   cell: string;
@@ -62,7 +62,7 @@ export interface Now {
   stage: number | null;
 }
 
-/** What changes seldom. */
+/** State that rarely changes. */
 export interface State {
   run: string;
   study: string;
@@ -81,18 +81,18 @@ export interface State {
   ended: { status: string; because: string; report: boolean | null } | null;
 }
 
-/** All that is known. */
+/** All data of the page. */
 export interface Store {
   state: State | null;
   points: Point[];
   usage: Usage[];
-  /** Seconds to add to the reader's clock for seconds since the run began. */
+  /** Offset from the reader's clock to seconds since the start of the run. */
   offset_s: number;
-  /** Why nothing can be shown; empty where it can. */
+  /** Why nothing can be shown; empty if it can. */
   problem: string;
 }
 
-/** A store of which nothing is known yet. */
+/** An empty store. */
 export function empty(): Store {
   return { state: null, points: [], usage: [], offset_s: 0, problem: "" };
 }
@@ -101,7 +101,7 @@ function added<T>(all: readonly T[], one: T): T[] {
   return [...all.slice(Math.max(0, all.length + 1 - KEPT)), one];
 }
 
-/** The store after an event of that name, heard at `clock_s` of the reader's clock. */
+/** The store after an event, received at `clock_s` on the reader's clock. */
 export function taken(store: Store, name: string, text: string, clock_s: number): Store {
   const data: unknown = JSON.parse(text);
   if (name === "point") return { ...store, points: added(store.points, data as Point) };
@@ -109,12 +109,12 @@ export function taken(store: Store, name: string, text: string, clock_s: number)
   if (name === "state") return { ...store, state: data as State };
   const { format, at_s, ...rest } = data as { format: number; at_s: number } & Pick<Store, "state" | "points" | "usage">;
   if (format !== FORMAT) {
-    return { ...empty(), problem: `The program's events have format ${format}, and this page reads ${FORMAT}: load it again.` };
+    return { ...empty(), problem: `The program's events have format ${format}, and this page reads ${FORMAT}: reload it.` };
   }
   return { ...rest, offset_s: at_s - clock_s, problem: "" };
 }
 
-/** Share of the run that is done, 0 to 1, and seconds that are left; null where that is not foreseen. */
+/** Completed share of the run, 0 to 1, and remaining seconds; null if unknown. */
 export function progress(store: Store, clock_s: number): { done: number; left_s: number | null } {
   const { state } = store;
   if (state === null) return { done: 0, left_s: null };

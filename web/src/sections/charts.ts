@@ -1,4 +1,4 @@
-/** The charts: the one that answers comes first, all others below the tables. */
+/** The charts: the one that shows the answer first, all others below the tables. */
 
 import { growth } from "../charts/growth";
 import { hitsOverTime, overTime } from "../charts/overtime";
@@ -10,7 +10,7 @@ import { searchCurves } from "../charts/search";
 import type { Context } from "../context";
 import { h } from "../dom";
 
-/** All charts that have data, those of one kind together. The first answer: where something happened to a store, the course of time comes before the rates. */
+/** All charts with data, grouped by kind. The first shows the answer; if a store had events, the chart over time comes before the rates. */
 export function charts(context: Context): HTMLElement[][] {
   const hasEvents = (context.view.events ?? []).length > 0;
   const time = overTime(context);
@@ -20,9 +20,9 @@ export function charts(context: Context): HTMLElement[][] {
   return kinds.filter((drawn) => drawn.length > 0);
 }
 
-/** How charts are read, for a pointer and for fingers. */
+/** How to use the charts, with a pointer and by touch. */
 export function readingHints(): HTMLElement[] {
-  const pointer = "Point at a chart for its values; hold Ctrl and turn the wheel to zoom, drag to move; choose stores by their names.";
-  const touch = "Tap a chart for its values; choose stores by their names.";
+  const pointer = "Hover over a chart for values. Hold Ctrl and scroll to zoom, drag to move. Click a store's name to show or hide it.";
+  const touch = "Tap a chart for values. Tap a store's name to show or hide it.";
   return [h("p", { class: "hint with-pointer" }, pointer), h("p", { class: "hint with-touch" }, touch)];
 }

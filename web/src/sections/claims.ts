@@ -1,4 +1,4 @@
-/** Statements of others, judged by these measurements. */
+/** Claims of the source, judged by these measurements. */
 
 import type { Context } from "../context";
 import { cards, chip, type Column, fold, h, none, prose, sub } from "../dom";
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<ClaimView>[] = [
   ["Explanation", ({ note }) => prose(note)],
 ];
 
-/** How many were judged how, and the table of all. */
+/** Number of claims per verdict, and the table of all claims. */
 export function claims(context: Context): HTMLElement[] {
   const all = context.view.claims;
   const tally = ["confirmed", "refuted", "undecided", "not run"]

@@ -1,4 +1,4 @@
-/** The facts of machine and servers under which it was measured, by group. */
+/** Facts about machine and servers, by group. */
 
 import type { Context } from "../context";
 import { chip, h, prose, sub } from "../dom";
@@ -31,14 +31,14 @@ function group(name: string, facts: Condition[]): HTMLElement {
   );
 }
 
-/** All conditions, groups in their order, those with warnings open. */
+/** All conditions by group; groups with warnings are open. */
 export function conditions(context: Context): HTMLElement[] {
   const all = context.view.conditions.facts;
   const names = [...new Set(all.map((c) => c.group))];
   const warnings = all.filter((c) => c.warning !== null).length;
   const said = warnings === 0 ? "" : ` ${format.plural(warnings, "of them has a warning", "of them have warnings")}.`;
   return [
-    h("p", { class: "hint" }, `${format.plural(all.length, "fact")} about machine and servers when the run began.${said}`),
+    h("p", { class: "hint" }, `${format.plural(all.length, "fact")} about machine and servers at the start of the run.${said}`),
     ...names.map((name) => group(name, all.filter((c) => c.group === name))),
   ];
 }

@@ -1,4 +1,4 @@
-/** The top of the page: what was asked, what was found, and whether it may be used. */
+/** The top of the page: question, answer and validity. */
 
 import { type Context, targetName } from "../context";
 import { chip, h } from "../dom";
@@ -7,7 +7,7 @@ import * as theme from "../theme";
 import { verdict } from "../validity";
 import type { Piece, Sentence, View } from "../view";
 
-/** The bar with the product's name and the theme's button. */
+/** The bar with the product's name and the theme button. */
 export function bar(): HTMLElement {
   const button = h("button", { type: "button", class: "theme-toggle" });
   const label = (): void => {
@@ -40,10 +40,10 @@ function hint(text: string): HTMLElement {
   return h("p", { class: "hint" }, text);
 }
 
-/** What the brackets in sentences are; empty where there are none. */
+/** Explanation of the brackets in sentences; empty without brackets. */
 function brackets({ answer }: View): string {
   const figures = [...answer.summary, ...(answer.places ?? [])].flatMap((sentence) => sentence.pieces);
-  return figures.some(({ text }) => text.includes("[")) ? "In brackets: the interval of the number before it." : "";
+  return figures.some(({ text }) => text.includes("[")) ? "The interval of a number follows it in brackets." : "";
 }
 
 function answers({ view }: Context): HTMLElement {

@@ -1,4 +1,4 @@
-/** How it was measured, in words: enough to repeat it. */
+/** The method of measurement in words, enough to repeat it. */
 
 import type { Context } from "../context";
 import { cards, h, prose, section, sub } from "../dom";
@@ -6,17 +6,17 @@ import * as format from "../format";
 import type { View } from "../view";
 
 const DRAWN: Record<string, string> = {
-  inside: "values are drawn while the clock runs, so rates and response times contain the drawing",
-  outside: "values are drawn before the clock starts, so neither rates nor times contain the drawing",
+  inside: "values are generated inside the timed span, so rates and response times include their generation",
+  outside: "values are generated outside the timed span, so rates and times exclude their generation",
 };
 
 function generation(view: View): string[] {
   return Object.entries(view.generation).map(
-    ([profile, where]) => `In the profile ${profile}, ${DRAWN[where] ?? `values are drawn ${where} the timed span`}.`,
+    ([profile, where]) => `In the profile ${profile}, ${DRAWN[where] ?? `values are generated ${where} the timed span`}.`,
   );
 }
 
-/** The command line with words quoted where a shell needs it. */
+/** The command line with shell quoting. */
 export function commandLine(words: readonly string[]): string {
   return words
     .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
@@ -33,19 +33,19 @@ function rules(view: View): HTMLElement | null {
   );
 }
 
-/** The section on method; always there. */
+/** The section on the method, always present. */
 export function method(context: Context): HTMLElement {
   const { view } = context;
   const zone = format.percent(view.equivalence_zone);
   const ofBlocks = [
-    `Each of the ${format.plural(view.blocks, "block")} measures every store at every load once, in random order, each time on a fresh store with fresh data.`,
+    `Each of the ${format.plural(view.blocks, "block")} measures every store at every load once, in random order, each time on a new store with new data.`,
     "A value is the geometric mean over blocks with its 95 % interval, within the lowest and the highest block: with fewer than 6 blocks, that is their range. Fewer than 3 blocks give none. A latency curve merges the distributions of all blocks.",
-    `Ratios within ±${zone} count as equal; “undecided” means that the blocks do not suffice to say. Verdicts are corrected for the number of comparisons.`,
+    `Ratios within ±${zone} count as equal; “undecided” means that there are not enough blocks to decide. Verdicts are corrected for the number of comparisons.`,
   ];
   const searched = [
-    `Each of the ${format.plural(view.blocks, "block")} searches every store once, in random order. Each probe follows from those before it, all on the same filled store as long as that lives.`,
-    "A probe is judged by the share of its requests beyond each limit, with its 95 % interval; slow requests of one burst depend on each other and count as few.",
-    "The answer is where that share crosses what is allowed, on a line through the confirmed probes; its interval is over rounds of these, or over blocks where there are several. A long probe just below it must hold too.",
+    `Each of the ${format.plural(view.blocks, "block")} searches every store once, in random order. Each probe depends on the earlier ones, all on the same filled store as long as that lives.`,
+    "A probe is judged by the share of its requests beyond each limit, with its 95 % interval; correlated slow requests count as fewer.",
+    "The answer is the rate at which that share crosses the allowed share, on a line through the confirmed probes; its interval is over rounds of these, or over blocks where there are several. A long probe just below it must hold too.",
   ];
   const sentences = [
     ...(view.searches === undefined ? ofBlocks : searched),

@@ -1,4 +1,4 @@
-/** The sections of the sheet, block by block. Nothing here knows a study, a store or a metric. */
+/** Renders the sections of the sheet block by block, without knowledge of studies, stores or metrics. */
 
 import type { Cell, Column, Line, Part, Section, Table } from "../blocks";
 import { type Context, targetName } from "../context";
@@ -12,7 +12,7 @@ import { conditions } from "./conditions";
 import { noteMarks, notes } from "./notes";
 import { ownWeights } from "./weights";
 
-/** What makes each part that the page shows in its own way; charts are drawn once for all. */
+/** Builders of the parts that the page renders as components; charts are drawn once. */
 type Parts = Record<Part, () => (Child | Child[])[]>;
 
 function partsOf(context: Context): Parts {
@@ -27,7 +27,7 @@ function partsOf(context: Context): Parts {
   };
 }
 
-/** So many columns of numbers are compared side by side, also on a phone. */
+/** Tables with at least this many columns of numbers stay tables on a phone. */
 const MANY_NUMBERS = 4;
 
 const CHIPS: Partial<Record<NonNullable<Cell["tone"]>, "good" | "bad" | "doubt">> = { good: "good", bad: "bad", doubt: "doubt" };
@@ -43,7 +43,7 @@ function about(cell: Cell): HTMLElement | null {
   return cell.about === undefined ? null : sub(format.unbroken(cell.about));
 }
 
-/** A bar as long as the value is of the largest of its group. */
+/** A bar with a length proportional to the largest value of its group. */
 function meter(cell: Cell, largest: number): HTMLElement {
   const share = largest > 0 ? Math.max(0, Math.min(1, (cell.sort ?? 0) / largest)) : 0;
   return h("span", { class: "meter", "aria-hidden": "true" }, h("span", { style: `width:${(share * 100).toFixed(1)}%` }));
@@ -66,7 +66,7 @@ function row(context: Context, line: Line, columns: readonly Column[], largest: 
   return h("tr", { class: line.is_strong ? "best" : undefined, "data-target": target }, name, cells);
 }
 
-/** Lines that belong together, under their name. */
+/** A group of lines under its name. */
 interface Group {
   name: string;
   lines: Line[];
@@ -89,7 +89,7 @@ function body(context: Context, { name, lines }: Group, columns: readonly Column
   return h("tbody", {}, name === "" ? null : h("tr", { class: "of-group" }, title), lines.map((line) => row(context, line, columns, largest)));
 }
 
-/** A table as the sheet has it: its columns sort it, and it scrolls in its box or becomes cards where it is narrow. */
+/** A table of the sheet, sortable by its columns. On narrow screens it scrolls or becomes cards. */
 export function table(context: Context, of: Table, label: string): HTMLElement {
   const columns = of.is_grouped ? of.columns.slice(1) : of.columns;
   const heads = columns.map((column) => ({ ...column, about: column.about === "" ? null : sub(column.about) }));
@@ -99,7 +99,7 @@ export function table(context: Context, of: Table, label: string): HTMLElement {
   return isWide ? scrollBox(label, built) : built;
 }
 
-/** Blocks as they are shown; sentences that follow each other are one list. */
+/** Renders blocks; consecutive sentences form one list. */
 function shown(context: Context, parts: Parts, { blocks, title }: Section): Child[] {
   const all: Child[] = [];
   let list: HTMLElement | null = null;
@@ -126,7 +126,7 @@ function shown(context: Context, parts: Parts, { blocks, title }: Section): Chil
 }
 
 
-/** All sections that have something to show. */
+/** All sections with content. */
 export function sheet(context: Context): HTMLElement[] {
   const parts = partsOf(context);
   return context.view.sheet.flatMap((one) => {

@@ -1,4 +1,4 @@
-/** A reader's own weights: a slider and a number for each operation, and the order that follows. */
+/** Custom weights: a slider and a number per operation, and the resulting order. */
 
 import { type Context, paint, targetName } from "../context";
 import { chip, h } from "../dom";
@@ -7,23 +7,23 @@ import { counted, type Ranked, rank, standing, type Weights } from "../ranking";
 import { validityMark } from "../validity";
 import type { RankingView, View } from "../view";
 
-/** The largest weight that is taken. */
+/** Largest accepted weight. */
 const LARGEST = 1000;
 
-/** The next power of ten: where sliders end. */
+/** The next power of ten, the end of the sliders. */
 function sliderEnd(weights: Weights): number {
   const largest = Math.max(...Object.values(weights));
   return largest > 0 ? 10 ** Math.ceil(Math.log10(largest)) : 1;
 }
 
-/** One operation's controls. */
+/** The controls of one operation. */
 interface Control {
   element: HTMLElement;
-  /** Shows a weight, and its share of all. */
+  /** Shows a weight and its share of the total. */
   show: (weights: Weights) => void;
 }
 
-/** `changed` hears of every weight that can be taken, and null of a text that is none. */
+/** `changed` is called with every valid weight, or null for invalid input. */
 function control(operation: string, end: number, changed: (weight: number | null) => void): Control {
   const id = `weight-${operation}`;
   const range = { type: "range", min: 0, max: end, step: end / 100 };
@@ -37,7 +37,7 @@ function control(operation: string, end: number, changed: (weight: number | null
     const weight = Number(text);
     if (text.trim() !== "" && weight >= 0 && weight <= LARGEST) return changed(weight);
     number.setAttribute("aria-invalid", "true");
-    wrong.textContent = `A weight is a number from 0 to ${format.count(LARGEST)}; the order still counts ${operation} with ${taken}.`;
+    wrong.textContent = `A weight is a number from 0 to ${format.count(LARGEST)}; the order still uses ${taken} for ${operation}.`;
     changed(null);
   };
   slider.addEventListener("input", () => take(slider.value));
@@ -57,7 +57,7 @@ function control(operation: string, end: number, changed: (weight: number | null
 }
 
 function move(place: number, before: number): string {
-  if (before < 0) return "not in its order";
+  if (before < 0) return "not ranked";
   if (before === place) return `${before + 1}`;
   return place < before ? `${before + 1}, here ▲ higher` : `${before + 1}, here ▼ lower`;
 }
@@ -79,25 +79,25 @@ function rankedRow(context: Context, ranked: Ranked, place: number, before: numb
   );
 }
 
-/** Stores that are not shown to be behind the first of an order, with it. */
+/** The first store of an order and those not significantly behind it. */
 function tied(found: readonly Ranked[], view: View): string[] {
   return found.filter((r, i) => i === 0 || standing(r, view) !== "slower").map((r) => r.target);
 }
 
-/** Why the first of an order is not shown to be the best; empty where it is. */
+/** Why the first store of an order is not proven to be the best; empty if it is. */
 function undecidedLead(found: readonly Ranked[], view: View): string {
   const others = found.slice(1);
   const most = Math.max(...others.map((r) => r.blocks));
   if (others.length > 0 && most < view.fewest_blocks) {
-    return `it is not decided, with ${format.plural(most, "block")} where ${view.fewest_blocks} are needed.`;
+    return `undecided: ${format.plural(most, "block")}, but ${view.fewest_blocks} are needed.`;
   }
   const level = tied(found, view);
   return level.length < 2 ? "" : `no clear best among ${format.list(level)}.`;
 }
 
-/** What the order is against that by the study's weights, in a sentence. */
+/** A sentence that compares the order with that by the study's weights. */
 function comparedOrder(found: readonly Ranked[], study: readonly Ranked[], view: View): string {
-  if (found.length === 0) return "Every weight is 0, or no store has a rate of every operation that counts: there is no order.";
+  if (found.length === 0) return "No order: every weight is 0, or no store has a rate for every weighted operation.";
   const names = (order: readonly Ranked[]): string => order.map((r) => r.target).join("\n");
   const same = names(found) === names(study);
   const order = `${same ? "The same" : "Another"} order ${same ? "as" : "than"} by the study's weights`;
@@ -105,30 +105,30 @@ function comparedOrder(found: readonly Ranked[], study: readonly Ranked[], view:
   if (undecided !== "") return `${order}: ${undecided}`;
   if (same) return `${order}.`;
   const [first, before] = [found[0]?.target, study[0]?.target];
-  if (tied(study, view).length > 1) return `${order}: ${first} is the best, where by those none clearly is.`;
+  if (tied(study, view).length > 1) return `${order}: ${first} is the best, while the study's weights have no clear best.`;
   return `${order}: ${first === before ? `${first} is the best by both.` : `${first} instead of ${before} is the best.`}`;
 }
 
-/** The operations that have a weight, in the order in which they were measured. */
+/** Operations with a weight, in the order of measurement. */
 function weighted(view: View): string[] {
   const measured = [...new Set(view.cells.map((row) => row.operation.split(".").pop() ?? ""))];
   const place = (operation: string): number => (measured.includes(operation) ? measured.indexOf(operation) : measured.length);
   return Object.keys(view.advice_weights).sort((a, b) => place(a) - place(b));
 }
 
-/** The stores without a place, and why; empty when all have one. */
+/** Stores without a rank, and why; empty if all have one. */
 function leftOut(ranking: RankingView, found: readonly Ranked[], weights: Weights): string {
   const names = counted(weights).map(([operation]) => operation);
   const missing = (ranking.rates ?? []).filter((r) => names.length > 0 && !found.some((f) => f.target === r.target));
   return missing
     .map(({ target, by_operation }) => {
       const lacks = names.filter((name) => by_operation[name] === undefined);
-      return `${target} has no place: ${lacks.length === 0 ? "no block has all that counts" : `not measured at ${format.list(lacks)}`}.`;
+      return `${target} has no rank: ${lacks.length === 0 ? "no block has all weighted operations" : `not measured at ${format.list(lacks)}`}.`;
     })
     .join(" ");
 }
 
-/** An order that follows the weights. */
+/** An order by the current weights. */
 interface Order {
   element: HTMLElement;
   show: (weights: Weights) => void;
@@ -141,7 +141,7 @@ function order(context: Context, ranking: RankingView): Order {
   const rows = h("tbody", {});
   const without = h("p", { class: "hint" });
   const size = `${ranking.sizes.join(", ")}: ${format.plural(ranking.clients, "concurrent request")}`;
-  const columns = ["Place and store", "Score against the best", "By the study's weights"];
+  const columns = ["Rank and store", "Score relative to the best", "By the study's weights"];
   const head = h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name))));
   const table = h("table", { class: "ranking", "aria-label": `Order, ${size}` }, head, rows);
   const show = (weights: Weights): void => {
@@ -155,7 +155,7 @@ function order(context: Context, ranking: RankingView): Order {
   return { element: h("div", { class: "order" }, h("h4", {}, `${size}${profile}`), said, table, without), show };
 }
 
-/** Weights to change and the orders that follow; null where the data hold no rates for it. */
+/** Editable weights and the resulting orders; null if the data has no rates for them. */
 export function ownWeights(context: Context): HTMLElement | null {
   const study = context.view.advice_weights;
   const rankings = context.view.rankings.filter((ranking) => (ranking.rates ?? []).length > 0);
@@ -181,7 +181,7 @@ export function ownWeights(context: Context): HTMLElement | null {
     chosen = { ...study };
     show(chosen);
   });
-  // Paper has no controls: what it shows must be what the run's own table rests on.
+  // Print has no controls, so it shows the study's weights.
   addEventListener("beforeprint", () => show(study));
   addEventListener("afterprint", () => show(chosen));
   show(chosen);
@@ -192,9 +192,9 @@ export function ownWeights(context: Context): HTMLElement | null {
     h(
       "p",
       { class: "hint" },
-      "How much each operation counts in your shop; only the shares matter, and 0 leaves an operation out. ",
+      "Weight of each operation in your shop. Only the proportions matter; 0 ignores an operation. ",
       "A store's score is the weighted geometric mean of its rates; its ratio to the best score has a 95 % interval over blocks. ",
-      "Each ratio is judged by itself here; the table above is corrected for the number of comparisons.",
+      "Here each ratio is judged alone; the table above is corrected for the number of comparisons.",
     ),
     h("div", { class: "weights", role: "group", "aria-label": "weights" }, controls.map((c) => c.element), reset),
     h("div", { class: "orders" }, orders.map((o) => o.element)),

@@ -1,4 +1,4 @@
-//! `cachedyno bench TARGET…`: key-value load of one's own, with a record and a page like a study's.
+//! `cachedyno bench TARGET…`: custom key-value load, with a record and a page like a study's.
 
 use clap::{Args, value_parser};
 use model::program::BY_URL;
@@ -16,7 +16,7 @@ use crate::kin::{private_servers, titles};
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "bench";
 
-/// Most requests of a block, and most per second.
+/// Limits on the requests of a block and on the requests per second.
 const REQUESTS_MAX: u64 = 1 << 40;
 const RATE_MAX: u64 = 100_000_000;
 
@@ -30,8 +30,8 @@ const AFTER_HELP: &str = "Examples:\n  \
     cachedyno bench mc=memcached://10.0.0.1:11211,10.0.0.2:11211?protocol=meta\n  \
     cachedyno bench c=rediss+cluster://user@10.0.0.3:7000 --cacert ca.pem\n  \
     cachedyno bench redis --command 'HSET __key__ field __data__' --pipeline 16\n\n\
-    Latency under --rate is counted from the moment at which a request should have been sent, so \
-    that a stall of the server is seen in full.";
+    With --rate, latency is measured from the time a request was due, so server stalls are fully \
+    visible.";
 
 fn targets_help() -> String {
     let (private, others) = (private_servers(), titles(BY_URL));
@@ -46,52 +46,51 @@ pub(crate) struct Bench {
     targets: Vec<String>,
     #[command(flatten)]
     flags: KvFlags,
-    /// Clients at work over time, in place of --clients and --duration: stages of a length and a
-    /// number, or two between which it changes evenly, such as 10s:1,60s:1-200,10s:200
+    /// Active clients over time, instead of --clients and --duration: stages of a duration and a
+    /// number, or two numbers for a linear ramp, such as 10s:1,60s:1-200,10s:200
     #[arg(long, value_name = "TIME:CLIENTS[-CLIENTS],...")]
     #[arg(conflicts_with_all = ["clients", "duration", "rate", "stages"])]
     client_stages: Option<String>,
-    /// Requests per second, such as 20k, sent when they are due, whether or not others were
-    /// answered
+    /// Requests per second, such as 20k, sent when due without waiting for earlier replies
     #[arg(long, value_name = "PER SECOND", group = "open")]
     #[arg(value_parser = |text: &str| count(text, RATE_MAX, " per second"))]
     rate: Option<u64>,
-    /// The same at a rate that changes, in place of --rate and --duration: stages of a length and a
-    /// rate, or two between which it changes evenly, such as 10s:1000,30s:1000-50000
+    /// Rate over time, instead of --rate and --duration: stages of a duration and a rate, or two
+    /// rates for a linear ramp, such as 10s:1000,30s:1000-50000
     #[arg(long, value_name = "TIME:RATE[-RATE],...", group = "open", conflicts_with = "duration")]
     stages: Option<String>,
-    /// Under --rate and --stages: evenly spaced requests instead of independent ones
+    /// With --rate or --stages: space requests evenly instead of at random (Poisson)
     #[arg(long, requires = "open")]
     even: bool,
-    /// Pause of a client between its replies and its next requests, such as 5ms
+    /// Pause of a client between its replies and its next requests, such as 5ms (think time)
     #[arg(long, value_name = "TIME", conflicts_with = "open")]
     think: Option<String>,
-    /// Length of a block's measurement
+    /// Length of the measurement in each block
     #[arg(long, value_name = "TIME", default_value = "2s")]
     duration: String,
-    /// Unrecorded load before it
+    /// Unrecorded load before the measurement
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     warmup: String,
-    /// Requests of a block in place of --duration, such as 100k; the same number for each client,
+    /// Requests per block instead of --duration, such as 100k; split equally between clients,
     /// rounded up
     #[arg(long, short = 'n', value_name = "N")]
     #[arg(value_parser = |text: &str| count(text, REQUESTS_MAX, ""))]
     #[arg(conflicts_with_all = ["duration", "open", "client_stages"])]
     requests: Option<u64>,
-    /// What every result must meet, such as p99<2ms, max<50ms, mean<300us, error<0.1% or rate>20k;
-    /// else the exit code is 5
+    /// Limit for every result, such as p99<2ms, max<50ms, mean<300us, error<0.1% or rate>20k; the
+    /// exit code is 5 if any result misses it
     #[arg(long = "require", value_name = "LIMIT")]
     requirements: Vec<String>,
-    /// Blocks: each measures every target once; the interval is over them
+    /// Blocks: each measures every target once; the confidence interval is over them
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
     blocks: u32,
 }
 
-/// A count of 1 to `most`, of which the words say what is counted.
-fn count(text: &str, most: u64, words: &str) -> Result<u64, String> {
+/// Parses a count of 1 to `max`; `unit` is appended to `max` in the error.
+fn count(text: &str, max: u64, unit: &str) -> Result<u64, String> {
     let count = stats::parse_count(text).map_err(|e| e.to_string())?;
-    let in_range = (1..=most).contains(&count).then_some(count);
-    in_range.ok_or_else(|| format!("expected 1 to {most}{words}"))
+    let in_range = (1..=max).contains(&count).then_some(count);
+    in_range.ok_or_else(|| format!("expected 1 to {max}{unit}"))
 }
 
 pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
@@ -118,7 +117,7 @@ fn load(arguments: &Bench) -> Result<Load, CliError> {
     Ok(Load::planned(arrivals, schedule, clients).pipelined(flags.pipeline))
 }
 
-/// The stages that were asked for, and what their levels count.
+/// The requested stages and their kind of load: closed if the levels are clients, open if rates.
 fn stages(arguments: &Bench) -> Result<Option<(Arrivals, Vec<Stage>)>, CliError> {
     let Bench { stages, client_stages, even, .. } = arguments;
     let (flag, text, arrivals) = match (stages, client_stages) {
@@ -141,7 +140,9 @@ fn times(arguments: &Bench) -> Result<Times, CliError> {
         (None, None) => Stop::AfterNs(time("--duration", &arguments.duration)?),
     };
     if stop == Stop::AfterNs(0) {
-        return Err(CliError::usage("--duration `0` measures nothing (expected more, as in 2s)"));
+        return Err(CliError::usage(
+            "--duration `0` measures nothing (expected a longer time, such as 2s)",
+        ));
     }
     Ok(Times {
         warmup_ns: time("--warmup", &arguments.warmup)?,

@@ -1,4 +1,4 @@
-//! `cachedyno calibrate`: what this machine can do and what the generator costs on it.
+//! `cachedyno calibrate`: measures this machine and the generator's overhead on it.
 
 use archive::{CALIBRATION, read_calibration, write_calibration};
 use clap::{Args, ValueEnum};
@@ -19,31 +19,29 @@ use crate::measurement_lock::acquire;
 use crate::output;
 use crate::studies::TOOL_VERSION;
 
-/// Longest measurement, in seconds.
+/// Maximum length of a measurement, in seconds.
 const SECONDS_MAX: f64 = 600.0;
-/// Shortest: below it a load has hardly begun.
+/// Minimum length, in seconds; shorter ones would mostly measure the start of the load.
 const SECONDS_MIN: f64 = 0.01;
 
-/// How a calibration is printed.
+/// Output format of a calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum As {
-    /// A table and what it means
+    /// A table with explanations
     Text,
-    /// What docs/FORMAT.md describes
+    /// JSON as described in docs/FORMAT.md
     Json,
 }
 
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "It puts load on servers that do nothing, runs nothing else, and takes half a \
-    minute. The result is kept beside the records; runs on the same machine carry it."
-)]
+#[command(after_help = "It puts load on null servers only and takes half a minute. The result is \
+    stored next to the records and copied into later runs on the same machine.")]
 pub(crate) struct Calibrate {
-    /// Seconds of each of its 27 measurements
+    /// Length of each of the 27 measurements
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     seconds: f64,
-    /// How the result is printed
+    /// Output format
     #[arg(long = "format", value_enum, default_value = "text")]
     form: As,
     #[command(flatten)]
@@ -57,7 +55,7 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
             "--seconds `{seconds}` cannot be measured (expected {SECONDS_MIN} to {SECONDS_MAX})"
         )));
     }
-    // Before half a minute is spent on what could not be kept.
+    // Fail before measuring if the result cannot be saved.
     let records = &arguments.records.out;
     fs::create_dir_all(records).map_err(|e| {
         let records = records.display();
@@ -89,7 +87,7 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
     print(&calibration, arguments.form)?;
     let path = write_calibration(records, &calibration)?;
     if arguments.form == As::Text {
-        output::print(&format!("\nkept for later runs: {}\n", path.display()))?;
+        output::print(&format!("\nsaved for later runs: {}\n", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -107,8 +105,8 @@ fn print(calibration: &Calibration, form: As) -> Result<(), CliError> {
     output::print_json(&(text.map_err(|e| CliError::failed(e.to_string()))? + "\n"))
 }
 
-/// The calibration that is kept with these records, when it is of this host; otherwise says in
-/// one line why there is none, unless it is to be silent.
+/// The calibration stored next to these records, if it is of this host. Otherwise prints one line
+/// with the reason, unless `silent`.
 pub(super) fn known(
     records: &Path,
     facts: &[Condition],
@@ -125,7 +123,7 @@ pub(super) fn known(
             None => return Some(known),
             Some(difference) => unused(&format!("another host: {difference}")),
         },
-        Ok(None) => "not calibrated: `cachedyno calibrate` takes half a minute".into(),
+        Ok(None) => "not calibrated; run `cachedyno calibrate` (half a minute)".into(),
         Err(e) => unused(&e.to_string()),
     };
     if !silent {

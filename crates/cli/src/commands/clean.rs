@@ -1,4 +1,4 @@
-//! `cachedyno clean RUN --target NAME=URL`: removes what a killed run left in an existing store.
+//! `cachedyno clean RUN --target NAME=URL`: removes a killed run's data from an existing store.
 
 use archive::Record;
 use clap::Args;
@@ -23,7 +23,7 @@ pub(crate) struct Clean {
     /// Read the password of a target from a file
     #[arg(long = "password-file", value_name = "NAME=FILE")]
     password_files: Vec<String>,
-    /// Application cache: remove every key with the prefix of such caches, whoever wrote it
+    /// Application cache: remove every key with the prefix of such caches, no matter who wrote it
     #[arg(long)]
     i_own_this_server: bool,
     #[command(flatten)]
@@ -42,42 +42,43 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
     arguments.tls.apply(&mut choices)?;
     let path = archive::find(&arguments.records.out, &arguments.run)?;
     let record = Record::read(&path)?;
-    own_record(&path, &record)?;
+    check_record_is_genuine(&path, &record)?;
     let Header { run: id, plan, .. } = record.header;
     if archive::is_in_use(&path) {
         return Err(CliError::usage(format!(
-            "run `{id}` is still running and removes by itself what it wrote (expected one that \
-             has ended)"
+            "run `{id}` is still running and will remove its data itself (expected a run that has \
+             ended)"
         )));
     }
     let stop = watch_signals(None)?;
     let endpoints = secrets::endpoints(&choices, &arguments.password_files)?;
     for (name, endpoint) in &endpoints {
         let planned = plan.target(name).filter(|target| is_at(target, endpoint));
-        let target = planned.ok_or_else(|| not_there(&id, &plan, name, endpoint))?;
+        let target = planned.ok_or_else(|| target_mismatch(&id, &plan, name, endpoint))?;
         if target.backend.is_some() && !arguments.i_own_this_server {
             return Err(CliError::usage(format!(
-                "target `{name}` is an application cache, whose keys cannot be told from those of \
-                 another one (allow it with --i-own-this-server where nobody else has used the \
-                 database since the run began)"
+                "target `{name}` is an application cache, whose keys cannot be distinguished from \
+                 those of another one (allow it with --i-own-this-server if nobody else has used \
+                 the database since the run started)"
             )));
         }
         lab::remove_leftovers((&plan, &id), target, endpoint, &stop)
             .map_err(|failure| CliError::failed(format!("target `{name}`: {failure}")))?;
-        let seen = if target.product.keeps_tables() { " that this account can see" } else { "" };
-        output::print(&format!("nothing of run {id}{seen} is left in {endpoint}\n"))?;
+        let visible = if target.product.keeps_tables() { " visible to this account" } else { "" };
+        output::print(&format!("{endpoint} contains no more data of run {id}{visible}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says where the run's target was, or which targets it had.
-fn not_there(run: &str, plan: &Plan, name: &str, endpoint: &Endpoint) -> CliError {
+/// Error for a wrong URL or target name; reports the target's address in the run or the run's
+/// targets.
+fn target_mismatch(run: &str, plan: &Plan, name: &str, endpoint: &Endpoint) -> CliError {
     CliError::usage(match plan.target(name).map(|target| target.address.as_ref()) {
         Some(Some(address)) => {
             format!("target `{name}` of run `{run}` was not {endpoint} (expected {address})")
         }
         Some(None) => format!(
-            "target `{name}` of run `{run}` was a private server, of which nothing is left \
+            "target `{name}` of run `{run}` was a private server, which no longer exists \
              (expected an existing store of that run)"
         ),
         None => {
@@ -87,24 +88,24 @@ fn not_there(run: &str, plan: &Plan, name: &str, endpoint: &Endpoint) -> CliErro
     })
 }
 
-/// Refuses a record that was edited or renamed: its run id decides which keys are removed.
-fn own_record(path: &Path, record: &Record) -> Result<(), CliError> {
+/// Rejects a record that was edited or renamed, since its run id determines the keys to remove.
+fn check_record_is_genuine(path: &Path, record: &Record) -> Result<(), CliError> {
     let (run, path) = (&record.header.run, path.canonicalize().unwrap_or_else(|_| path.into()));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let why = if !record.changed.is_empty() {
         format!("it was changed after it was sealed ({})", record.changed.join(", "))
     } else if name.rsplit('-').next() != Some(run) {
-        format!("it tells of run `{run}`, which its directory `{name}` is not named after")
+        format!("it is of run `{run}`, but its directory is named `{name}`")
     } else {
         return Ok(());
     };
     Err(CliError::usage(format!(
-        "this record does not say for certain which keys are its run's: {why} (expected a record \
-         as the run left it)"
+        "this record does not reliably identify the keys of its run: {why} (expected \
+         an unmodified record)"
     )))
 }
 
-/// Whether the run measured the target there.
+/// Whether the run measured the target at this endpoint.
 fn is_at(target: &PlannedTarget, endpoint: &Endpoint) -> bool {
     target.address.as_ref().is_some_and(|address| *address == endpoint.to_string())
 }

@@ -1,4 +1,4 @@
-//! `cachedyno compare RUN RUN`: what two runs have in common.
+//! `cachedyno compare RUN RUN`: compares the results that two runs have in common.
 
 use std::process::ExitCode;
 
@@ -15,10 +15,10 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     let b = super::find(records, &arguments.head)?;
     let bytes = foreign::size(&a, 1);
     let a = foreign::within(&a, bytes, || super::view_of(&a))?;
-    replicated(&a)?;
+    check_replicated(&a)?;
     foreign::within(&b, bytes + foreign::size(&b, 1), || {
         let b = super::view_of(&b)?;
-        replicated(&b)?;
+        check_replicated(&b)?;
         let found = against(&a, &b);
         match arguments.format {
             CompareFormat::Text => output::print_painted(|colour| {
@@ -32,13 +32,13 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     })
 }
 
-/// Whether the second run passes, for what is automated: said in a line each, and by exit code. Of
-/// runs that may not be used nothing is known.
+/// Exit code of `--fail-on`; also prints the reasons, one per line. If either run is INVALID or
+/// NOT-STEADY, the code is [`NOT_VALID`].
 fn gate(what: FailOn, runs: [&View; 2], found: &Against) -> u8 {
     for view in runs {
         if matches!(view.validity, Validity::Invalid | Validity::NotSteady) {
-            let word = view.validity.heading();
-            output::say(&format!("--fail-on: run `{}` is {word}, so nothing is decided", view.run));
+            let validity = view.validity.heading();
+            output::say(&format!("--fail-on: run `{}` is {validity}, no decision", view.run));
             return NOT_VALID;
         }
     }
@@ -53,7 +53,7 @@ fn gate(what: FailOn, runs: [&View; 2], found: &Against) -> u8 {
         }
     }
     if compared == 0 {
-        output::say("--fail-on: the runs have no line in common, so nothing is decided");
+        output::say("--fail-on: the runs have no results in common, no decision");
         return NOT_VALID;
     }
     let counts =
@@ -63,8 +63,9 @@ fn gate(what: FailOn, runs: [&View; 2], found: &Against) -> u8 {
     if fails { UNMET } else { DONE }
 }
 
-/// Refuses a run of fewer blocks than tell anything apart; a search of one block has its rounds.
-fn replicated(view: &View) -> Result<(), CliError> {
+/// Rejects a run with too few blocks to compare. A search of one block is accepted, since its
+/// interval is over its rounds.
+fn check_replicated(view: &View) -> Result<(), CliError> {
     let (blocks, fewest) = (view.course.blocks, view.asked.fewest_blocks);
     if view.searches.iter().any(|search| search.blocks <= 1) {
         return Ok(());

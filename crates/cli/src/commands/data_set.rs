@@ -1,4 +1,5 @@
-//! `cachedyno data-set DIR`: a study's records and lists as files that the original reads.
+//! `cachedyno data-set DIR`: exports a study's records and operation lists as files that the
+//! original benchmark can read.
 
 use clap::Args;
 use model::study::decided_by_files;
@@ -18,38 +19,38 @@ use crate::{output, studies};
 /// Arguments of `data-set`.
 #[derive(Debug, Args)]
 pub(crate) struct DataSet {
-    /// Directory for `data.txt` and one `ops-client_N.json` a client; made if it is not there
+    /// Directory for `data.txt` and one `ops-client_N.json` per client; created if missing
     directory: PathBuf,
-    /// Name or file of the study that says what the records are like
+    /// Name or file of the study that defines the records
     #[arg(long, default_value = "app-cache")]
     study: String,
-    /// How many records and operations
+    /// Number of records and operations
     #[arg(long, value_enum, default_value = "standard")]
     scale: Scale,
     /// Replace a value of the study, such as keys=1000, tags=50, clients=2 or ops=500
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Seed of records and lists (default: random)
+    /// Seed of the records and lists (default: random)
     #[arg(long)]
     seed: Option<u64>,
 }
 
 pub(crate) fn run(arguments: &DataSet) -> Result<ExitCode, CliError> {
     let seed = arguments.seed.map_or_else(random, Ok)?;
-    let Planned { cache, clients, ops } = planned(arguments, seed)?;
+    let DataSetPlan { cache, clients, ops } = plan_data_set(arguments, seed)?;
     let directory = &arguments.directory;
-    fs::create_dir_all(directory).map_err(|e| unwritten(directory, &e))?;
+    fs::create_dir_all(directory).map_err(|e| write_error(directory, &e))?;
     let data = Records::drawn(&cache, seed);
     let AppCache { write_chance, clean_chance, .. } = cache;
     let lists = Lists::Drawn { seed, write_chance, clean_chance };
-    write(&directory.join(DATA_FILE), |out| write_data(out, &data))?;
+    write_new_file(&directory.join(DATA_FILE), |out| write_data(out, &data))?;
     for client in 0..clients {
         let path = directory.join(operations_file(client));
-        write(&path, |out| write_operations(out, &data, &lists, client, ops))?;
+        write_new_file(&path, |out| write_operations(out, &data, &lists, client, ops))?;
     }
     output::print(&format!(
         "{}: {} records, {} tags, {ops} operations for each of {clients} clients, seed {seed}\n\
-         measure with them: {}\n",
+         use them with: {}\n",
         directory.display(),
         data.keys(),
         data.tags(),
@@ -58,7 +59,8 @@ pub(crate) fn run(arguments: &DataSet) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The command that measures with the files: with what was set here but for what they decide.
+/// The `cachedyno run` command that uses the files. It repeats the user's `--set` values, except
+/// those that the files determine.
 fn command(arguments: &DataSet, profile: &str, clients: u32) -> Result<String, CliError> {
     let directory = arguments.directory.to_string_lossy();
     let mut words: Vec<String> = ["cachedyno", "run", &arguments.study].map(String::from).to_vec();
@@ -66,27 +68,27 @@ fn command(arguments: &DataSet, profile: &str, clients: u32) -> Result<String, C
         words.extend(["--scale".into(), model::Scale::from(arguments.scale).name().into()]);
     }
     words.extend(["--data-set".into(), directory.into()]);
-    let own =
+    let fixed =
         [("profile".to_string(), profile.to_string()), ("clients".into(), clients.to_string())];
-    let others = sets(&arguments.sets)?
+    let rest = sets(&arguments.sets)?
         .into_iter()
-        .filter(|(key, _)| !decided_by_files(key) && own.iter().all(|(own, _)| own != key));
-    for (key, value) in own.iter().cloned().chain(others) {
+        .filter(|(key, _)| !decided_by_files(key) && fixed.iter().all(|(name, _)| name != key));
+    for (key, value) in fixed.iter().cloned().chain(rest) {
         words.extend(["--set".into(), format!("{key}={value}")]);
     }
     Ok(model::shell_words(&words))
 }
 
-/// What the files will hold.
-struct Planned {
+/// Contents of the files.
+struct DataSetPlan {
     cache: AppCache,
     clients: u32,
-    /// Operations of each client.
+    /// Operations per client.
     ops: u64,
 }
 
-/// The study's first profile with lists, with what the user set.
-fn planned(arguments: &DataSet, seed: u64) -> Result<Planned, CliError> {
+/// Plans the study's first profile that has operation lists, with the user's settings.
+fn plan_data_set(arguments: &DataSet, seed: u64) -> Result<DataSetPlan, CliError> {
     let study = studies::load(&arguments.study)?;
     let mut choices = Choices {
         scale: arguments.scale.into(),
@@ -111,8 +113,8 @@ fn planned(arguments: &DataSet, seed: u64) -> Result<Planned, CliError> {
         choices.sets.push(("profile".into(), cell.workload.study_profile().into()));
     }
     let plan = study.plan(&choices)?;
-    let most = plan.cells.into_iter().max_by_key(|cell| cell.load.clients);
-    let with_lists = most.and_then(|cell| match cell.workload {
+    let largest = plan.cells.into_iter().max_by_key(|cell| cell.load.clients);
+    let with_lists = largest.and_then(|cell| match cell.workload {
         Workload::AppCache(cache) => Some((cell.load.clients, cache)),
         Workload::Sessions(_) | Workload::Kv(_) => None,
     });
@@ -121,7 +123,7 @@ fn planned(arguments: &DataSet, seed: u64) -> Result<Planned, CliError> {
         _ => None,
     };
     with_lists
-        .and_then(|(clients, cache)| Some(Planned { ops: ops(&cache)?, clients, cache }))
+        .and_then(|(clients, cache)| Some(DataSetPlan { ops: ops(&cache)?, clients, cache }))
         .ok_or_else(|| {
             CliError::usage(format!(
                 "the chosen profile of study `{}` has no lists of operations (leave out \
@@ -131,8 +133,8 @@ fn planned(arguments: &DataSet, seed: u64) -> Result<Planned, CliError> {
         })
 }
 
-/// Writes a new file; what is there already stays.
-fn write(
+/// Writes a new file. Errors: a file of that name exists; it is left unchanged.
+fn write_new_file(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), CliError> {
@@ -140,13 +142,13 @@ fn write(
         if e.kind() == ErrorKind::AlreadyExists {
             let path = path.display();
             return CliError::usage(format!(
-                "`{path}` is there already (expected a directory without a data set)"
+                "`{path}` already exists (expected a directory without a data set)"
             ));
         }
-        unwritten(path, &e)
+        write_error(path, &e)
     })
 }
 
-fn unwritten(path: &Path, error: &io::Error) -> CliError {
+fn write_error(path: &Path, error: &io::Error) -> CliError {
     CliError::failed(format!("`{}` cannot be written: {error}", path.display()))
 }

@@ -1,5 +1,5 @@
-//! `cachedyno doctor`: which stores are installed, what would disturb a measurement here, and what
-//! killed runs left.
+//! `cachedyno doctor`: reports installed stores, host settings that would disturb a measurement,
+//! and leftovers of killed runs.
 
 use model::{Condition, Product};
 use rig::{Pinning, SearchPath};
@@ -23,19 +23,19 @@ pub(crate) fn run(arguments: &Doctor) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which stores are installed.
+/// Lists the stores and their installed versions.
 fn stores() -> String {
     let lines = rig::installed(&SearchPath::of_process()).into_iter().map(|store| {
         let (name, program, package) = (store.name, store.program, store.package);
         let missing = || format!("not installed: {program} (apt-get install {package})");
         format!("  {name:<9} {}\n", store.version.unwrap_or_else(missing))
     });
-    let alone = Product::ALL.into_iter().filter(|product| !product.has_server());
-    let alone = alone.map(|product| format!("  {:<9} needs no server\n", product.name()));
-    format!("stores\n{}", lines.chain(alone).collect::<String>())
+    let embedded = Product::ALL.into_iter().filter(|product| !product.has_server());
+    let embedded = embedded.map(|product| format!("  {:<9} needs no server\n", product.name()));
+    format!("stores\n{}", lines.chain(embedded).collect::<String>())
 }
 
-/// What this host is, and at the end what of it disturbs.
+/// Lists the facts of this host by group, then its warnings.
 fn facts(facts: &[Condition]) -> String {
     let groups = facts.chunk_by(|a, b| a.group == b.group).map(|group| {
         let lines = group.iter().map(|fact| format!("  {:<28} {}\n", fact.name, fact.value));
@@ -47,12 +47,12 @@ fn facts(facts: &[Condition]) -> String {
         .filter_map(|f| Some(format!("  ! {}: {} ({})\n", f.name, f.warning.as_ref()?, f.value)))
         .collect();
     if warnings.is_empty() {
-        return text + "\nnothing here disturbs a measurement\n";
+        return text + "\nno warnings: this host is ready to measure\n";
     }
-    text + "\nwhat disturbs a measurement here\n" + &warnings
+    text + "\nwarnings: these disturb measurements\n" + &warnings
 }
 
-/// Facts of this host and how its CPUs are divided.
+/// Facts of this host, including how its CPUs are split between clients and server.
 pub(crate) fn conditions(disk: &Path) -> Vec<Condition> {
     let mut facts = rig::conditions(disk).facts;
     let pinning = Pinning::for_this_process();
@@ -65,8 +65,8 @@ pub(crate) fn conditions(disk: &Path) -> Vec<Condition> {
     facts.push(fact("CPUs of the clients", cpus(&pinning.generator), pinning.note.clone()));
     facts.push(fact("CPUs of the server", cpus(&pinning.server), None));
     let all: Vec<usize> = [&pinning.generator[..], &pinning.server[..]].concat();
-    let files = "clients of files use both: there is no server to run beside them";
-    facts.push(fact("CPUs of clients of files", format!("{} ({files})", cpus(&all)), None));
+    let files = "file stores use both, since they have no server";
+    facts.push(fact("CPUs for file stores", format!("{} ({files})", cpus(&all)), None));
     facts
 }
 

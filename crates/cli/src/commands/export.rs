@@ -1,4 +1,4 @@
-//! `cachedyno export RUN --csv`: the numbers of a run for other programs.
+//! `cachedyno export RUN --csv`: a run's results for other programs.
 
 use archive::{PackedSamples, Record};
 use std::path::Path;
@@ -9,8 +9,8 @@ use crate::args::Export;
 use crate::exit::CliError;
 use crate::{foreign, output};
 
-/// Bytes of samples that are printed at once.
-const PRINTED_AT_ONCE: usize = 256 << 10;
+/// Size in bytes at which buffered samples are printed.
+const PRINT_BUFFER_BYTES: usize = 256 << 10;
 
 pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
     let (records, run) = (&arguments.records.out, &arguments.run);
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
     }
     let text = super::judged(records, run, |view| {
         if !arguments.json {
-            say_changed(&view.course.changed);
+            warn_changed(&view.course.changed);
         }
         Ok(if arguments.csv {
             ::report::csv::render(&view)
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a file for each result.
+/// Writes one HdrHistogram file per result.
 fn distributions(records: &Path, run: &str, directory: &Path) -> Result<ExitCode, CliError> {
     let path = super::find(records, run)?;
     let files = foreign::within(&path, foreign::size(&path, 1), || {
@@ -66,25 +66,25 @@ fn distributions(records: &Path, run: &str, directory: &Path) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// CSV has no place for it.
-fn say_changed(files: &[String]) {
+/// Warns about changed files on standard error, because CSV has no place for it.
+fn warn_changed(files: &[String]) {
     if let Some(words) = ::report::changed_words(files) {
         output::say(&format!("warning: {words}"));
     }
 }
 
-/// Prints the samples of one trial after the other: together they are much more than the record.
+/// Prints samples trial by trial, since unpacked they are much larger than the record.
 fn samples(record: &Path) -> Result<(), CliError> {
     let Record { header, changed, .. } = Record::read(record)?;
     let run = header.run;
-    say_changed(&changed);
+    warn_changed(&changed);
     let packed = PackedSamples::read(record)?;
-    // All are read before the first is printed: an error prints no result.
+    // Read all of them once before printing, so that an error prints no partial result.
     packed.each(|_, _| Ok::<(), CliError>(()))?;
     let mut text = ::report::csv::samples_header();
     packed.each(|(block, cell), sample| {
         text += &::report::csv::samples_line((&run, block, cell), &sample);
-        if text.len() > PRINTED_AT_ONCE {
+        if text.len() > PRINT_BUFFER_BYTES {
             output::print(&std::mem::take(&mut text))?;
         }
         Ok::<(), CliError>(())

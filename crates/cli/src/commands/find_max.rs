@@ -1,4 +1,4 @@
-//! `cachedyno find-max TARGET… --slo 'p99<1ms'`: the highest rate within limits of each store.
+//! `cachedyno find-max TARGET… --slo 'p99<1ms'`: finds each store's highest rate within limits.
 
 use clap::{Args, value_parser};
 
@@ -21,7 +21,7 @@ const AFTER_HELP: &str = "Examples:\n  \
     cachedyno find-max memcached --slo 'p99<500us' --op get=1 --value 100 --clients 200\n  \
     cachedyno find-max redis memcached --slo 'p99<1ms' --blocks 3\n\n\
     A limit is a percentile and a time (p50<200us, p99<1ms, p99.9<5ms), or a share of failed \
-    requests (error<0.01%). Times are counted from the moment at which a request was due.";
+    requests (error<0.01%). Times are measured from when a request was due.";
 
 fn target_help() -> String {
     format!("The store: {} for a private server, a URL, or NAME=URL", private_servers())
@@ -33,25 +33,25 @@ fn target_help() -> String {
 pub(crate) struct FindMax {
     #[arg(value_name = "TARGET", required = true, help = target_help())]
     targets: Vec<String>,
-    /// A limit that must hold, such as p99<1ms or error<0.01%; of several, all must
+    /// Limit to keep, such as p99<1ms or error<0.01%; repeat to require several
     #[arg(long = "slo", value_name = "LIMIT", required = true)]
     slos: Vec<String>,
     #[command(flatten)]
     flags: KvFlags,
-    /// Evenly spaced requests instead of independent ones
+    /// Space requests evenly instead of at random (Poisson)
     #[arg(long)]
     even: bool,
-    /// Shortest length of a probe, at least 500ms: longer ones find the rate more exactly
+    /// Minimum length of a probe, at least 500ms; longer probes find the rate more precisely
     #[arg(long, value_name = "TIME", default_value = "1s")]
     probe: String,
     /// Unrecorded load before each probe
     #[arg(long, value_name = "TIME", default_value = "250ms")]
     warmup: String,
-    /// Rounds of the confirmation, 2 to 1000, each at three rates; the interval is over them
+    /// Confirmation rounds, 2 to 1000, each at three rates; the confidence interval is over them
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(2..=1000))]
     rounds: u32,
-    /// Blocks: each searches every target once; of several the interval is over them, and targets
-    /// can be told apart
+    /// Blocks: each searches every target once; with several blocks the interval is over them and
+    /// targets can be compared
     #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..=1000))]
     blocks: u32,
 }

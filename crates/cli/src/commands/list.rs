@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
         output::print_painted(|colour| ::report::list::render(&entries, super::columns(), colour))?;
     }
     for problem in unreadable {
-        output::say(&format!("not listed: {problem}"));
+        output::say(&format!("cannot list a record: {problem}"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,5 @@
-//! What commands that measure do alike: the header of the record, the measurement with its sinks,
-//! the result, its page and the exit code.
+//! Shared steps of all measuring commands: the record's header, the measurement with its sinks, the
+//! result, the page and the exit code.
 
 use ::report::view::Validity;
 use ::report::{Recorded, View, judge};
@@ -28,22 +28,22 @@ use crate::random::random;
 use crate::signals::watch_signals;
 use crate::{reach, serve, studies, trust};
 
-/// How long something is waited for in silence.
-const SLOW: Duration = Duration::from_secs(1);
-/// How often it is said how far that is.
-const SAID_EVERY: Duration = Duration::from_secs(5);
+/// Delay before slow file removal is reported.
+const REMOVAL_NOTICE_AFTER: Duration = Duration::from_secs(1);
+/// Interval between progress messages of the removal.
+const REMOVAL_PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
-/// The header of a run that begins now, with the calibration that is kept with its records.
+/// Creates the header of a run that starts now, with the calibration stored next to its records.
 pub(super) fn header(
     plan: Plan,
     setup: &Setup,
     (records, silent): (&Path, bool),
 ) -> Result<Header, CliError> {
-    // What reading a record refuses is not measured first.
-    plan.check().map_err(|e| CliError::usage(format!("this cannot be planned: {e}")))?;
+    // Check before measuring what reading the record would reject.
+    plan.check().map_err(|e| CliError::usage(format!("invalid plan: {e}")))?;
     reach::check(&plan, &setup.endpoints)?;
     let mut facts = doctor::conditions(&setup.disk);
-    facts.extend(owned(setup));
+    facts.extend(unprotected_stores(setup));
     let calibration = calibrate::known(records, &facts, setup, silent);
     let null_rates = lab::null_rates(&plan, setup);
     let run = format!("{:08x}", random()? >> 32);
@@ -52,7 +52,7 @@ pub(super) fn header(
         host_mark: trust::host_mark(&run, &plan),
         run,
         tool: format!("cachedyno {}", studies::TOOL_VERSION),
-        // What passes for a password where none is expected is masked as well.
+        // Also masks anything that looks like a password.
         command: std::env::args_os()
             .map(|argument| mask_text(&argument.to_string_lossy()))
             .collect(),
@@ -64,17 +64,19 @@ pub(super) fn header(
     })
 }
 
-/// That nothing protected what others keep on the servers of existing stores, where it is so.
-pub(super) fn owned(setup: &Setup) -> Option<Condition> {
+/// A warning that other users' data on existing stores is unprotected; `None` unless
+/// `--i-own-this-server` is set and there are such stores.
+pub(super) fn unprotected_stores(setup: &Setup) -> Option<Condition> {
     (setup.i_own_this_server && !setup.endpoints.is_empty()).then(|| Condition {
         group: "targets".into(),
         name: "existing stores".into(),
-        value: "filled whatever they evict (--i-own-this-server)".into(),
-        warning: Some("data of others on these servers were not protected".into()),
+        value: "filled regardless of evictions (--i-own-this-server)".into(),
+        warning: Some("other users' data on these servers was not protected".into()),
     })
 }
 
-/// Measures what the header plans, beside the trials that were measured earlier, and tells it.
+/// Runs the header's plan except for the `earlier` trials, and prints the result. Returns the exit
+/// code.
 pub(super) fn carry_out(
     header: Header,
     earlier: Vec<Trial>,
@@ -84,7 +86,7 @@ pub(super) fn carry_out(
     served: Option<Listener>,
 ) -> Result<ExitCode, CliError> {
     let records = writer.path().parent().unwrap_or(Path::new("."));
-    let stop = watch_signals((!printing.quiet).then(|| last_words(&header, records)))?;
+    let stop = watch_signals((!printing.quiet).then(|| forced_exit_message(&header, records)))?;
     let silent = printing.is_silent();
     let mut dash = served.map(|l| serve::start(l, setup, silent)).transpose()?;
     let mut display = Display::new(silent);
@@ -101,14 +103,14 @@ pub(super) fn carry_out(
     };
     let is_unusable = unusable(&header.plan, &collector.targets);
     let Collector { targets, trials } = collector;
-    // Without them there is a result all the same.
+    // The result does not depend on the samples.
     let samples = PackedSamples::read(writer.path()).and_then(|s| s.by_trial()).unwrap_or_default();
     let (seal, running) = (Some(seal), false);
     let recorded = Recorded { header, targets, trials, seal, running, samples };
     let mut view = judge(&recorded);
     view.mark_changed(writer.changed().to_vec());
-    // First the page: what cannot be printed is kept at least.
-    let page = leave_page(&view, writer.path());
+    // Write the page first, so that a failure to print does not lose it.
+    let page = write_page_and_summary(&view, writer.path());
     if let Some(dash) = &mut dash {
         dash.report(page.clone());
     }
@@ -117,47 +119,46 @@ pub(super) fn carry_out(
         output::print(&format!("page: {}\n", page.display()))?;
     }
     let interrupted = stop.load(Ordering::Relaxed);
-    // There is nothing left to stop: the next signal ends the program.
+    // The measurement is over: let the next signal end the program.
     stop.store(true, Ordering::Relaxed);
-    remove(files, silent);
+    remove_trial_files(files, silent);
     if let Some(dash) = dash {
         dash.end();
     }
     if let Some(why) = writer.lost() {
         return Err(CliError::failed(format!(
-            "the record of this run is incomplete, and only the output above has the whole result: \
-             {why}"
+            "the record of this run is incomplete; only the output above is complete: {why}"
         )));
     }
     Ok(ExitCode::from(code(interrupted, is_unusable, &view)))
 }
 
-/// Removes what trials left on the disk; where that takes long, says so, and how far it is.
-fn remove(files: Vec<Arc<TrialDirs>>, silent: bool) {
+/// Removes the files of the trials; reports progress if that is slow.
+fn remove_trial_files(files: Vec<Arc<TrialDirs>>, silent: bool) {
     let left: Vec<FilesLeft> = files.iter().filter_map(|files| files.files_left()).collect();
     let count = || left.iter().filter_map(FilesLeft::count).sum::<u64>();
     let all = count();
-    let (told, removed) = mpsc::channel::<()>();
+    let (done, removed) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
             drop(files);
-            drop(told);
+            drop(done);
         });
-        let lasts = |longer| removed.recv_timeout(longer) == Err(RecvTimeoutError::Timeout);
-        if silent || !lasts(SLOW) {
+        let is_pending = |wait| removed.recv_timeout(wait) == Err(RecvTimeoutError::Timeout);
+        if silent || !is_pending(REMOVAL_NOTICE_AFTER) {
             return;
         }
         output::say(
-            "removing the files of the trials, which may take minutes (the result is kept; Ctrl-C \
-             leaves it to a process in the background)",
+            "removing trial files, which may take minutes (the result is saved; Ctrl-C hands the \
+             removal to a background process)",
         );
-        while lasts(SAID_EVERY) {
-            output::say(&format!("about {} of {all} files are left to remove", count()));
+        while is_pending(REMOVAL_PROGRESS_EVERY) {
+            output::say(&format!("about {} of {all} files still to remove", count()));
         }
     });
 }
 
-/// The command that takes up a run, with its existing stores.
+/// The command that resumes a run, with its existing stores.
 pub(super) fn resuming(
     header: &Header,
     records: &Path,
@@ -167,18 +168,18 @@ pub(super) fn resuming(
     leftovers::resuming(header, out.as_deref(), stores)
 }
 
-/// What named the store of a target on the command line of its run.
+/// The `NAME=URL` by which the run's command line selected a target's store.
 pub(super) fn given_as(command: &[String], name: &str, address: &str) -> String {
     leftovers::given_as(command, name, address).unwrap_or_else(|| format!("{name}=URL"))
 }
 
-/// What is said where a second signal ends the program.
-fn last_words(header: &Header, records: &Path) -> String {
+/// The message printed when a second signal ends the program.
+fn forced_exit_message(header: &Header, records: &Path) -> String {
     let run = &header.run;
     let stores = header.plan.targets.iter().filter_map(|target| {
         Some(given_as(&header.command, &target.name, target.address.as_ref()?))
     });
-    let next = format!("`{}` adds what is missing, if anything", resuming(header, records, stores));
+    let next = format!("`{}` measures any missing trials", resuming(header, records, stores));
     let existing: Vec<&str> =
         header.plan.targets.iter().filter_map(|target| target.address.as_deref()).collect();
     let left = if existing.is_empty() {
@@ -186,16 +187,16 @@ fn last_words(header: &Header, records: &Path) -> String {
     } else {
         let places = existing.join(" and ");
         format!(
-            "; data of this run may be left in {places} (how to remove it: `cachedyno show {run}`)"
+            "; data of this run may remain in {places} (how to remove it: `cachedyno show {run}`)"
         )
     };
     format!(
-        "ended at once: a process in the background ends private servers and removes files{left}; \
+        "exiting at once: a background process stops private servers and removes files{left}; \
          {next}"
     )
 }
 
-/// Whether a target that the user named cannot be used, or one that is installed did not start.
+/// Whether a target named by the user is unavailable, or an installed one failed to start.
 fn unusable(plan: &Plan, targets: &[TargetState]) -> bool {
     targets.iter().any(|state| {
         let named = plan.target(&state.target).is_some_and(|planned| planned.named);
@@ -204,9 +205,9 @@ fn unusable(plan: &Plan, targets: &[TargetState]) -> bool {
     })
 }
 
-/// Writes page and summary into the record; the page's path. A full disk costs the page, not the
-/// result.
-fn leave_page(view: &View, record: &Path) -> Option<PathBuf> {
+/// Writes the page and the summary into the record and returns the page's path. Failures, such as a
+/// full disk, only cause a warning.
+fn write_page_and_summary(view: &View, record: &Path) -> Option<PathBuf> {
     let page = super::page(view).map_err(|e| e.to_string());
     let written = page.and_then(|page| {
         let summary = ::report::json::render(view);
@@ -217,7 +218,7 @@ fn leave_page(view: &View, record: &Path) -> Option<PathBuf> {
     match written {
         Ok(()) => Some(record.join(REPORT)),
         Err(e) => {
-            output::say(&format!("warning: the page is not written: {e}"));
+            output::say(&format!("warning: cannot write the page: {e}"));
             None
         }
     }

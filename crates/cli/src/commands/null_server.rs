@@ -1,11 +1,11 @@
-//! `cachedyno null-server`: a server that answers at the least cost, until it is ended.
+//! `cachedyno null-server`: runs a server with minimal cost per reply until it is stopped.
 
 use clap::Args;
 use rig::reference::{NullServer, NullSettings};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use super::serving::{Place, Until, count};
+use super::serving::{ListenFlags, StopFlags, count};
 use crate::exit::CliError;
 use crate::output;
 
@@ -13,29 +13,29 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(
     allow_negative_numbers = true,
-    after_help = "It speaks RESP and memcached's text protocol. Unless it remembers, a read \
-    is answered by a value of the right length, whatever was written."
+    after_help = "It speaks RESP and memcached's text protocol. Without --remember, a read \
+    returns a value of the right length, regardless of what was written."
 )]
 pub(crate) struct NullArguments {
     #[command(flatten)]
-    place: Place,
-    /// Threads that answer
+    place: ListenFlags,
+    /// Number of worker threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// CPUs for the threads, one each, in turn, such as 1 or 0,2
+    /// CPUs to pin the threads to, one each in turn, such as 1 or 0,2
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     cpus: Vec<usize>,
     /// Length of the values in replies
     #[arg(long, value_name = "SIZE", default_value = "1KiB")]
     value: String,
-    /// Keep the last value of so many keys, so that reads get what was written
+    /// Keep the last value of up to N keys, so that reads return what was written
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "miss")]
     remember: usize,
     /// Answer every read as a miss
     #[arg(long)]
     miss: bool,
     #[command(flatten)]
-    until: Until,
+    until: StopFlags,
 }
 
 pub(crate) fn run(arguments: &NullArguments) -> Result<ExitCode, CliError> {
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &NullArguments) -> Result<ExitCode, CliError> {
         remember: arguments.remember,
     };
     let until = arguments.until.watch()?;
-    let server = NullServer::start(&settings).map_err(super::serving::refused)?;
+    let server = NullServer::start(&settings).map_err(super::serving::start_error)?;
     output::print(&format!("listening on {}\n", server.address()))?;
     let started = Instant::now();
     until.wait()?;

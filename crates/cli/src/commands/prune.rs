@@ -12,7 +12,7 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode, CliError> {
     let age_ns = duration_ns("--older-than", arguments.older_than.as_deref())?;
     let records = &arguments.records.out;
     let bytes = foreign::size(records, 2);
-    // What cannot be read is not known to be a record of ours.
+    // Skip unreadable directories: they might not be records of cachedyno.
     let all = foreign::within(records, bytes, || Ok(archive::list(records, &mut |_, _| {})?))?;
     let older = all.len().saturating_sub(arguments.keep.unwrap_or(0));
     let is_old = |record: &&Listed| {
@@ -23,26 +23,26 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode, CliError> {
     let mut lines = Vec::new();
     for record in &chosen {
         let Listed { run, study, .. } = record;
-        let said = if record.status == "running" {
-            "stays, it is being written".to_string()
+        let action = if record.status == "running" {
+            "kept: the run is still in progress".to_string()
         } else if let Some(target) = record.may_hold_leftovers.first() {
             format!(
-                "stays: it was killed and may have left data in `{target}`, and its record \
-                 says how to remove that (`cachedyno show {run}`)"
+                "kept: it was killed and may have left data in `{target}`, and its record is \
+                 needed to remove that (`cachedyno show {run}`)"
             )
         } else if !arguments.yes {
             "would be removed".into()
         } else if archive::remove(records, record)? {
             "removed".into()
         } else {
-            "its own files are removed, and the directory stays with what else is in it".into()
+            "its own files are removed; the directory is kept as it contains other files".into()
         };
-        lines.push(format!("{run} {study}: {said}"));
+        lines.push(format!("{run} {study}: {action}"));
     }
     if chosen.is_empty() {
-        lines.push("no record is to be removed".into());
+        lines.push("no records to remove".into());
     } else if !arguments.yes {
-        lines.push("nothing was removed; to do so: the same with --yes".into());
+        lines.push("nothing was removed; repeat with --yes to remove these records".into());
     }
     output::print(&(lines.join("\n") + "\n"))?;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `cachedyno report RUN`: the page of a run again.
+//! `cachedyno report RUN`: regenerates a run's HTML page.
 
 use archive::{REPORT, write_derived, write_page};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `cachedyno run STUDY`: plan, check, measure, judge, print, leave a page.
+//! `cachedyno run STUDY`: plans, checks, measures, judges and prints a study, and writes its page.
 
 use archive::Writer;
 use lab::Setup;
@@ -7,7 +7,7 @@ use model::{Choices, Header, Plan, SealStatus, TargetChoice, Trial};
 use rig::measurement_lock::MeasurementLock;
 use std::process::ExitCode;
 
-use super::measuring::{carry_out, given_as, header, owned, resuming};
+use super::measuring::{carry_out, given_as, header, resuming, unprotected_stores};
 use crate::args::{Fill, Run, duration_ns, require, sets, timeout_ms};
 use crate::exit::CliError;
 use crate::measurement_lock::acquire;
@@ -15,17 +15,17 @@ use crate::ownerless;
 use crate::random::random;
 use crate::{limits, preflight, serve, studies, trust};
 
-/// How the number of clients is chosen here.
+/// Option that sets the number of clients, for error messages.
 const CLIENTS: &str = "--set clients";
 
 pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let choices = target_choices(arguments)?;
-    // Before a record is begun: wrong arguments leave nothing behind.
+    // Bind before the record is created, so that wrong arguments leave nothing behind.
     let served = serve::bind(&arguments.common.serve)?;
     let setup = arguments.common.setup(&choices, arguments.resume.run.is_some())?;
     let (header, writer, earlier, _lock) = match &arguments.resume.run {
         Some(run) => resume(arguments, run, &choices, &setup)?,
-        None => begin(arguments, &choices, &setup)?,
+        None => start_new(arguments, &choices, &setup)?,
     };
     carry_out(header, earlier, writer, &setup, arguments.common.printing, served)
 }
@@ -34,11 +34,15 @@ fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
     Ok(arguments.targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?)
 }
 
-/// What is measured, its record, what was measured earlier, and the lock that keeps others away.
-type Begun = (Header, Writer, Vec<Trial>, Option<MeasurementLock>);
+/// The record's header and writer, the trials measured earlier, and the measurement lock.
+type OpenRun = (Header, Writer, Vec<Trial>, Option<MeasurementLock>);
 
-/// Plans a new run and begins its record.
-fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Begun, CliError> {
+/// Plans a new run and creates its record.
+fn start_new(
+    arguments: &Run,
+    targets: &[TargetChoice],
+    setup: &Setup,
+) -> Result<OpenRun, CliError> {
     let study = studies::load(arguments.study.as_deref().unwrap_or_default())?;
     let fills = study.workload == StudyWorkload::AppCache;
     if let (Some(_), false) = (arguments.fill, fills) {
@@ -65,20 +69,18 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
     Ok((header, writer, Vec::new(), lock))
 }
 
-/// Reads what an interrupted run has measured and opens its record again.
+/// Reads the trials of an interrupted run and reopens its record.
 fn resume(
     arguments: &Run,
     run: &str,
     targets: &[TargetChoice],
     setup: &Setup,
-) -> Result<Begun, CliError> {
+) -> Result<OpenRun, CliError> {
     let path = super::find(&arguments.common.records.out, run)?;
     let record = super::read(&path)?;
     if record.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete) {
         let run = record.header.run;
-        return Err(CliError::usage(format!(
-            "run `{run}` is complete, there is nothing to resume"
-        )));
+        return Err(CliError::usage(format!("run `{run}` is complete: nothing to resume")));
     }
     let plan = &record.header.plan;
     if arguments.study.as_ref().is_some_and(|study| *study != plan.study) {
@@ -89,33 +91,42 @@ fn resume(
         )));
     }
     trust::check_settings(plan)?;
-    same_places(arguments, &record.header, targets)?;
+    check_existing_stores(arguments, &record.header, targets)?;
     trust::consent(&record.header, setup, arguments.resume.trust_record)?;
-    same_files(plan)?;
+    check_data_set_files(plan)?;
     limits::allow(CLIENTS, plan)?;
     let lock = acquire(&setup.guard, &ownerless::disks(setup))?;
     let writer = Writer::resume(&path)?;
-    // Read again under the lock: another cachedyno may have added trials meanwhile.
+    // Read again under the lock: another cachedyno may have added trials.
     let archive::Record { mut header, trials, .. } = super::read(&path)?;
     if header.plan != *plan {
-        return Err(CliError::usage(format!("the plan of run `{run}` was changed meanwhile")));
+        return Err(CliError::usage(format!(
+            "the plan of run `{run}` has changed in the meantime"
+        )));
     }
-    if let Some(fact) = owned(setup).filter(|fact| !header.conditions.facts.contains(fact)) {
+    if let Some(fact) =
+        unprotected_stores(setup).filter(|fact| !header.conditions.facts.contains(fact))
+    {
         header.conditions.facts.push(fact);
         writer.replace_header(&header)?;
     }
     Ok((header, writer, trials, lock))
 }
 
-/// Files of a data set must be those that the run was planned with, before anything is added to it.
-fn same_files(plan: &Plan) -> Result<(), CliError> {
+/// Checks that the data set's files are those that the run was planned with.
+fn check_data_set_files(plan: &Plan) -> Result<(), CliError> {
     let Some(files) = plan.files() else { return Ok(()) };
     let wrong = |e| CliError::usage(format!("the data set of this run: {e}"));
     lab::data_files::check(files).map_err(wrong)
 }
 
-/// A record holds no credentials, so existing stores must be given again, and nothing else.
-fn same_places(arguments: &Run, header: &Header, choices: &[TargetChoice]) -> Result<(), CliError> {
+/// Checks that exactly the run's existing stores are given again, since a record contains no
+/// credentials.
+fn check_existing_stores(
+    arguments: &Run,
+    header: &Header,
+    choices: &[TargetChoice],
+) -> Result<(), CliError> {
     let targets = &header.plan.targets;
     let existing = || targets.iter().filter_map(|t| Some((&t.name, t.address.as_ref()?)));
     for choice in choices {
@@ -130,8 +141,8 @@ fn same_places(arguments: &Run, header: &Header, choices: &[TargetChoice]) -> Re
             _ => {
                 let all: Vec<String> = targets.iter().map(|t| format!("`{}`", t.name)).collect();
                 return Err(CliError::usage(format!(
-                    "--target `{}` cannot be chosen: run `{}` measures {} as planned (expected \
-                     NAME=URL of its existing stores, and no other)",
+                    "cannot use --target `{}`: run `{}` measures {} as planned (expected NAME=URL \
+                     of its existing stores and no others)",
                     choice.name,
                     header.run,
                     all.join(", ")
@@ -149,7 +160,7 @@ fn same_places(arguments: &Run, header: &Header, choices: &[TargetChoice]) -> Re
     }
     let given = existing().map(|(name, address)| given_as(&header.command, name, address));
     Err(CliError::usage(format!(
-        "a record holds no passwords, so give existing stores again: {} (expected `{}`)",
+        "a record contains no passwords, so name existing stores again: {} (expected `{}`)",
         missing.join(", "),
         resuming(header, &arguments.common.records.out, given)
     )))

@@ -1,4 +1,5 @@
-//! `cachedyno scripted-server`: a server with known times and faults, until it is ended.
+//! `cachedyno scripted-server`: runs a server with known service times and faults until it is
+//! stopped.
 
 use clap::Args;
 use rig::reference::{Script, ScriptError, ScriptedServer, ScriptedSettings, Stamp, Tally};
@@ -7,65 +8,65 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::serving::{Place, Until, count, refused};
+use super::serving::{ListenFlags, StopFlags, count, start_error};
 use crate::exit::CliError;
 use crate::output;
 
-/// The words of a script, as `rig::reference::Script` reads them.
-const SCRIPT_HELP: &str = "What the server does: words joined by commas, or several flags
+/// The directives that `rig::reference::Script` parses.
+const SCRIPT_HELP: &str = "Server behaviour: directives separated by commas, or several flags
 
-service=constant:TIME             each request takes so long
-service=exponential:TIME          a time of the exponential distribution with this mean
-service=bimodal:TIME:TIME:SHARE   the first time, or with this share the second
-servers=N                         so many requests are served at once (1)
-stall=TIME/TIME                   stops for the first time once every second time
-stall-once=TIME@TIME              stops once, the second time after the first request
-stall-connection=TIME@N           the N-th connection is not read for a time
-rate=N                            at most so many replies a second
-drip=SIZE/TIME                    replies go out in pieces, one each time
-error=SHARE:TEXT                  this share of requests is answered by an error
-wrong=SHARE, short=SHARE          a value has a changed byte, lacks its last one
-malformed=SHARE                   the reply is not of the protocol
-gigantic=SHARE, endless=SHARE     the reply announces 512 MiB, is a line without end
-hang=SHARE                        the connection is not answered any more
-faults-on=COMMAND                 faults with a share happen to this command only
-faults-after=N                    and only after so many requests, over all connections
-reset=SHARE, reset-after=N        the connection is reset, by chance or after N replies
-close-on-accept                   connections are closed at once
-max-connections=N                 more are refused as Redis does
-seed=N                            another draw of random times and faults (1)";
+service=constant:TIME             each request takes this long
+service=exponential:TIME          exponentially distributed service times with this mean
+service=bimodal:TIME:TIME:SHARE   the first time, or the second for this share of requests
+servers=N                         requests served in parallel (1)
+stall=LENGTH/PERIOD               stall for this length once per period
+stall-once=LENGTH@TIME            stall once, this time after the first request
+stall-connection=TIME@N           do not read the N-th connection for this time
+rate=N                            at most N replies per second
+drip=SIZE/TIME                    send replies in pieces of this size, one per interval
+error=SHARE:TEXT                  answer this share of requests with an error
+wrong=SHARE, short=SHARE          corrupt one byte of a value, drop its last byte
+malformed=SHARE                   send a reply that violates the protocol
+gigantic=SHARE, endless=SHARE     announce a 512 MiB reply, send a line that never ends
+hang=SHARE                        stop answering on this connection
+faults-on=COMMAND                 limit faults that have a share to this command
+faults-after=N                    and to requests after the first N of all connections
+reset=SHARE, reset-after=N        reset the connection, at random or after N replies
+close-on-accept                   close each connection at once
+max-connections=N                 refuse further connections as Redis does
+seed=N                            seed of random times and faults (1)";
 
 /// Arguments of `scripted-server`.
 #[derive(Debug, Args)]
 #[command(
     allow_negative_numbers = true,
-    after_help = "It speaks RESP and memcached's text protocol and remembers what it is \
-    given. Example: --script service=exponential:100us --script stall=200ms/2s"
+    after_help = "It speaks RESP and memcached's text protocol and stores what is written. \
+    Example: --script service=exponential:100us --script stall=200ms/2s"
 )]
 pub(crate) struct ScriptedArguments {
     #[command(flatten)]
-    place: Place,
-    /// What the server does, such as service=constant:1ms,stall=200ms/2s (all words: --help)
-    #[arg(long = "script", value_name = "WORDS", long_help = SCRIPT_HELP)]
+    place: ListenFlags,
+    /// Server behaviour, such as service=constant:1ms,stall=200ms/2s (full list: --help)
+    #[arg(long = "script", value_name = "DIRECTIVES", long_help = SCRIPT_HELP)]
     scripts: Vec<String>,
-    /// Write when each request was read and its reply sent, as comma-separated lines
+    /// Write the time at which each request was read and each reply sent, as CSV
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Never sleep: costs a CPU and reads each request at once; over TCP replies are due as if it
-    /// had been read when it came, however long the CPU was taken away
+    /// Busy-poll: uses a whole CPU and reads each request at once; over TCP, due times count from
+    /// the request's arrival even if the server was preempted
     #[arg(long)]
     spin: bool,
     /// CPUs to run on, such as 1 or 0,2
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     cpus: Vec<usize>,
     #[command(flatten)]
-    until: Until,
+    until: StopFlags,
 }
 
 pub(crate) fn run(arguments: &ScriptedArguments) -> Result<ExitCode, CliError> {
     let parsed = arguments.scripts.join(",").parse::<Script>();
     let script = parsed.map_err(|e: ScriptError| CliError::usage(format!("--script: {e}")))?;
-    // Before anything is measured that could not be kept.
+    // Fail early if the log cannot be written.
     let log = arguments.log.as_deref().map(Log::create).transpose()?;
     let settings = ScriptedSettings {
         listen: arguments.place.listen(),
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &ScriptedArguments) -> Result<ExitCode, CliError> {
         cpus: arguments.cpus.clone(),
     };
     let until = arguments.until.watch()?;
-    let mut server = ScriptedServer::start(&settings).map_err(refused)?;
+    let mut server = ScriptedServer::start(&settings).map_err(start_error)?;
     output::print(&format!("listening on {}\n", server.address()))?;
     until.wait()?;
     server.stop();
@@ -87,7 +88,7 @@ pub(crate) fn run(arguments: &ScriptedArguments) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A file that stamps are written to.
+/// The file of the request log.
 struct Log<'a> {
     path: &'a Path,
     file: File,
@@ -101,12 +102,12 @@ impl<'a> Log<'a> {
 
     fn write(self, stamps: &[Stamp]) -> Result<(), CliError> {
         let failed =
-            |e| CliError::failed(format!("--log `{}` is not whole: {e}", self.path.display()));
+            |e| CliError::failed(format!("--log `{}` is incomplete: {e}", self.path.display()));
         lines(BufWriter::new(self.file), stamps).map_err(failed)
     }
 }
 
-/// A line for each request; without a time where no reply was sent.
+/// Writes one CSV line per request; `sent_ns` is empty if no reply was sent.
 fn lines(mut out: BufWriter<File>, stamps: &[Stamp]) -> io::Result<()> {
     writeln!(out, "connection,request,received_ns,sent_ns")?;
     for stamp in stamps {
@@ -119,7 +120,7 @@ fn lines(mut out: BufWriter<File>, stamps: &[Stamp]) -> io::Result<()> {
     out.flush()
 }
 
-/// What was served, what went wrong as the script wanted it, and how exact the times were.
+/// Requests served, faults injected, and how late replies were sent.
 fn summary(server: &ScriptedServer) -> String {
     let tally = server.tally();
     let requests = format!(
@@ -142,12 +143,12 @@ fn summary(server: &ScriptedServer) -> String {
     let late = if late.is_empty() {
         String::new()
     } else {
-        format!("replies left {} (p50), {} (p99) after they were due\n", at(0.5), at(0.99))
+        format!("replies sent {} (p50), {} (p99) after they were due\n", at(0.5), at(0.99))
     };
     requests + &faults + &late
 }
 
-/// How often each fault happened.
+/// Count of each injected fault.
 fn faults(tally: &Tally) -> [(u64, &'static str); 12] {
     [
         (tally.errors, "errors"),
@@ -161,6 +162,6 @@ fn faults(tally: &Tally) -> [(u64, &'static str); 12] {
         (tally.stalled, "connections stalled"),
         (tally.refused, "connections refused"),
         (tally.closed, "connections closed"),
-        (tally.unlogged, "without a line in the log"),
+        (tally.unlogged, "not logged"),
     ]
 }

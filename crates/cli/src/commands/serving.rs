@@ -1,4 +1,4 @@
-//! What the commands of the two reference servers share: where to listen, and until when.
+//! Shared flags and shutdown of the two reference server commands.
 
 use clap::Args;
 use rig::RigError;
@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use crate::exit::CliError;
 
-/// Where a reference server listens.
+/// Listening address of a reference server.
 #[derive(Debug, Args)]
-pub(crate) struct Place {
-    /// Port to listen on; 0 takes one that is free
+pub(crate) struct ListenFlags {
+    /// Port to listen on; 0 picks a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Address to listen on; anything but a loopback address lets others in
+    /// Address to listen on; anything but a loopback address exposes the server to the network
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
     /// Listen on a new unix socket instead
@@ -27,7 +27,7 @@ pub(crate) struct Place {
     socket: Option<PathBuf>,
 }
 
-impl Place {
+impl ListenFlags {
     pub(crate) fn listen(&self) -> Listen {
         match &self.socket {
             Some(path) => Listen::Unix(path.clone()),
@@ -36,41 +36,41 @@ impl Place {
     }
 }
 
-/// Until when a reference server runs.
+/// When a reference server stops.
 #[derive(Debug, Args)]
-pub(crate) struct Until {
-    /// End after this time, such as 30s, instead of at Ctrl-C
+pub(crate) struct StopFlags {
+    /// Stop after this time, such as 30s, instead of on Ctrl-C
     #[arg(long = "for", value_name = "TIME")]
     time: Option<String>,
 }
 
-impl Until {
-    /// Reads the time and begins to watch for signals: one that comes from now on is not missed.
-    pub(crate) fn watch(&self) -> Result<Watch, CliError> {
+impl StopFlags {
+    /// Parses the time and installs signal handlers, so that later signals are not missed.
+    pub(crate) fn watch(&self) -> Result<StopWait, CliError> {
         let ns = self.time.as_deref().map(stats::parse_duration_ns).transpose();
         let ns = ns.map_err(|e| CliError::usage(format!("--for: {e}")))?;
         if ns == Some(0) {
-            let text = "--for: `0s` would end at once, expected a longer time: for example 30s";
+            let text = "--for: `0s` would stop at once, expected a longer time: for example 30s";
             return Err(CliError::usage(text));
         }
-        let watched = || {
+        let install = || {
             let (read, write) = UnixStream::pair()?;
             for signal in [SIGINT, SIGTERM, SIGHUP] {
                 pipe::register(signal, write.try_clone()?)?;
             }
             read.set_read_timeout(ns.map(Duration::from_nanos))?;
-            Ok(Watch(read))
+            Ok(StopWait(read))
         };
-        let failed = |e: std::io::Error| format!("signals cannot be watched: {e}");
-        watched().map_err(|e| CliError::failed(failed(e)))
+        let failed = |e: std::io::Error| format!("cannot install signal handlers: {e}");
+        install().map_err(|e| CliError::failed(failed(e)))
     }
 }
 
-/// A stream that gets a byte with each signal.
-pub(crate) struct Watch(UnixStream);
+/// A stream that receives one byte per signal; its read timeout is the `--for` time.
+pub(crate) struct StopWait(UnixStream);
 
-impl Watch {
-    /// Waits for a signal or for the end of the time, without waking up in between.
+impl StopWait {
+    /// Blocks until a signal arrives or the time is over.
     pub(crate) fn wait(mut self) -> Result<(), CliError> {
         loop {
             match self.0.read(&mut [0]) {
@@ -85,8 +85,8 @@ impl Watch {
     }
 }
 
-/// What cannot be listened on or pinned to is a wrong argument; the rest could not be foreseen.
-pub(crate) fn refused(error: RigError) -> CliError {
+/// Reports an unusable address, socket or CPU as a usage error, anything else as a failure.
+pub(crate) fn start_error(error: RigError) -> CliError {
     match error {
         RigError::Setting { name, problem, expected, .. } => {
             CliError::usage(format!("--{name} {problem}, expected {expected}"))

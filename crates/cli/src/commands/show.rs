@@ -1,4 +1,4 @@
-//! `cachedyno show RUN`: the result of a run again.
+//! `cachedyno show RUN`: prints the result of an earlier run.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `cachedyno studies`: the shipped studies.
+//! `cachedyno studies`: lists the shipped studies, or prints one of them.
 
 use model::Study;
 use std::process::ExitCode;
@@ -11,11 +11,11 @@ use crate::studies::{SHIPPED, load};
 pub(crate) fn run(arguments: &Studies) -> Result<ExitCode, CliError> {
     match &arguments.name {
         Some(name) => {
-            // Says which ones there are when there is none of that name.
+            // Fails with the list of shipped studies if the name is unknown.
             load(name)?;
             let text = SHIPPED.iter().find(|(shipped, _)| shipped == name).map(|(_, text)| *text);
             let text =
-                text.ok_or_else(|| CliError::usage(format!("`{name}` is no shipped study")))?;
+                text.ok_or_else(|| CliError::usage(format!("`{name}` is not a shipped study")))?;
             output::print(text)?;
         }
         None => {

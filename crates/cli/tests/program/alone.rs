@@ -1,4 +1,4 @@
-//! One measurement at a time: a second one on the machine is refused, until the first has ended.
+//! One measurement at a time: a second one on the machine is refused until the first has ended.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use super::common::{Place, Started, installed, trials_so_far, wait_until};
 
-/// A run of files that takes long.
+/// Starts a long run of files and waits for its first trial.
 fn long(place: &Place) -> Started {
     let arguments = ["--target", "files", "--set", "clients=1", "--set", "blocks_max=400"];
     let run = Started::new(place.fast(&[&arguments[..], &["--set", "blocks_min=400"]].concat()));
@@ -18,7 +18,7 @@ fn long(place: &Place) -> Started {
     run
 }
 
-/// A short run of the same.
+/// A short run of files.
 fn short(place: &Place) -> Command {
     place.fast(&["--target", "files", "--set", "clients=1"])
 }
@@ -42,10 +42,10 @@ fn a_second_measurement_is_refused_by_name_until_the_first_has_ended() {
         let refused = Place::finish(command).code(1);
         let parts = ["another cachedyno measures on this machine", &process, "run sessions", &end];
         refused.error(&parts);
-        assert!(run.runs(), "the run was over too soon to say anything");
+        assert!(run.runs(), "the run ended too soon for this test");
     }
-    assert_eq!(place.all_records().len(), 1, "who is refused leaves no record");
-    // Whoever wants both says so.
+    assert_eq!(place.all_records().len(), 1, "a refused run leaves no record");
+    // A different TMPDIR allows both.
     let elsewhere = place.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let mut both = short(&place);
@@ -61,7 +61,7 @@ fn a_second_measurement_is_refused_by_name_until_the_first_has_ended() {
 }
 
 #[test]
-fn a_lock_directory_that_is_a_link_is_told_and_left_alone() {
+fn a_lock_directory_that_is_a_link_is_reported_and_kept() {
     let place = Place::new();
     let elsewhere = place.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -75,14 +75,14 @@ fn a_lock_directory_that_is_a_link_is_told_and_left_alone() {
 }
 
 #[test]
-fn a_lock_of_another_user_is_said_to_be_that_and_nobody_is_to_be_killed() {
+fn a_lock_of_another_user_is_reported_without_advice_to_kill() {
     let place = Place::new();
     let uid = fs::metadata(place.path()).unwrap().uid();
     if uid != 0 || !installed(&["setpriv", "flock"]) {
         println!("skipped: only root can hold a lock as another user");
         return;
     }
-    // As /tmp: everybody may make a directory there.
+    // Like /tmp: every user may create a directory there.
     let shared = place.path().join("tmp");
     for (directory, mode) in [(place.path(), 0o755), (&shared, 0o1777)] {
         fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
@@ -109,12 +109,12 @@ fn a_lock_of_another_user_is_said_to_be_that_and_nobody_is_to_be_killed() {
 }
 
 #[test]
-fn a_run_that_was_killed_keeps_nobody_away() {
+fn a_killed_run_does_not_block_others() {
     let place = Place::new();
     let run = long(&place);
     run.signal(Signal::SIGKILL);
     run.finish_within(Duration::from_secs(20));
-    // At once, while its guard may still be at work.
+    // At once, while its guard may still be running.
     Place::finish(short(&place)).measured();
     place.assert_nothing_left();
 }

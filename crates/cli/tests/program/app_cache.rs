@@ -1,4 +1,4 @@
-//! Application caches: profiles, effort, stores of two servers, and what they leave behind.
+//! Application caches: profiles, effort, two-level stores, and cleanup.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::common::{
     Place, RedisServer, Started, among, child_named, count, installed, row, target, wait_until,
 };
 
-/// Phases of a fraction of a second.
+/// Settings that shorten each phase to a fraction of a second.
 const FAST: [&str; 17] = [
     "app-cache",
     "--scale",
@@ -32,7 +32,7 @@ const FAST: [&str; 17] = [
     "blocks_max=1",
 ];
 
-/// The same on a data set of a few hundred records.
+/// `run app-cache` with [`FAST`], on a data set of a few hundred records.
 pub(super) fn small(place: &Place, arguments: &[&str]) -> Command {
     let data = ["--set", "keys=300", "--set", "tags=60"];
     place.run(&[&FAST[..], &data, arguments].concat())
@@ -43,22 +43,22 @@ fn metric(row: &Value, name: &str) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no metric {name} in {row}"))
 }
 
-/// Every row of a target: something was done, and nothing of it wrongly. No layout here guards a
-/// save against a clean at the same time: now and then a record outlives its clean, since the clean
-/// took away what would have led to it, or is lost. Two levels may find many that were cleaned: a
-/// load copies a record to the fast level while a clean removes it. So may Symfony's adapter, which
-/// uses a tag's version for 0.15 s before it asks again.
+/// The rows of a target, after asserting that each has operations, and neither errors nor wrong
+/// values. No layout here guards a save against a concurrent clean: occasionally a record is lost,
+/// or outlives its clean because the clean removed the tag entry that led to it. Two-level stores
+/// can return many cleaned records: a load copies a record to the fast level while a clean removes
+/// it. So can Symfony's adapter, which caches a tag's version for 0.15 s.
 fn checked<'a>(summary: &'a Value, name: &str) -> Vec<&'a Value> {
     let rows = among(&summary["cells"], |c| c["target"] == name);
     assert!(!rows.is_empty(), "no row of {name}: {}", summary["targets"]);
     let lost = among(&summary["reasons"], |r| r.as_str().unwrap().contains("lost acknowledged"));
-    assert!(lost.is_empty(), "a right store is accused: {lost:?}");
+    assert!(lost.is_empty(), "losses reported for a correct store: {lost:?}");
     for row in &rows {
         assert!(count(row, "ok") > 0, "{row}");
-        // Clients of Magento's tables may deadlock, as shops know.
+        // Deadlocks are normal with Magento's tables.
         let deadlocks = &row["counts"]["errors_by_class"]["lock"];
-        let borne = if name == "magento-mysql" { deadlocks.as_u64().unwrap_or(0) } else { 0 };
-        assert_eq!(count(row, "error"), borne, "errors of {row}");
+        let allowed = if name == "magento-mysql" { deadlocks.as_u64().unwrap_or(0) } else { 0 };
+        assert_eq!(count(row, "error"), allowed, "errors of {row}");
         assert_eq!(count(row, "wrong"), 0, "wrong values of {row}");
         let may_find_cleaned = name.starts_with("two-levels") || name == "symfony-memcached";
         let few = count(row, "stale") * 50 <= count(row, "ok");
@@ -67,8 +67,8 @@ fn checked<'a>(summary: &'a Value, name: &str) -> Vec<&'a Value> {
     rows
 }
 
-/// Reads and misses over time are those of the whole list.
-fn hits_add_up(place: &Place, summary: &Value, name: &str) {
+/// Asserts that reads and misses per interval add up to the totals of the list.
+fn assert_hits_add_up(place: &Place, summary: &Value, name: &str) {
     let cell = format!("{name}/mollenhour/4");
     let trials = place.record().trials();
     let trial = trials.iter().find(|t| t["cell"] == cell.as_str()).unwrap();
@@ -83,7 +83,7 @@ fn hits_add_up(place: &Place, summary: &Value, name: &str) {
 }
 
 #[test]
-fn both_profiles_run_on_files_and_redis() {
+fn weighted_and_list_profiles_run_on_files_and_redis() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -97,22 +97,22 @@ fn both_profiles_run_on_files_and_redis() {
     for name in ["zend-file", "cm-redis"] {
         let operations: Vec<&str> =
             checked(&summary, name).iter().map(|r| r["operation"].as_str().unwrap()).collect();
-        // So short a mix may do without a write.
+        // Such a short mix may contain no write.
         let weighted = ["read", "write", "clean", "mixed", "mixed.read"];
         let list = ["list", "list.read", "list.write", "list.clean"];
         for operation in weighted.iter().chain(&list) {
             assert!(operations.contains(operation), "no {operation} of {name}: {operations:?}");
         }
-        // Nothing was cleaned yet, and what a clean removes is saved again before the next.
+        // Nothing has been cleaned yet, and cleaned records are restored before the next clean.
         assert_eq!(count(row(&summary, name, "read"), "miss"), 0);
         let list = row(&summary, name, "list");
         let all: u64 = ["ok", "miss", "stale"].iter().map(|kind| count(list, kind)).sum();
         assert_eq!(all, 4 * 1500, "{list}");
         let hit_ratio = metric(row(&summary, name, "list.read"), "hit_ratio");
-        assert!((0.05..1.0).contains(&hit_ratio), "what the list cleans stays away: {hit_ratio}");
+        assert!((0.05..1.0).contains(&hit_ratio), "cleaned records are not restored: {hit_ratio}");
         let stale = list["metrics"]["stale_members"]["center"].as_f64();
         assert_eq!(stale > Some(0.0), name == "cm-redis", "other tags still list the record");
-        hits_add_up(&place, &summary, name);
+        assert_hits_add_up(&place, &summary, name);
         let clean = row(&summary, name, "list.clean");
         assert!(metric(clean, "calls_rate_per_s") > metric(clean, "rate_per_s"), "{clean}");
     }
@@ -122,22 +122,22 @@ fn both_profiles_run_on_files_and_redis() {
     assert!(of_redis("read", "server_memory_bytes") > 1e6);
     let of_files =
         |operation: &str, name: &str| metric(row(&summary, "zend-file", operation), name);
-    assert!(of_files("clean", "files_per_op") > 100.0, "a clean looks at every record");
+    assert!(of_files("clean", "files_per_op") > 100.0, "a clean opens every record");
     assert!(of_files("read", "files_per_op") < 10.0);
     assert!(of_files("read", "store_bytes") > 300.0 * 512.0);
     let claim = among(&summary["claims"], |c| c["id"] == "clean-redis-zend");
-    // The list has so many cleans; of 60 ms, a slow machine may have too few for a rate.
+    // In 60 ms, a slow machine may finish too few cleans for a rate.
     let of_list = claim.iter().find(|c| c["workload"] == "mollenhour").unwrap();
     assert!(of_list["measured"]["center"].as_f64() > Some(0.0), "{claim:?}");
     for trial in place.record().trials() {
-        let told = among(&trial["facts"], |fact| fact["name"] == "store_bytes");
-        assert_eq!(told.len(), 1, "{trial}");
+        let found = among(&trial["facts"], |fact| fact["name"] == "store_bytes");
+        assert_eq!(found.len(), 1, "{trial}");
     }
     place.assert_nothing_left();
 }
 
 #[test]
-fn sizes_are_measured_apart_and_give_a_slope() {
+fn sizes_are_measured_separately_and_give_a_slope() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -154,7 +154,7 @@ fn sizes_are_measured_apart_and_give_a_slope() {
     };
     let (small, large) = ("by-records/200x40", "by-records/800x160");
     let files = [small, large].map(|size| metric(&clean("zend-file", size), "files_per_op"));
-    assert!((3.0..5.0).contains(&(files[1] / files[0])), "a clean looks at all: {files:?}");
+    assert!((3.0..5.0).contains(&(files[1] / files[0])), "a clean opens every file: {files:?}");
     for target in ["zend-file", "cm-redis"] {
         let rows = [small, large].map(|size| clean(target, size));
         let own = |g: &Value| g["target"] == target && g["operation"] == "clean";
@@ -162,7 +162,7 @@ fn sizes_are_measured_apart_and_give_a_slope() {
         assert_eq!(curve["workload"], "by-records");
         assert_eq!(curve["grows"], "records");
         assert!(curve["slope"]["center"].is_f64() && curve["slope"]["lo"].is_null(), "{curve}");
-        assert_eq!(curve["verdict"], "undecided", "one block decides nothing");
+        assert_eq!(curve["verdict"], "undecided", "one block is too few for a verdict");
         for (i, records) in [200, 800].into_iter().enumerate() {
             let point = &curve["points"][i];
             assert_eq!(point["records"], records);
@@ -171,7 +171,7 @@ fn sizes_are_measured_apart_and_give_a_slope() {
     }
     let compared = among(&summary["comparisons"], |c| c["operation"] == "clean");
     let at: Vec<&Value> = compared.iter().map(|c| &c["workload"]).collect();
-    // On a busy machine a store may have come to fewer cleans than a rate needs.
+    // On a loaded machine a store may finish too few cleans for a rate.
     let has_rate =
         |target: &str, size: &str| !clean(target, size)["metrics"]["rate_per_s"].is_null();
     let is_compared = |size: &&str| ["zend-file", "cm-redis"].iter().all(|t| has_rate(t, size));
@@ -181,7 +181,7 @@ fn sizes_are_measured_apart_and_give_a_slope() {
 }
 
 #[test]
-fn what_was_filled_fast_is_there_and_is_told() {
+fn a_fast_fill_creates_all_records_and_is_reported() {
     if !installed(&["redis-server", "memcached"]) {
         return;
     }
@@ -222,7 +222,7 @@ fn a_server_without_memory_ends_a_fast_fill() {
 }
 
 #[test]
-fn two_levels_have_two_servers_of_their_own() {
+fn two_levels_use_two_servers() {
     if !installed(&["redis-server", "memcached"]) {
         return;
     }
@@ -236,7 +236,7 @@ fn two_levels_have_two_servers_of_their_own() {
         assert!(product.starts_with("memcached ") && product.contains(slow), "{product}");
     }
     let clean = row(&summary, "two-levels-redis", "clean");
-    // Each record of the tag is removed by itself from both levels.
+    // Each record of the tag is removed separately from both levels.
     assert!(metric(clean, "round_trips_per_op") > 4.0, "{clean}");
     place.assert_nothing_left();
 }
@@ -259,7 +259,7 @@ fn an_interrupted_run_leaves_neither_server_nor_files() {
 }
 
 #[test]
-fn one_of_two_servers_that_dies_fails_the_trial_by_name() {
+fn a_trial_with_a_dead_server_fails_and_names_the_server() {
     if !installed(&["redis-server", "memcached"]) {
         return;
     }
@@ -273,7 +273,7 @@ fn one_of_two_servers_that_dies_fails_the_trial_by_name() {
     let measured = || both().filter(|pid| *pid != check);
     wait_until("servers are measured", Duration::from_secs(60), measured);
     std::thread::sleep(Duration::from_millis(800));
-    // The fast level goes in the middle of loads and saves that reach both.
+    // The fast level dies during loads and saves that access both levels.
     let fast = child_named(parent, "memcached").unwrap();
     kill(Pid::from_raw(fast.cast_signed()), Signal::SIGKILL).unwrap();
     let summary = run.finish_within(Duration::from_secs(90)).code(4).json();
@@ -293,7 +293,7 @@ fn one_of_two_servers_that_dies_fails_the_trial_by_name() {
 }
 
 #[test]
-fn an_existing_database_must_be_empty_and_is_left_so() {
+fn an_existing_database_must_be_empty_and_is_left_empty() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -308,16 +308,16 @@ fn an_existing_database_must_be_empty_and_is_left_so() {
     let place = Place::new();
     let arguments = ["--target", &url, "--allow-shared"];
     let summary = Place::finish(small(&place, &arguments)).code(3).json();
-    let why = target(&summary, "cm-redis")["not_run"].as_str().unwrap();
-    assert!(why.contains("is not empty") && why.contains("use an empty one"), "{why}");
-    assert!(why.contains("--allow-shared is of no use here"), "{why}");
-    assert!(!why.contains("does not tell"), "{why}");
+    let reason = target(&summary, "cm-redis")["not_run"].as_str().unwrap();
+    assert!(reason.contains("is not empty") && reason.contains("use an empty one"), "{reason}");
+    assert!(reason.contains("--allow-shared does not help"), "{reason}");
+    assert!(!reason.contains("does not report whether"), "{reason}");
     assert_eq!(server.keys(), ["zc:k:A_RECORD"]);
     place.assert_nothing_left();
 }
 
 #[test]
-fn every_layout_runs_and_finds_what_it_saved() {
+fn every_layout_runs_and_reads_back_its_records() {
     let servers = ["redis-server", "memcached", "mariadbd", "mariadb-install-db"];
     if !installed(&servers) {
         return;
@@ -342,8 +342,8 @@ fn every_layout_runs_and_finds_what_it_saved() {
         assert_eq!((count(read, "miss"), count(read, "stale")), (0, 0), "{read}");
         let stale = read["metrics"]["stale_members"]["center"].as_f64();
         assert_eq!(stale.is_some(), name != "symfony-memcached", "{name}: {stale:?}");
-        let asked = if name == "cm-file" { "files_per_op" } else { "round_trips_per_op" };
-        assert!(metric(row(&summary, name, "clean"), asked) >= 1.0, "{name}");
+        let cost = if name == "cm-file" { "files_per_op" } else { "round_trips_per_op" };
+        assert!(metric(row(&summary, name, "clean"), cost) >= 1.0, "{name}");
     }
     place.assert_nothing_left();
 }
@@ -359,12 +359,12 @@ fn a_server_that_runs_out_of_connections_names_its_setting() {
     let failure = &summary["failures"][0];
     let reason = failure["reason"].as_str().unwrap();
     assert_eq!(failure["class"], "refused", "{failure}");
-    assert!(reason.contains("raise `maxclients` by --set redis.maxclients=NUMBER"), "{reason}");
+    assert!(reason.contains("raise `maxclients` with --set redis.maxclients=NUMBER"), "{reason}");
     place.assert_nothing_left();
 }
 
 #[test]
-fn too_few_open_files_are_told_with_the_arithmetic() {
+fn too_few_open_files_are_reported_with_the_calculation() {
     if !installed(&["prlimit"]) {
         return;
     }
@@ -379,7 +379,7 @@ fn too_few_open_files_are_told_with_the_arithmetic() {
 }
 
 #[test]
-fn a_setting_that_no_target_gets_is_refused() {
+fn a_setting_that_applies_to_no_target_is_refused() {
     let place = Place::new();
     let refused = |arguments: &[&str], parts: &[&str]| {
         Place::finish(small(&place, arguments)).usage_error(parts);
@@ -396,7 +396,7 @@ fn a_setting_that_no_target_gets_is_refused() {
 }
 
 #[test]
-fn an_unknown_backend_names_those_that_are_known() {
+fn an_unknown_backend_lists_the_known_ones() {
     let place = Place::new();
     let finished = Place::finish(small(&place, &["--target", "apcu"]));
     finished.usage_error(&["unknown target `apcu`", "`cm-redis-lua`", "--target cm-redis=URL"]);

@@ -1,4 +1,4 @@
-//! Application caches with a cold page cache, and within a memory limit.
+//! Application caches with a cold page cache, and with a memory limit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use super::ownerless::{doctor, kill_with_guard};
 
 const MIB: u64 = 1 << 20;
 
-/// Directories of control groups by version, as they are mounted by custom.
+/// The usual mount points of control groups, version 1 and version 2.
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"];
 
-/// Every group of cachedyno's below `directory`.
+/// Collects every control group of cachedyno below `directory`.
 fn groups_below(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|t| t.is_dir()) {
@@ -31,7 +31,7 @@ fn groups_below(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The group of a process when it is one of cachedyno's, as its directory.
+/// Directory of a process's control group; `None` if it is not one of cachedyno's.
 fn group_of(pid: u32) -> Option<PathBuf> {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let name = text.lines().find_map(|l| l.split_once("/cachedyno-").map(|(_, name)| name))?;
@@ -42,8 +42,8 @@ fn group_of(pid: u32) -> Option<PathBuf> {
     found.into_iter().find(|path| path.ends_with(format!("cachedyno-{name}")))
 }
 
-/// Whether a group with a memory limit can be made here, tried without cachedyno: below the group
-/// of this test in version 1, beside it in version 2.
+/// Whether this test can create a control group with a memory limit: a child of its own group in
+/// version 1, a sibling in version 2.
 fn can_limit_memory() -> bool {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let own = |controller: &str| {
@@ -64,30 +64,30 @@ fn can_limit_memory() -> bool {
     let works = parents.into_iter().flatten().any(|(parent, limit)| {
         let probe =
             parent.join(format!("cdtest-{}-{:?}", std::process::id(), std::thread::current().id()));
-        let made = fs::create_dir(&probe).is_ok();
-        let limits = made && fs::write(probe.join(limit), "67108864").is_ok();
+        let created = fs::create_dir(&probe).is_ok();
+        let limits = created && fs::write(probe.join(limit), "67108864").is_ok();
         let _ = fs::remove_dir(&probe);
         limits
     });
     works
         || skipped(
-            "no control group with a memory limit can be made here (root, and a writable /sys/fs/cgroup)",
+            "cannot create a control group with a memory limit (needs root and a writable /sys/fs/cgroup)",
         )
 }
 
-fn is_gone(group: &Path) {
+fn assert_removed(group: &Path) {
     let gone = || (!group.exists()).then_some(());
-    wait_until("the control group is gone", Duration::from_secs(20), gone);
+    wait_until("the control group is removed", Duration::from_secs(20), gone);
 }
 
 #[test]
-fn a_cold_profile_says_how_the_page_cache_was_emptied() {
+fn a_cold_profile_reports_how_the_page_cache_was_emptied() {
     if !installed(&["redis-server"]) {
         return;
     }
     let place = Place::new();
     if statfs(&place.disk()).unwrap().filesystem_type() == TMPFS_MAGIC {
-        skipped("the directory for temporary files is memory itself");
+        skipped("the directory for temporary files is on tmpfs");
         return;
     }
     let targets = ["--target", "zend-file", "--target", "cm-redis", "--set", "profile=cold"];
@@ -100,22 +100,22 @@ fn a_cold_profile_says_how_the_page_cache_was_emptied() {
         assert!(among(&cell["workload"]["phases"], |p| p["warmup_ns"] != 0).is_empty(), "{cell}");
     }
     let trials = record.trials();
-    let how: Vec<&str> = trials.iter().map(|t| t["emptied"].as_str().unwrap()).collect();
-    assert_eq!(how.len(), 2);
+    let emptied: Vec<&str> = trials.iter().map(|t| t["emptied"].as_str().unwrap()).collect();
+    assert_eq!(emptied.len(), 2);
     let by_root = fs::OpenOptions::new().write(true).open("/proc/sys/vm/drop_caches").is_ok();
     let (expected, words) = if by_root {
         ("machine", "the page cache of the machine was emptied, with names and inodes")
     } else {
-        ("files", "names and inodes stayed there, since only root may empty all of it")
+        ("files", "stayed, because only root can empty all of it")
     };
-    assert_eq!(how, [expected; 2]);
+    assert_eq!(emptied, [expected; 2]);
     let notes = among(&summary["footnotes"], |n| n.as_str().unwrap().contains(words));
     assert_eq!(notes.len(), 1, "{}", summary["footnotes"]);
     place.assert_nothing_left();
 }
 
 #[test]
-fn files_that_are_memory_are_no_cold_measurement() {
+fn files_in_memory_cannot_be_measured_cold() {
     let place = Place::new();
     let Some(small_disk) = Tmpfs::new(&place, 16_384) else { return };
     let arguments = ["app-cache", "--scale", "quick", "--format", "json", "--target", "zend-file"];
@@ -128,7 +128,10 @@ fn files_that_are_memory_are_no_cold_measurement() {
     for part in ["the page cache cannot be emptied", "not in tmpfs"] {
         assert!(reason.contains(part), "{reason}");
     }
-    assert!(summary["cells"].as_array().unwrap().is_empty(), "a warm measurement passed for cold");
+    assert!(
+        summary["cells"].as_array().unwrap().is_empty(),
+        "a warm measurement was reported as cold"
+    );
 }
 
 #[test]
@@ -140,12 +143,13 @@ fn servers_and_clients_of_files_stay_within_a_memory_limit() {
     let sets = ["--set", "memory_limit=128MiB", "--set", "measure_ms=700"];
     let run = Started::new(small(&place, &[&["--target", "two-levels-file"], &sets[..]].concat()));
     let parent = run.pid();
-    let group =
-        wait_until("the clients work within a group", Duration::from_secs(60), || group_of(parent));
+    let group = wait_until("the clients are in a control group", Duration::from_secs(60), || {
+        group_of(parent)
+    });
     let server = child_named(parent, "memcached").and_then(group_of);
     let limit = ["memory.limit_in_bytes", "memory.max"].map(|f| fs::read_to_string(group.join(f)));
     let summary = run.finish_within(Duration::from_secs(120)).measured().json();
-    assert_eq!(server.as_ref(), Some(&group), "server and clients share it");
+    assert_eq!(server.as_ref(), Some(&group), "server and clients share the group");
     let limit = limit.into_iter().flatten().next().unwrap();
     assert_eq!(limit.trim(), (128 * MIB).to_string());
     assert_eq!(summary["failures"], Value::Array(Vec::new()));
@@ -157,10 +161,10 @@ fn servers_and_clients_of_files_stay_within_a_memory_limit() {
         assert!((MIB..=128 * MIB).contains(&peak), "{memory}");
     }
     assert!(memory["page_cache_bytes"].as_u64().unwrap() >= 300 * 4096, "{memory}");
-    let words = "servers, clients and page cache had at most 128 MiB of memory";
+    let words = "servers, clients and page cache were limited to 128 MiB of memory";
     let notes = among(&summary["footnotes"], |n| n.as_str().unwrap().contains(words));
     assert_eq!(notes.len(), 1, "{}", summary["footnotes"]);
-    is_gone(&group);
+    assert_removed(&group);
     place.assert_nothing_left();
 }
 
@@ -173,18 +177,19 @@ fn a_killed_run_leaves_no_control_group() {
     let sets = ["--set", "memory_limit=128MiB", "--set", "measure_ms=60000"];
     let run = Started::new(small(&place, &[&["--target", "two-levels-file"], &sets[..]].concat()));
     let parent = run.pid();
-    let group =
-        wait_until("the clients work within a group", Duration::from_secs(60), || group_of(parent));
+    let group = wait_until("the clients are in a control group", Duration::from_secs(60), || {
+        group_of(parent)
+    });
     std::thread::sleep(Duration::from_millis(300));
     assert!(group.exists());
     run.signal(Signal::SIGKILL);
     assert_eq!(run.finish_within(Duration::from_secs(10)).code, None);
     place.assert_nothing_left();
-    is_gone(&group);
+    assert_removed(&group);
 }
 
 #[test]
-fn doctor_removes_the_control_group_that_program_and_guard_left() {
+fn doctor_removes_a_leftover_control_group() {
     if !installed(&["memcached"]) || !can_limit_memory() {
         return;
     }
@@ -192,32 +197,33 @@ fn doctor_removes_the_control_group_that_program_and_guard_left() {
     let sets = ["--set", "memory_limit=128MiB", "--set", "measure_ms=60000"];
     let run = Started::new(small(&place, &[&["--target", "two-levels-file"], &sets[..]].concat()));
     let parent = run.pid();
-    let group =
-        wait_until("the clients work within a group", Duration::from_secs(60), || group_of(parent));
-    let living = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
-    assert!(!living.contains(group.to_str().unwrap()) && group.exists(), "{living}");
+    let group = wait_until("the clients are in a control group", Duration::from_secs(60), || {
+        group_of(parent)
+    });
+    let during_run = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
+    assert!(!during_run.contains(group.to_str().unwrap()) && group.exists(), "{during_run}");
     kill_with_guard(&place, run, &place.disk());
     assert!(group.exists());
     let listed = doctor(&place, &place.disk(), &[]).code(0).stdout;
     assert!(listed.contains(&format!("`{}`: control group, ", group.display())), "{listed}");
     doctor(&place, &place.disk(), &["--clean"]).code(0);
-    is_gone(&group);
+    assert_removed(&group);
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_server_that_used_up_its_memory_is_a_failed_trial_by_name() {
+fn a_server_killed_for_memory_fails_the_trial() {
     if !installed(&["redis-server"]) || !can_limit_memory() {
         return;
     }
     let place = Place::new();
-    // More than twice the limit, drawn at random so that compressing them gains little.
+    // More than twice the limit, and random, so that they hardly compress.
     let sizes = ["keys=6000", "min_rec_size=30000", "max_rec_size=32000", "memory_limit=64MiB"];
     let sets: Vec<&str> = sizes.iter().flat_map(|set| ["--set", *set]).collect();
     let run = small(&place, &[&["--target", "cm-redis"], &sets[..]].concat());
     let summary = Place::finish(run).code(4).json();
     let [failure] = &summary["failures"].as_array().unwrap()[..] else {
-        panic!("one failed trial: {summary}")
+        panic!("not exactly one failed trial: {summary}")
     };
     let reason = failure["reason"].as_str().unwrap();
     assert_eq!(failure["class"], "full", "{failure}");
@@ -232,7 +238,7 @@ fn a_server_that_used_up_its_memory_is_a_failed_trial_by_name() {
 }
 
 #[test]
-fn a_limit_that_cannot_be_kept_leaves_the_target_out() {
+fn a_target_is_skipped_if_its_limit_cannot_be_enforced() {
     if can_limit_memory() {
         skipped("memory can be limited here");
         return;
@@ -240,15 +246,15 @@ fn a_limit_that_cannot_be_kept_leaves_the_target_out() {
     let place = Place::new();
     let run = small(&place, &["--target", "zend-file", "--set", "memory_limit=128MiB"]);
     let summary = Place::finish(run).code(3).json();
-    let why = target(&summary, "zend-file")["not_run"].as_str().unwrap();
+    let reason = target(&summary, "zend-file")["not_run"].as_str().unwrap();
     for part in ["memory_limit cannot be kept", "(leave memory_limit out to measure without)"] {
-        assert!(why.contains(part), "{why}");
+        assert!(reason.contains(part), "{reason}");
     }
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_limit_that_makes_no_sense_is_refused() {
+fn an_invalid_memory_limit_is_refused() {
     let place = Place::new();
     for limit in ["memory_limit=lots", "memory_limit=63MiB"] {
         let finished = Place::finish(small(&place, &["--set", limit]));

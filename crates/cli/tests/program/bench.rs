@@ -1,4 +1,4 @@
-//! `bench`: key-value load of one's own on a real server.
+//! `bench`: custom key-value load on a real server.
 
 use serde_json::Value;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn a_private_server_is_measured_and_leaves_nothing() {
         good(row(&summary, "redis", operation));
     }
     let get = row(&summary, "redis", "mixed.get");
-    // Every value read was compared byte by byte, also those that were written meanwhile.
+    // Every value read was verified byte by byte, including those written during the run.
     assert_eq!(count(get, "verified"), count(get, "ok"));
     let load = serde_json::json!(
         {"arrivals": "closed", "schedule": {"steady": 4}, "clients": 4, "pipeline": 8,
@@ -64,7 +64,7 @@ fn bytes_by_operation_are_those_of_request_and_reply() {
         let received = metric("network_received_bytes_per_op");
         // Length and line ends of RESP; name, flags and lines of memcached's text.
         let least = f64::from(if reply > 0 { reply } else { 1_024 + 20 });
-        // What was counted is of the samples within, and their rate a little off that of all.
+        // Bytes are counted between samples, where the rate differs slightly from the phase's.
         assert!((0.8 * least..1.3 * least).contains(&sent), "{target}: {sent} of {least}");
         assert!((12.0..100.0).contains(&received), "{target}: {received}");
         let both = metric("network_bytes_per_op");
@@ -73,7 +73,7 @@ fn bytes_by_operation_are_those_of_request_and_reply() {
 }
 
 #[test]
-fn under_a_rate_times_count_from_the_plan() {
+fn under_a_rate_latency_counts_from_the_due_time() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -82,8 +82,7 @@ fn under_a_rate_times_count_from_the_plan() {
     let summary = Place::finish(bench(&place, &arguments)).measured().json();
     let get = row(&summary, "redis", "get");
     good(get);
-    // What was due in the measurement, in both blocks; what was due before it and was answered in
-    // it counts as well.
+    // Requests due during the measurement in both blocks, plus earlier ones answered during it.
     assert!((1_200..1_300).contains(&count(get, "ok")), "{get}");
     for metric in ["lag_ns_p99", "response_ns_p99", "service_ns_p99"] {
         assert!(get["metrics"][metric]["center"].as_f64().unwrap() > 0.0, "{metric} of {get}");
@@ -93,7 +92,7 @@ fn under_a_rate_times_count_from_the_plan() {
 }
 
 #[test]
-fn an_existing_server_keeps_what_others_have() {
+fn a_run_on_an_existing_server_keeps_foreign_data() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -136,10 +135,10 @@ fn keys_that_were_not_filled_are_missed_as_planned() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_starts() {
+fn invalid_arguments_are_refused_before_anything_starts() {
     let place = Place::new();
     for (arguments, parts) in [
-        (&["files"][..], &["`files` is no key-value server", "redis://"][..]),
+        (&["files"][..], &["`files` is not a key-value server", "redis://"][..]),
         (&["redis", "redis"], &["`redis` is given twice"]),
         (&["redis", "--value", "x"], &["--value", "`x`", "1KiB"]),
         (&["redis", "--dist", "zipf:-1"], &["--dist", "zipf:0.99"]),

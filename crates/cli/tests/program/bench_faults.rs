@@ -1,5 +1,5 @@
-//! `bench` on servers that answer, but with errors, with nonsense or not at all: every fault is
-//! counted by its class and told with an example, ends in time and takes no memory.
+//! `bench` on servers that reply with errors, with garbage or not at all. Every fault is counted by
+//! class and reported with an example; runs end in time and with bounded memory.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::common::{Finished, Place, Scripted, Started, among, count, peak_memory_kib, row};
 
-/// Far more than any run here takes on a busy machine.
+/// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Far less than what a gigantic or an endless reply would take if it were kept.
+/// Far less than the size of a gigantic or an endless reply.
 const MEMORY_KIB_MAX: u64 = 200 << 10;
 /// From here on the keys are filled, and faults may happen.
 const LATE: &str = "faults-after=250";
@@ -28,7 +28,7 @@ fn bench(place: &Place, url: &str, more: &[&str]) -> Command {
     command
 }
 
-/// Runs to its end in time and without much memory.
+/// Runs to the end; asserts that it ends in time and with bounded memory.
 fn finish(command: Command) -> Finished {
     let mut run = Started::new(command);
     let mut peak_kib = 0;
@@ -46,7 +46,7 @@ fn invalid(script: &str, more: &[&str]) -> Value {
     let arguments = [&["--format", "json"], more].concat();
     let summary = finish(bench(&place, &server.url(), &arguments)).code(4).json();
     assert_eq!(summary["validity"], "invalid");
-    // What failed stands in a record that can be read again.
+    // The record with the failures can be read again.
     let mut again = place.command();
     again.args(["export", "latest", "--json", "--out"]).arg(place.records());
     let again = Place::finish(again).code(0).json();
@@ -55,7 +55,8 @@ fn invalid(script: &str, more: &[&str]) -> Value {
     summary
 }
 
-/// All errors of the row are of one class, with an example that holds `words`, and the run says so.
+/// Asserts that all errors of the row are of one class with an example containing `words`, and that
+/// the run reports it.
 #[track_caller]
 fn only_errors(summary: &Value, operation: &str, class: &str, words: &str) {
     let row = row(summary, "x", operation);
@@ -64,13 +65,13 @@ fn only_errors(summary: &Value, operation: &str, class: &str, words: &str) {
     assert_eq!(row["counts"]["errors_by_class"], serde_json::json!({ class: errors }));
     let example = row["counts"]["error_examples"][class].as_str().unwrap();
     assert!(example.contains(words), "{example}");
-    let told = |text: &Value| text.as_str().unwrap().contains(words);
-    assert!(!among(&summary["reasons"], told).is_empty(), "{}", summary["reasons"]);
-    assert!(!among(&summary["footnotes"], told).is_empty(), "{}", summary["footnotes"]);
+    let matches = |text: &Value| text.as_str().unwrap().contains(words);
+    assert!(!among(&summary["reasons"], matches).is_empty(), "{}", summary["reasons"]);
+    assert!(!among(&summary["footnotes"], matches).is_empty(), "{}", summary["footnotes"]);
 }
 
 #[test]
-fn error_replies_are_counted_by_class_with_the_servers_words() {
+fn error_replies_are_counted_by_class_with_an_example() {
     for (words, class) in [
         ("OOM command not allowed when used memory > 'maxmemory'.", "full"),
         ("READONLY You can't write against a read only replica.", "reply"),
@@ -104,7 +105,7 @@ fn a_referral_to_nowhere_is_an_error() {
 }
 
 #[test]
-fn values_that_are_wrong_or_short_are_wrong() {
+fn altered_and_short_values_are_counted_as_wrong() {
     for fault in ["wrong", "short"] {
         let summary = invalid(&format!("{fault}=0.1,{LATE},faults-on=get"), &["--op", "get=1"]);
         let get = row(&summary, "x", "get");
@@ -114,9 +115,9 @@ fn values_that_are_wrong_or_short_are_wrong() {
 }
 
 #[test]
-fn replies_that_are_none_cost_their_connection_and_no_memory() {
+fn malformed_replies_close_the_connection_without_using_memory() {
     for (fault, class, words) in [
-        ("malformed=0.02", "protocol", "a reply begins with byte 0x3f"),
+        ("malformed=0.02", "protocol", "a reply starts with byte 0x3f"),
         ("endless=0.02", "protocol", "a line is longer than 65536 bytes"),
         ("gigantic=0.01", "timeout", "did not answer within 300 ms"),
         ("hang=0.01", "timeout", "did not answer within 300 ms"),
@@ -127,25 +128,25 @@ fn replies_that_are_none_cost_their_connection_and_no_memory() {
         let longest = &row(&summary, "x", "get")["metrics"]["service_ns_max"]["at_least"];
         let timed_out = class == "timeout";
         assert!(longest.as_f64().is_some_and(|ns| !timed_out || ns >= 3e8), "{longest}");
-        // Four connections are there at the start; each fault cost one, and others were made.
+        // Of the initial four connections, each fault closes one, and new ones are opened.
         assert!(count(row(&summary, "x", "get"), "error") > 1, "{fault}");
     }
     only_errors(&invalid("reset-after=150", &["--op", "get=1"]), "get", "closed", "lost");
 }
 
 #[test]
-fn under_a_rate_nothing_is_left_out_when_connections_break() {
-    // As long as a busy machine may need to send all that was due.
+fn under_a_rate_no_request_is_skipped_when_connections_break() {
+    // Enough time for a loaded machine to send all due requests.
     let rate = ["--op", "get=1", "--rate", "2000", "--even", "--timeout", "20s"];
     let summary = invalid(&format!("reset=0.05,{LATE},faults-on=get"), &rate);
     let get = row(&summary, "x", "get");
-    // 2000 a second for 400 ms, each of which was sent and ended in one way or another.
+    // 2000 per second for 400 ms, all of which were sent and completed or failed.
     assert_eq!(count(get, "ok") + count(get, "error"), 800, "{get}");
     assert_eq!((count(get, "wrong"), count(get, "miss")), (0, 0), "{get}");
 }
 
 #[test]
-fn people_read_of_it_on_the_terminal_and_on_the_page() {
+fn errors_are_shown_in_the_terminal_and_on_the_page() {
     let (place, server) = (Place::new(), Scripted::new(&format!("error=0.3:BUSY me,{LATE}")));
     let text = finish(bench(&place, &server.url(), &["--op", "get=1"])).code(4).stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -156,11 +157,11 @@ fn people_read_of_it_on_the_terminal_and_on_the_page() {
 }
 
 #[test]
-fn a_server_that_is_no_use_from_the_first_reply_on_is_not_measured() {
+fn a_server_that_fails_from_the_first_reply_is_not_measured() {
     for (script, words) in [
-        ("close-on-accept", "connection lost: the server ended the connection"),
+        ("close-on-accept", "connection lost: the server closed the connection"),
         ("hang=1", "timed out: no answer within 300 ms"),
-        ("malformed=1", "malformed reply: a reply begins with byte 0x3f"),
+        ("malformed=1", "malformed reply: a reply starts with byte 0x3f"),
         ("endless=1", "malformed reply: a line is longer than 65536 bytes"),
         ("gigantic=1", "malformed reply: a length of `536870912`"),
         ("error=1:LOADING it", "error reply: the server answered `LOADING it` (wait until"),
@@ -176,8 +177,8 @@ fn a_server_that_is_no_use_from_the_first_reply_on_is_not_measured() {
 }
 
 #[test]
-fn fewer_connections_than_clients_are_told_by_the_servers_words() {
-    // One is that of the run itself.
+fn refused_connections_are_reported_with_the_servers_error() {
+    // One connection is the run's own.
     let summary = invalid("max-connections=3", &[]);
     let failures = among(&summary["failures"], |f| f["class"] == "refused");
     assert_eq!(failures.len(), 1, "{}", summary["failures"]);

@@ -1,5 +1,4 @@
-//! `bench` with loads that are more than a rate and a mix: YCSB's D and F, stages, and thousands of
-//! connections.
+//! `bench` with complex loads: YCSB's D and F, stages, and thousands of connections.
 
 use serde_json::{Value, json};
 use std::process::Command;
@@ -19,7 +18,7 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
 fn small(place: &Place, arguments: &[&str]) -> Value {
     let mut command = bench(place, arguments);
     command.args(["--duration", "300ms", "--blocks", "2", "--clients", "6", "--verify", "1"]);
-    // Several, where the generator has CPUs for them.
+    // Several threads if the generator has enough CPUs.
     let threads = rig::Pinning::for_this_process().generator.len().min(2);
     command.args(["--threads", &threads.to_string()]);
     if !arguments.contains(&"--keys") {
@@ -36,7 +35,7 @@ fn good(row: &Value) {
 }
 
 #[test]
-fn ycsb_d_reads_what_it_has_inserted() {
+fn ycsb_d_reads_its_inserted_keys() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -50,7 +49,7 @@ fn ycsb_d_reads_what_it_has_inserted() {
             (row(&summary, "redis", "mixed.get"), row(&summary, "redis", "mixed.insert"));
         good(get);
         good(insert);
-        // Inserted values were compared byte by byte as well.
+        // Inserted values are verified byte by byte as well.
         assert_eq!(count(get, "verified"), count(get, "ok"));
         let share = count(insert, "ok") as f64 / (count(insert, "ok") + count(get, "ok")) as f64;
         assert!((0.04..0.06).contains(&share), "{share}");
@@ -61,7 +60,7 @@ fn ycsb_d_reads_what_it_has_inserted() {
 }
 
 #[test]
-fn what_replaces_parts_of_a_preset_stands_in_the_name() {
+fn flags_that_override_a_preset_appear_in_the_name() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -88,7 +87,7 @@ fn what_replaces_parts_of_a_preset_stands_in_the_name() {
 }
 
 #[test]
-fn ycsb_f_writes_what_it_has_read() {
+fn ycsb_f_writes_back_the_keys_it_reads() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -117,7 +116,7 @@ fn ycsb_f_writes_what_it_has_read() {
 }
 
 #[test]
-fn stages_change_the_rate_and_are_told_apart() {
+fn stages_change_the_rate_and_are_reported_separately() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -152,17 +151,18 @@ fn stages_change_the_rate_and_are_told_apart() {
     assert_eq!((&ramp["outcome"], &summary["cells"]), (&"never-missed".into(), &json!([])));
     let sentence = ramp["sentence"].as_str().unwrap();
     assert!(sentence.starts_with("redis sustains at least 2,"), "{sentence}");
-    // A rate that rises by plan is no drift.
+    // A planned increase of the rate is not drift.
     let reasons = summary["reasons"].to_string();
     assert!(!reasons.contains("the rate"), "{reasons}");
     let text = place.on_records(&["show", "--details"]).measured().stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = "500/s for 0.4 s, then 500 to 2500/s in 0.5 s, then 2500/s for 0.4 s, evenly spaced";
-    assert!(text.contains(told), "{text}");
+    let expected =
+        "500/s for 0.4 s, then 500 to 2500/s in 0.5 s, then 2500/s for 0.4 s, evenly spaced";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
-fn clients_come_and_go_by_stages() {
+fn stages_change_the_number_of_clients() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -184,12 +184,12 @@ fn clients_come_and_go_by_stages() {
     let clients: Vec<u64> = stages.iter().map(|s| s["clients"].as_u64().unwrap()).collect();
     assert_eq!(clients, [1, 12, 20]);
     let text = place.on_records(&["show", "--details"]).measured().stdout;
-    let told = "1 client for 0.4 s, then 1 to 20 clients in 0.4 s, then 20 clients for 0.4 s";
-    assert!(text.contains(told), "{text}");
+    let expected = "1 client for 0.4 s, then 1 to 20 clients in 0.4 s, then 20 clients for 0.4 s";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
-fn two_thousand_connections_are_made_and_too_many_refused_with_the_arithmetic() {
+fn two_thousand_connections_work_and_too_many_are_refused_with_the_calculation() {
     if !installed(&["redis-server", "setpriv", "prlimit"]) {
         return;
     }
@@ -221,7 +221,7 @@ fn two_thousand_connections_are_made_and_too_many_refused_with_the_arithmetic() 
 }
 
 #[test]
-fn stages_that_make_no_sense_are_refused() {
+fn invalid_stages_are_refused() {
     let place = Place::new();
     for (arguments, parts) in [
         (&["--stages", "10s"][..], &["--stages", "`10s` at character 1", "LENGTH:RATE"][..]),

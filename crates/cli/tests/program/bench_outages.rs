@@ -1,4 +1,4 @@
-//! `bench` on real servers that die, come back, stand still or run out of something meanwhile.
+//! `bench` on real servers that die, restart, stall or run out of resources during the run.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use super::common::{
     wait_until,
 };
 
-/// Far more than any run here takes on a busy machine.
+/// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 fn tools() -> bool {
     installed(&["redis-server", "redis-cli", "setpriv"])
 }
 
-/// `bench` of an existing server for so long.
+/// `bench` of an existing server for the given time.
 fn bench(place: &Place, url: &str, duration: &str, more: &[&str]) -> Command {
     let mut command = place.command();
     command.arg("bench").arg(format!("x={url}"));
@@ -28,7 +28,7 @@ fn bench(place: &Place, url: &str, duration: &str, more: &[&str]) -> Command {
     command
 }
 
-/// Waits until the measurement, and not only the filling, is under way.
+/// Waits until the fill is over and the measurement has started.
 fn is_measured(server: &RedisServer) {
     let reads = || {
         let stats = server.ask(&["INFO", "commandstats"]);
@@ -38,7 +38,7 @@ fn is_measured(server: &RedisServer) {
     wait_until("keys are read", Duration::from_secs(30), reads);
 }
 
-/// Runs with `fault` done to the server in the middle of the measurement; the summary.
+/// Injects `fault` into the server during the measurement; returns the summary.
 fn disturbed(
     server: &mut RedisServer,
     duration: &str,
@@ -50,7 +50,7 @@ fn disturbed(
     let run = Started::new(bench(&place, &server.port_url(), duration, more));
     is_measured(server);
     fault(server);
-    // Few errors among many requests may be borne.
+    // A small share of errors is acceptable.
     let summary = run.finish_within(PATIENCE).measured().json();
     place.assert_nothing_left();
     (place, summary)
@@ -60,7 +60,7 @@ fn errors(row: &Value, class: &str) -> u64 {
     row["counts"]["errors_by_class"][class].as_u64().unwrap_or(0)
 }
 
-/// Requests answered in the last whole second of the only phase.
+/// Requests answered in the last full second of the only phase.
 fn answered_at_the_end(place: &Place) -> u64 {
     let trial = place.record().trials().remove(0);
     let done = trial["series"].as_array().unwrap().last().unwrap()["done_per_interval"]
@@ -132,16 +132,16 @@ fn one_stands_still(count: usize, timeout: &str) -> (Value, Value, String) {
 /// The clients of a closed load wait for it in a request each, and the others answer them before
 /// and after.
 #[test]
-fn one_of_several_servers_that_stands_still_for_seconds_is_told() {
+fn a_stall_of_one_of_several_servers_is_reported() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
-    // Short time-outs lose requests, long ones none.
+    // Requests are lost only with short timeouts.
     for timeout in ["5s", "500ms"] {
         let (summary, trial, place) = one_stands_still(3, timeout);
-        let told = format!("{place} gave no service for ");
-        let is_told = |r: &Value| r.as_str().unwrap().contains(&told);
-        assert_eq!(among(&summary["reasons"], is_told).len(), 1, "{}", summary["reasons"]);
+        let expected = format!("{place} gave no service for ");
+        let is_reported = |r: &Value| r.as_str().unwrap().contains(&expected);
+        assert_eq!(among(&summary["reasons"], is_reported).len(), 1, "{}", summary["reasons"]);
         let outages = trial["outages"].as_array().unwrap();
         assert_eq!(outages.len(), 1, "{timeout}: {outages:?}");
         let length_ns = outages[0]["length_ns"].as_u64().unwrap();
@@ -152,7 +152,7 @@ fn one_of_several_servers_that_stands_still_for_seconds_is_told() {
 }
 
 #[test]
-fn a_server_that_stands_still_alone_is_slow_and_not_gone() {
+fn a_stall_of_a_single_server_is_not_an_outage() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
@@ -163,7 +163,7 @@ fn a_server_that_stands_still_alone_is_slow_and_not_gone() {
 }
 
 #[test]
-fn a_server_that_starts_again_is_measured_on() {
+fn measurement_continues_after_a_server_restart() {
     if !tools() {
         return;
     }
@@ -174,14 +174,14 @@ fn a_server_that_starts_again_is_measured_on() {
         server.start_again();
     });
     let mixed = row(&summary, "x", "mixed");
-    // What was in flight when it died; its data are gone, and missed.
+    // Requests in flight at the crash failed; the lost data cause misses.
     assert_eq!(errors(mixed, "closed"), count(mixed, "error"), "{mixed}");
     assert!(count(mixed, "error") <= 4, "{mixed}");
     assert!(count(mixed, "miss") > 0, "{mixed}");
     assert!(answered_at_the_end(&place) > 100, "{mixed}");
     let missing = |r: &Value| r.as_str().unwrap().contains("that should exist were not found");
     assert!(!among(&summary["reasons"], missing).is_empty(), "{}", summary["reasons"]);
-    // It was told to forget what the run wrote, on a connection of its own.
+    // The run's data was removed over a separate connection.
     assert_eq!(server.keys(), [""; 0]);
 }
 
@@ -200,7 +200,7 @@ fn under_a_rate_a_restart_is_waited_for_and_counted() {
     let mixed = row(&summary, "x", "mixed");
     let ended = ["ok", "miss", "error"].map(|name| count(mixed, name));
     assert_eq!(ended.iter().sum::<u64>(), 3000, "{mixed}");
-    // Who was due meanwhile waited; the largest response time shows the outage.
+    // Requests due during the outage waited; the maximum response time shows it.
     let worst = &mixed["metrics"]["response_ns_max"];
     let worst_ns = worst["center"].as_f64().or(worst["at_least"].as_f64()).unwrap();
     assert!(worst_ns > 450e6, "{mixed}");
@@ -208,7 +208,7 @@ fn under_a_rate_a_restart_is_waited_for_and_counted() {
 }
 
 #[test]
-fn a_server_that_stands_still_for_good_fails_its_trial_in_time() {
+fn a_hung_server_fails_its_trial_in_time() {
     if !tools() {
         return;
     }
@@ -223,7 +223,7 @@ fn a_server_that_stands_still_for_good_fails_its_trial_in_time() {
 }
 
 #[test]
-fn a_server_that_stands_still_for_a_while_is_measured_on() {
+fn measurement_continues_after_a_stall() {
     if !tools() {
         return;
     }
@@ -237,7 +237,7 @@ fn a_server_that_stands_still_for_a_while_is_measured_on() {
     assert_eq!(errors(mixed, "timeout"), count(mixed, "error"), "{mixed}");
     assert!(count(mixed, "error") <= 4, "{mixed}");
     assert!(answered_at_the_end(&place) > 100, "{mixed}");
-    // It lost requests, so that it was gone for as long as it stood still.
+    // It lost requests, so the stall counts as an outage.
     let outages = &place.record().trials()[0]["outages"];
     let length_ns = outages[0]["length_ns"].as_u64().unwrap_or(0);
     assert!((550_000_000..2_000_000_000).contains(&length_ns), "{outages}");
@@ -245,7 +245,7 @@ fn a_server_that_stands_still_for_a_while_is_measured_on() {
 }
 
 #[test]
-fn connections_over_the_servers_limit_are_refused_by_its_words() {
+fn connections_above_the_servers_limit_are_reported_with_its_error() {
     if !tools() {
         return;
     }
@@ -257,19 +257,19 @@ fn connections_over_the_servers_limit_are_refused_by_its_words() {
     let failures = among(&summary["failures"], |f| f["class"] == "refused");
     assert_eq!(failures.len(), 1, "{}", summary["failures"]);
     let reason = failures[0]["reason"].as_str().unwrap();
-    let told = ["max number of clients reached", "is its limit reached?"];
-    assert!(told.iter().any(|words| reason.contains(words)), "{reason}");
+    let expected = ["max number of clients reached", "is its limit reached?"];
+    assert!(expected.iter().any(|words| reason.contains(words)), "{reason}");
     assert_eq!(server.keys(), [""; 0]);
 }
 
 #[test]
-fn connections_that_were_cut_come_back() {
+fn closed_connections_are_reopened() {
     if !tools() {
         return;
     }
     let mut server = RedisServer::on_a_port();
     let (place, summary) = disturbed(&mut server, "3s", &[], |server| {
-        // A connection that is cut between a reply and the next request loses none.
+        // Closing a connection between a reply and the next request loses no request.
         for _ in 0..15 {
             server.ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
             std::thread::sleep(Duration::from_millis(70));
@@ -338,7 +338,7 @@ fn a_replica_and_a_full_server_cannot_be_used() {
 }
 
 #[test]
-fn a_pause_of_the_server_is_seen_in_full() {
+fn a_server_pause_is_fully_visible() {
     if !tools() {
         return;
     }
@@ -347,7 +347,7 @@ fn a_pause_of_the_server_is_seen_in_full() {
     let rate = ["--rate", "500", "--even", "--timeout", "5s"];
     let run = Started::new(bench(&place, &server.port_url(), "3s", &rate));
     is_measured(&server);
-    // As a slow command or a fork does.
+    // Like a slow command or a fork.
     server.signal(Signal::SIGSTOP);
     std::thread::sleep(Duration::from_millis(500));
     server.signal(Signal::SIGCONT);
@@ -356,8 +356,8 @@ fn a_pause_of_the_server_is_seen_in_full() {
     assert_eq!((count(mixed, "ok"), count(mixed, "error")), (1500, 0), "{mixed}");
     let metric = |name: &str| mixed["metrics"][name]["center"].as_f64().unwrap();
     assert!(metric("response_ns_max") > 480e6, "{mixed}");
-    // A sixth of the requests were due meanwhile, and their mean wait is half of the pause.
+    // A sixth of the requests was due during the pause, and waited half of it on average.
     assert!(metric("response_ns_mean") > 30e6, "{mixed}");
-    // It is there, and no outage.
+    // The server was available: no outage.
     assert_eq!(place.record().trials()[0]["outages"], json!([]));
 }

@@ -1,15 +1,15 @@
-//! `bench` on memcached, over TLS, on a cluster and by RESP3, with real servers.
+//! `bench` on real servers: memcached, TLS, clusters, RESP3.
 
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
 use super::common::{
-    Certificates, Cluster, Fake, Finished, Lie, Place, PortServer, among, count, installed, row,
+    Certificates, Cluster, Defect, Fake, Finished, Place, PortServer, among, count, installed, row,
     target,
 };
 
-/// `bench` with these arguments, small, with the summary as result.
+/// A short `bench` with these arguments; prints the summary as JSON.
 fn bench(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command();
     command.arg("bench").args(arguments);
@@ -19,14 +19,14 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-/// The same in a place of its own, to its end.
+/// Runs [`bench`] to its end in a new place.
 fn ran(arguments: &[&str]) -> Finished {
     Place::finish(bench(&Place::new(), arguments))
 }
 
-/// That all operations of a target went well, and every value read was the one written.
+/// Asserts that no operation of a target failed and that every value read was verified.
 #[track_caller]
-fn good(summary: &Value, name: &str) {
+fn assert_good(summary: &Value, name: &str) {
     for operation in ["mixed", "mixed.get", "mixed.set"] {
         let row = row(summary, name, operation);
         assert!(count(row, "ok") > 50, "{row}");
@@ -38,9 +38,9 @@ fn good(summary: &Value, name: &str) {
     assert_eq!(count(get, "verified"), count(get, "ok"));
 }
 
-/// That the target could not be used, and the reason has all parts.
+/// Asserts that the target was not run for a reason that contains all of `parts`.
 #[track_caller]
-fn unusable(finished: Finished, name: &str, parts: &[&str]) {
+fn assert_not_run(finished: Finished, name: &str, parts: &[&str]) {
     let summary = finished.code(3).json();
     let reason = target(&summary, name)["not_run"].as_str().unwrap().to_string();
     for part in parts {
@@ -49,39 +49,38 @@ fn unusable(finished: Finished, name: &str, parts: &[&str]) {
 }
 
 #[test]
-fn a_server_of_another_protocol_is_asked_after() {
+fn a_server_of_another_protocol_is_reported() {
     if !installed(&["redis-server", "memcached", "setpriv"]) {
         return;
     }
     let (memcached, redis) = (PortServer::memcached(&[]), PortServer::redis(&[]));
     let url = format!("x=redis://127.0.0.1:{}/0", memcached.port);
-    unusable(ran(&[&url]), "x", &["byte 0x45", "is this memcached?", "memcached://"]);
+    assert_not_run(ran(&[&url]), "x", &["byte 0x45", "is this memcached?", "memcached://"]);
     let url = format!("x=memcached://127.0.0.1:{}", redis.port);
-    unusable(ran(&[&url]), "x", &["`-ERR", "is this Redis?", "redis://"]);
+    assert_not_run(ran(&[&url]), "x", &["`-ERR", "is this Redis?", "redis://"]);
 }
 
 #[test]
-fn a_stand_in_that_knows_set_and_get_only_is_measured() {
-    let fake = Fake::new(Lie::KnowsLittle);
-    // It does not say whether it is empty.
-    unusable(
+fn a_server_with_only_set_and_get_is_measured() {
+    let fake = Fake::new(Defect::KnowsLittle);
+    assert_not_run(
         ran(&[&fake.url()]),
         "redis",
-        &["does not tell whether it is empty", "--allow-shared"],
+        &["does not report whether it is empty", "--allow-shared"],
     );
-    let own = "--i-own-this-server";
-    let expected = ["does not tell how much memory is left", own];
-    unusable(ran(&[&fake.url(), "--allow-shared"]), "redis", &expected);
-    let summary = ran(&[&fake.url(), "--allow-shared", own]).measured().json();
-    good(&summary, "redis");
+    let owned = "--i-own-this-server";
+    let expected = ["does not report how much memory is left", owned];
+    assert_not_run(ran(&[&fake.url(), "--allow-shared"]), "redis", &expected);
+    let summary = ran(&[&fake.url(), "--allow-shared", owned]).measured().json();
+    assert_good(&summary, "redis");
     let product = row(&summary, "redis", "mixed")["product"].as_str().unwrap().to_string();
     assert!(product.contains("unknown version"), "{product}");
-    // Nothing can be found there, and so nothing removed.
+    // The server cannot list its keys, so none are removed.
     assert!(fake.keys() >= 1_500);
 }
 
 #[test]
-fn a_fill_writes_what_the_operations_need_or_nothing() {
+fn a_fill_writes_only_data_that_the_operations_can_use() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -95,11 +94,11 @@ fn a_fill_writes_what_the_operations_need_or_nothing() {
 }
 
 #[test]
-fn a_command_beyond_the_runs_own_keys_needs_a_private_server() {
+fn an_unsafe_command_needs_a_private_server() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
-    let fake = Fake::new(Lie::KnowsLittle);
+    let fake = Fake::new(Defect::KnowsLittle);
     let expected = ["--command `FlushAll`", "not on the list of safe commands"];
     ran(&[&fake.url(), "--command", "FlushAll"]).usage_error(&expected);
     assert_eq!(fake.keys(), 0);
@@ -115,8 +114,8 @@ fn private_servers_of_two_products_are_compared() {
     let sets = ["--set", "memcached.threads=1", "--set", "redis.save="];
     let arguments = [&["redis", "memcached"], &sets[..]].concat();
     let summary = Place::finish(bench(&place, &arguments)).measured().json();
-    good(&summary, "redis");
-    good(&summary, "memcached");
+    assert_good(&summary, "redis");
+    assert_good(&summary, "memcached");
     let memcached = target(&summary, "memcached");
     assert!(memcached["product"].as_str().unwrap().starts_with("memcached 1."), "{memcached}");
     assert_eq!(memcached["settings"]["threads"], "1", "{memcached}");
@@ -133,48 +132,48 @@ fn private_servers_of_two_products_are_compared() {
 }
 
 #[test]
-fn an_existing_memcached_keeps_what_others_have() {
+fn an_existing_memcached_keeps_foreign_data() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
     let server = PortServer::memcached(&[]);
     let text = format!("x=memcached://127.0.0.1:{}", server.port);
-    good(&ran(&[&text]).measured().json(), "x");
+    assert_good(&ran(&[&text]).measured().json(), "x");
     assert_eq!(server.stat("curr_items"), 0, "keys are left");
 
-    // Every trial finds it empty again, also where names have lengths of their own and end early.
+    // Every trial starts with an empty store, even with key names of varying lengths.
     let arguments = [&*text, "--key-size", "40-60", "--ttl", "60s"];
-    good(&ran(&arguments).measured().json(), "x");
+    assert_good(&ran(&arguments).measured().json(), "x");
     assert_eq!(server.stat("curr_items"), 0, "keys are left");
 
     assert!(server.say("set key:000000000001 0 0 5\r\nother").contains("STORED"));
-    unusable(ran(&[&text]), "x", &["is not empty", "--allow-shared"]);
-    good(&ran(&[&text, "--i-own-this-server"]).measured().json(), "x");
+    assert_not_run(ran(&[&text]), "x", &["is not empty", "--allow-shared"]);
+    assert_good(&ran(&[&text, "--i-own-this-server"]).measured().json(), "x");
     assert_eq!(server.stat("curr_items"), 1);
     assert!(server.say("get key:000000000001").contains("\r\nother\r\n"));
     assert_eq!(server.stat("cmd_flush"), 0);
 }
 
 #[test]
-fn memcached_is_asked_by_meta_commands_where_that_is_wanted() {
+fn memcached_meta_commands_are_used_on_request() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
-    for (query, theirs, others) in [
-        // What was written is read back by `get`.
+    for (query, expected, unexpected) in [
+        // `get` reads back the written values.
         ("?protocol=meta", [" mg ", " ms "], &[" set "][..]),
         ("", [" get ", " set "], &[" mg ", " ms "]),
     ] {
-        // So that it logs every request.
+        // Logs every request.
         let server = PortServer::memcached(&["-vv"]);
         let url = format!("x=memcached://127.0.0.1:{}{query}", server.port);
-        good(&ran(&[&url, "--key-prefix", "load:"]).measured().json(), "x");
+        assert_good(&ran(&[&url, "--key-prefix", "load:"]).measured().json(), "x");
         let log = server.log();
         let of_load = || log.lines().filter(|line| line.contains("load:"));
-        for word in theirs {
+        for word in expected {
             assert!(of_load().filter(|line| line.contains(word)).count() > 50, "no {word}");
         }
-        assert!(!of_load().any(|line| others.iter().any(|word| line.contains(word))));
+        assert!(!of_load().any(|line| unexpected.iter().any(|word| line.contains(word))));
         assert_eq!(server.stat("curr_items"), 0, "keys are left");
     }
 }
@@ -189,17 +188,17 @@ fn keys_are_spread_over_several_memcached_servers() {
     let url = format!("pair=memcached://127.0.0.1:{one},127.0.0.1:{two}");
     let place = Place::new();
     let summary = Place::finish(bench(&place, &[&url])).measured().json();
-    good(&summary, "pair");
+    assert_good(&summary, "pair");
     let shown = &target(&summary, "pair")["place"];
     let expected = format!("127.0.0.1:{one} and 127.0.0.1:{two}");
     assert_eq!(shown.as_str(), Some(&*expected));
     for server in &servers {
-        assert!(server.stat("get_hits") > 50, "a server without its share");
+        assert!(server.stat("get_hits") > 50, "a server received too few requests");
         assert_eq!(server.stat("curr_items"), 0, "keys are left");
     }
-    // One that holds data is enough.
+    // Data on one server makes the target non-empty.
     assert!(servers[1].say("set a 0 0 1\r\nx").contains("STORED"));
-    unusable(ran(&[&url]), "pair", &["is not empty"]);
+    assert_not_run(ran(&[&url]), "pair", &["is not empty"]);
 }
 
 #[test]
@@ -212,24 +211,28 @@ fn memcached_accounts_are_used_and_never_recorded() {
     let server = PortServer::memcached(&["-Y", &accounts]);
     let url = |login: &str| format!("x=memcached://{login}127.0.0.1:{}", server.port);
     let finished = Place::finish(bench(&place, &[&url("ann:let-me-in-73@")])).measured();
-    good(&finished.json(), "x");
+    assert_good(&finished.json(), "x");
     assert!(!(finished.stdout + &finished.stderr).contains("let-me-in-73"));
     for entry in fs::read_dir(&place.all_records()[0]).unwrap() {
         let bytes = fs::read(entry.unwrap().path()).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("let-me-in-73"), "in the record");
     }
-    unusable(ran(&[&url("ann:wrong@")]), "x", &["denied", "not accepted"]);
-    unusable(ran(&[&url("")]), "x", &["denied"]);
+    assert_not_run(
+        ran(&[&url("ann:wrong@")]),
+        "x",
+        &["denied", "rejected the user or the password"],
+    );
+    assert_not_run(ran(&[&url("")]), "x", &["denied"]);
     let alone = ran(&[&url("ann@")]).code(2).stderr;
     assert!(alone.contains("a user without a password"), "{alone}");
     let open = PortServer::memcached(&[]);
     let login = format!("x=memcached://ann:let-me-in-73@127.0.0.1:{}", open.port);
-    unusable(ran(&[&login]), "x", &["asks for no user and password"]);
+    assert_not_run(ran(&[&login]), "x", &["needs no user and password"]);
     assert_eq!(open.stat("curr_items"), 0, "the login became a value");
 }
 
 #[test]
-fn tls_is_verified_unless_that_is_declined() {
+fn tls_is_verified_unless_disabled() {
     if !installed(&["redis-server", "openssl", "setpriv"]) {
         return;
     }
@@ -241,12 +244,12 @@ fn tls_is_verified_unless_that_is_declined() {
     let ca = certificates.path("ca.pem");
     let server = certificates.redis("here", &["--tls-auth-clients", "no", "--requirepass", "pw"]);
     let url = format!("x=rediss://:pw@localhost:{}/1", server.port);
-    good(&ran(&[&url, "--cacert", &ca]).measured().json(), "x");
-    unusable(ran(&[&url]), "x", &["no trusted authority", "--cacert"]);
+    assert_good(&ran(&[&url, "--cacert", &ca]).measured().json(), "x");
+    assert_not_run(ran(&[&url]), "x", &["not issued by a trusted authority", "--cacert"]);
 
     let place = Place::new();
     let finished = Place::finish(bench(&place, &[&url, "--tls-insecure"])).measured();
-    good(&finished.json(), "x");
+    assert_good(&finished.json(), "x");
     let facts = &finished.json()["conditions"]["facts"];
     let found = among(facts, |fact| fact["name"] == "TLS of x");
     assert!(found[0]["warning"].as_str().unwrap().contains("nobody knows"), "{facts}");
@@ -258,14 +261,14 @@ fn tls_is_verified_unless_that_is_declined() {
     let elsewhere = certificates.redis("elsewhere", &["--tls-auth-clients", "yes"]);
     let url = format!("x=rediss://localhost:{}", elsewhere.port);
     let [cert, key] = ["client.pem", "client.key"].map(|name| certificates.path(name));
-    let own = ["--cacert", &ca, "--cert", &cert, "--key", &key];
-    let with = |more: &[&str]| ran(&[&[&*url], &own[..], more].concat());
-    unusable(with(&[]), "x", &["certificate is for another name", "--sni"]);
-    good(&with(&["--sni", "elsewhere.example"]).measured().json(), "x");
+    let files = ["--cacert", &ca, "--cert", &cert, "--key", &key];
+    let with = |more: &[&str]| ran(&[&[&*url], &files[..], more].concat());
+    assert_not_run(with(&[]), "x", &["certificate is for another name", "--sni"]);
+    assert_good(&with(&["--sni", "elsewhere.example"]).measured().json(), "x");
 }
 
 #[test]
-fn memcached_speaks_tls_too() {
+fn memcached_is_measured_over_tls() {
     if !installed(&["memcached", "openssl", "setpriv"]) {
         return;
     }
@@ -274,12 +277,12 @@ fn memcached_speaks_tls_too() {
     let files = format!("ssl_chain_cert={cert},ssl_key={key}");
     let server = PortServer::memcached(&["-Z", "-o", &files]);
     let url = format!("x=memcacheds://localhost:{}", server.port);
-    good(&ran(&[&url, "--cacert", &ca]).measured().json(), "x");
-    unusable(ran(&[&url]), "x", &["no trusted authority"]);
+    assert_good(&ran(&[&url, "--cacert", &ca]).measured().json(), "x");
+    assert_not_run(ran(&[&url]), "x", &["not issued by a trusted authority"]);
 }
 
 #[test]
-fn a_cluster_is_measured_on_every_server_and_left_as_it_was() {
+fn a_cluster_is_measured_on_every_server_and_left_unchanged() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -287,10 +290,10 @@ fn a_cluster_is_measured_on_every_server_and_left_as_it_was() {
     let port = cluster.0[1].port;
     let url = format!("c=redis+cluster://127.0.0.1:{port}");
     let summary = ran(&[&url]).measured().json();
-    good(&summary, "c");
+    assert_good(&summary, "c");
     assert!(target(&summary, "c")["place"].as_str().unwrap().contains(", cluster"));
     for server in &cluster.0 {
-        assert!(server.calls("get") > 50, "a server without its share");
+        assert!(server.calls("get") > 50, "a server received too few requests");
         let refused = server.ask(&["INFO", "errorstats"]);
         assert!(!refused.contains("MOVED"), "sent to the wrong server: {refused}");
     }
@@ -298,76 +301,83 @@ fn a_cluster_is_measured_on_every_server_and_left_as_it_was() {
 
     // `foo` has slot 12182, which is the last server's.
     cluster.0[2].ask(&["SET", "foo", "other"]);
-    unusable(ran(&[&url]), "c", &["is not empty"]);
+    assert_not_run(ran(&[&url]), "c", &["is not empty"]);
     let query = format!("c=redis://127.0.0.1:{port}?cluster=true&protocol=3");
-    good(&ran(&[&query, "--allow-shared"]).measured().json(), "c");
+    assert_good(&ran(&[&query, "--allow-shared"]).measured().json(), "c");
     assert_eq!(cluster.sizes(), [0, 0, 1]);
     assert_eq!(cluster.0[2].ask(&["GET", "foo"]), "other");
 }
 
 #[test]
-fn slots_may_move_while_a_cluster_is_measured() {
+fn a_cluster_can_migrate_slots_during_a_run() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
     let cluster = Cluster::new();
     let [from, to] = [&cluster.0[0], &cluster.0[1]];
     let (from_id, to_id) = (from.ask(&["CLUSTER", "MYID"]), to.ask(&["CLUSTER", "MYID"]));
-    // Slot 0 is being moved and has no keys: what is asked of it there is referred by ASK.
+    // Slot 0 is migrating and empty, so requests for it are redirected with ASK.
     to.ask(&["CLUSTER", "SETSLOT", "0", "IMPORTING", &from_id]);
     from.ask(&["CLUSTER", "SETSLOT", "0", "MIGRATING", &to_id]);
     let url = format!("c=redis+cluster://127.0.0.1:{}", from.port);
-    // All keys in slot 0, by their tag.
+    // The hash tag puts all keys into slot 0.
     let arguments = [&*url, "--key-prefix", "{06S}:"];
     assert_eq!(from.ask(&["CLUSTER", "KEYSLOT", "{06S}"]), "0");
-    good(&ran(&arguments).measured().json(), "c");
+    assert_good(&ran(&arguments).measured().json(), "c");
     assert!(to.calls("asking") > 100 && to.calls("get") > 50);
     assert_eq!(cluster.sizes(), [0, 0, 0], "keys are left");
 }
 
 #[test]
-fn a_server_of_a_cluster_alone_says_so() {
+fn a_single_cluster_node_is_reported() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
     let cluster = Cluster::new();
     let server = PortServer::redis(&[]);
     let url = format!("x=redis+cluster://127.0.0.1:{}", server.port);
-    unusable(ran(&[&url]), "x", &["no usable cluster", "cluster support disabled"]);
+    assert_not_run(
+        ran(&[&url]),
+        "x",
+        &["does not report a usable cluster", "cluster support disabled"],
+    );
     for server in &cluster.0 {
         let url = format!("x=redis://127.0.0.1:{}", server.port);
-        unusable(ran(&[&url]), "x", &["expected redis+cluster://host:port"]);
+        assert_not_run(ran(&[&url]), "x", &["expected redis+cluster://host:port"]);
     }
     assert_eq!(cluster.sizes(), [0, 0, 0], "keys are left");
 }
 
 #[test]
-fn resp3_is_spoken_where_it_is_asked_for() {
+fn resp3_is_used_on_request() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
     let server = PortServer::redis(&[]);
     let url = format!("x=redis://127.0.0.1:{}/2", server.port);
-    good(&ran(&[&url]).measured().json(), "x");
+    assert_good(&ran(&[&url]).measured().json(), "x");
     assert_eq!(server.calls("hello"), 0);
     let summary = ran(&[&format!("{url}?protocol=3")]).measured().json();
-    good(&summary, "x");
+    assert_good(&summary, "x");
     assert!(target(&summary, "x")["place"].as_str().unwrap().ends_with("database 2, RESP3"));
-    // Two blocks, each of four clients.
+    // Two blocks with four clients each.
     assert!(server.calls("hello") >= 8);
 }
 
 #[test]
-fn what_does_not_fit_a_target_is_said_before_anything_starts() {
+fn unsuitable_options_are_refused_before_anything_starts() {
     let place = Place::new();
     for (arguments, parts) in [
-        (&["mysql"][..], &["`mysql` is no key-value server", "`memcached`"][..]),
+        (&["mysql"][..], &["`mysql` is not a key-value server", "`memcached`"][..]),
         (&["memcached", "--op", "lpush=1"], &["--op", "`lpush`", "touch"]),
         (&["memcached", "--ttl", "2592001s"], &["--op", "2592001"]),
         (&["memcached", "--key-size", "300"], &["300", "250"]),
         (&["memcached", "--set", "port=1"], &["--set", "`port`", "docs/FORMAT.md"]),
         (&["memcached", "--set", "redis.save="], &["--set `redis.save=`", "has no effect"]),
-        (&["redis", "memcached", "--set", "save="], &["whose setting", "redis.save"]),
+        (
+            &["redis", "memcached", "--set", "save="],
+            &["ambiguous with several products", "redis.save"],
+        ),
         (&["redis", "--set", "masterauth=x"], &["--set", "`masterauth`", "docs/FORMAT.md"]),
         (&["x=memcached://h/1"], &["`/1`", "no databases"]),
         (&["x=memcached://h:1,h:1"], &["`h:1` twice"]),
@@ -389,18 +399,18 @@ fn what_does_not_fit_a_target_is_said_before_anything_starts() {
 }
 
 #[test]
-fn a_server_without_tls_is_asked_about() {
+fn a_server_without_tls_is_reported() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
     let server = PortServer::redis(&[]);
     let url = format!("x=rediss://127.0.0.1:{}", server.port);
     let arguments = [&*url, "--tls-insecure", "--timeout", "1s"];
-    unusable(ran(&arguments), "x", &["does it speak TLS there?"]);
+    assert_not_run(ran(&arguments), "x", &["does it speak TLS there?"]);
 }
 
 #[test]
-fn files_of_tls_that_cannot_be_read_are_named() {
+fn unreadable_tls_files_are_named() {
     let arguments = ["x=rediss://127.0.0.1:1", "--cacert", "/no/such"];
-    unusable(ran(&arguments), "x", &["`/no/such` is no file of authorities"]);
+    assert_not_run(ran(&arguments), "x", &["`/no/such` is not a file of authorities"]);
 }

@@ -1,4 +1,4 @@
-//! `calibrate`: what this machine can do, kept for later runs.
+//! `calibrate`: measures the machine and saves the result for later runs.
 
 use serde_json::Value;
 use std::fs;
@@ -41,7 +41,7 @@ fn ordered(late: &Value) {
 }
 
 #[test]
-fn what_is_measured_is_sane_and_is_kept() {
+fn results_are_plausible_and_saved() {
     let place = Place::new();
     let found = calibrate(&place, &["--format", "json"]).code(0).json();
     let shapes = found["shapes"].as_array().unwrap();
@@ -74,7 +74,7 @@ fn a_later_run_carries_it_and_the_rate_of_the_null_server() {
     }
     let place = Place::new();
     let text = Place::finish(bench(&place, &["--op", "get=1"])).measured();
-    assert!(text.stderr.contains("not calibrated: `cachedyno calibrate`"), "{text:#?}");
+    assert!(text.stderr.contains("not calibrated; run `cachedyno calibrate`"), "{text:#?}");
     assert!(header(&place)["calibration"].is_null());
     let text = calibrate(&place, &[]).code(0);
     assert!(text.stdout.contains("This machine can judge servers of up to "), "{text:#?}");
@@ -91,9 +91,9 @@ fn a_later_run_carries_it_and_the_rate_of_the_null_server() {
     assert_eq!(rates[0]["phase"], "mixed");
     assert!(number(&rates[0]["rate_per_s"]) > 0.0);
     let mixed = row(&summary, "redis", "mixed");
-    // Where the store was nearly as fast, it is measured again, and the higher rate counts.
-    let told = number(&mixed["metrics"]["null_rate_per_s"]["center"]);
-    assert!(told >= number(&rates[0]["rate_per_s"]), "{told}");
+    // If the store was nearly as fast, the null rate is measured again, and the higher one counts.
+    let null_rate = number(&mixed["metrics"]["null_rate_per_s"]["center"]);
+    assert!(null_rate >= number(&rates[0]["rate_per_s"]), "{null_rate}");
     place.assert_nothing_left();
 }
 
@@ -114,7 +114,7 @@ fn a_command_that_the_null_server_does_not_know_is_not_checked() {
 }
 
 #[test]
-fn what_is_of_another_host_or_damaged_is_not_used() {
+fn a_damaged_or_foreign_calibration_is_not_used() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -144,7 +144,7 @@ fn what_is_of_another_host_or_damaged_is_not_used() {
 }
 
 #[test]
-fn what_cannot_be_measured_or_kept_is_refused_at_once() {
+fn impossible_calibrations_are_refused_at_once() {
     let place = Place::new();
     for seconds in ["0", "-1", "nan", "1e9"] {
         let mut command = place.command();

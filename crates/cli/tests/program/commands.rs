@@ -1,4 +1,4 @@
-//! What is done with records, and what needs none.
+//! Commands on records, and commands that need no record.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::common::{FAST, Finished, Place, among};
 
-/// Two complete runs of files: their place and ids, the older first.
+/// Two complete runs of the target `files`, oldest first.
 struct Runs {
     place: Place,
     ids: [String; 2],
 }
 
-/// Shared by the tests that run at the same time, and removed with the last of them.
+/// Returns the runs shared by concurrent tests. The last test to drop them removes them.
 fn two_runs() -> Arc<Runs> {
     static SHARED: Mutex<Weak<Runs>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +46,7 @@ impl Runs {
 }
 
 #[test]
-fn a_pipe_gets_as_many_columns_as_the_environment_asks_for() {
+fn output_to_a_pipe_is_as_wide_as_columns_says() {
     let runs = two_runs();
     let widest = |columns: &str| {
         let mut command = runs.place.command();
@@ -80,8 +80,9 @@ fn the_list_has_a_line_for_each_run() {
         }
     }
     let empty = Place::new();
-    let said = empty.on_records(&["list"]).code(0).stdout;
-    assert!(said.contains("no records in") && said.contains("cachedyno run sessions"), "{said}");
+    let listed = empty.on_records(&["list"]).code(0).stdout;
+    assert!(listed.contains("no records in"), "{listed}");
+    assert!(listed.contains("cachedyno run sessions"), "{listed}");
     assert!(!empty.records().exists());
 }
 
@@ -98,7 +99,7 @@ fn a_run_is_found_by_path_id_prefix_and_latest() {
     }
     let missing = runs.on_records(&["show", "zzz"]);
     missing.usage_error(&["no run `zzz`", &ids[0], &ids[1], "`latest`"]);
-    // Both directories' names begin with the year.
+    // The names of both directories start with the year.
     let ambiguous = runs.on_records(&["show", "2"]);
     ambiguous.usage_error(&["run `2` is ambiguous", &ids[0], &ids[1]]);
     let directory = runs.place.disk().display().to_string();
@@ -143,7 +144,7 @@ fn the_summary_has_the_documented_keys() {
             let (lo, center, hi) = (number("lo"), number("center"), number("hi"));
             assert!(lo <= center && center <= hi && center > 0.0, "{metric}: {value}");
         }
-        assert!(row["charts"].is_null(), "the summary is without charts");
+        assert!(row["charts"].is_null(), "the summary contains no charts");
         for name in ["ok", "miss", "error", "wrong"] {
             assert!(row["counts"][name].is_u64(), "no count {name} in {row}");
         }
@@ -159,7 +160,7 @@ fn the_summary_has_the_documented_keys() {
     assert_same(&kept["cells"], &summary["cells"]);
 }
 
-/// Equal but for the last digits of numbers, which a record's text may cost.
+/// Asserts that two values are equal, allowing for rounding of floating-point numbers in JSON.
 #[track_caller]
 fn assert_same(a: &Value, b: &Value) {
     match (a, b) {
@@ -180,7 +181,7 @@ fn assert_same(a: &Value, b: &Value) {
 }
 
 #[test]
-fn text_and_markdown_tell_the_same_run() {
+fn text_and_markdown_show_the_same_run() {
     let runs = two_runs();
     let ids = &runs.ids;
     let text = runs.on_records(&["show", "--details"]).code(0).stdout;
@@ -218,10 +219,10 @@ fn csv_has_a_line_for_each_row_and_block() {
 }
 
 #[test]
-fn the_page_holds_the_data_and_needs_no_network() {
+fn the_page_contains_its_data_and_loads_nothing() {
     let runs = two_runs();
     let ids = &runs.ids;
-    let page = runs.place.path().join("own.html");
+    let page = runs.place.path().join("page.html");
     let printed = runs.on_records(&["report", &ids[0], "--page", page.to_str().unwrap()]).code(0);
     assert_eq!(printed.stdout.trim(), page.to_str().unwrap());
     let html = fs::read_to_string(&page).unwrap();
@@ -239,7 +240,7 @@ fn the_page_holds_the_data_and_needs_no_network() {
         }
         assert!(!lower.contains(&format!("<link href=\"{scheme}")));
     }
-    assert!(!lower.contains("<link rel=\"stylesheet\""), "a page of its own needs no style sheet");
+    assert!(!lower.contains("<link rel=\"stylesheet\""), "the page links a style sheet");
 
     let into_record = runs.on_records(&["report"]).code(0);
     let path = into_record.stdout.trim();
@@ -268,7 +269,7 @@ fn two_runs_are_compared_cell_by_cell() {
 }
 
 #[test]
-fn a_damaged_record_is_said_and_does_not_hide_the_others() {
+fn a_damaged_record_is_reported_and_does_not_hide_others() {
     let place = Place::new();
     Place::finish(place.fast(&["--target", "files", "--set", "clients=1"])).measured();
     let bad = place.records().join("20200101T000000Z-sessions-00000000");
@@ -276,8 +277,11 @@ fn a_damaged_record_is_said_and_does_not_hide_the_others() {
     fs::write(bad.join("header.json"), "{\"format\":1,").unwrap();
     let listed = || place.on_records(&["list"]).code(0).stdout;
     assert_eq!(listed().lines().count(), 1 + 1, "{}", listed());
-    let said = place.on_records(&["list"]).stderr;
-    assert!(said.contains("not listed: ") && said.contains("00000000/header.json"), "{said}");
+    let stderr = place.on_records(&["list"]).stderr;
+    assert!(
+        stderr.contains("cannot list a record: ") && stderr.contains("00000000/header.json"),
+        "{stderr}"
+    );
     let path = bad.to_str().unwrap();
     place.on_records(&["show", path]).code(2).error(&["header.json", "line 1", "is damaged"]);
     fs::write(bad.join("header.json"), "{\"format\":99}").unwrap();
@@ -285,7 +289,7 @@ fn a_damaged_record_is_said_and_does_not_hide_the_others() {
 
     let record =
         super::common::Record::new(place.all_records().into_iter().find(|p| *p != bad).unwrap());
-    // A page that found no room on the disk has no summary either.
+    // If the disk was too full for the page, there is no summary either.
     assert!(!listed().contains(" complete "), "{}", listed());
     fs::remove_file(record.path.join("summary.json")).unwrap();
     assert!(listed().contains(" complete "), "{}", listed());
@@ -297,7 +301,7 @@ fn a_damaged_record_is_said_and_does_not_hide_the_others() {
 }
 
 #[test]
-fn studies_are_described_and_printed_as_they_are() {
+fn studies_are_described_and_printed_unchanged() {
     let place = Place::new();
     let finish = |arguments: &[&str]| {
         let mut command = place.command();
@@ -317,18 +321,18 @@ fn studies_are_described_and_printed_as_they_are() {
 }
 
 #[test]
-fn the_doctor_names_the_stores_and_the_host() {
+fn doctor_lists_the_stores_and_the_host() {
     let place = Place::new();
     let mut command = place.command();
     command.args(["doctor", "--disk"]).arg(place.disk());
-    let said = Place::finish(command).code(0).stdout;
+    let printed = Place::finish(command).code(0).stdout;
     for part in ["stores", "files     needs no server", "CPUs of the clients", "disturb"] {
-        assert!(said.contains(part), "no `{part}` in {said}");
+        assert!(printed.contains(part), "no `{part}` in {printed}");
     }
     let mut command = place.command();
     command.arg("doctor").env("PATH", "/nonexistent");
-    let said = Place::finish(command).code(0).stdout;
-    assert!(said.contains("apt-get install"), "{said}");
+    let printed = Place::finish(command).code(0).stdout;
+    assert!(printed.contains("apt-get install"), "{printed}");
     let mut command = place.command();
     command.args(["doctor", "--disk", "/no/such"]);
     Place::finish(command).usage_error(&["--disk `/no/such` is not a directory"]);
@@ -336,32 +340,32 @@ fn the_doctor_names_the_stores_and_the_host() {
 }
 
 #[test]
-fn the_version_and_the_exit_codes_are_told() {
+fn help_shows_version_and_exit_codes() {
     let place = Place::new();
     let mut command = place.command();
     command.arg("--version");
-    let said = Place::finish(command).code(0).stdout;
-    assert!(said.starts_with("cachedyno ") && said.contains('('), "{said}");
+    let printed = Place::finish(command).code(0).stdout;
+    assert!(printed.starts_with("cachedyno ") && printed.contains('('), "{printed}");
     let mut command = place.command();
     command.arg("--help");
-    let said = Place::finish(command).code(0).stdout;
-    assert!(said.contains("130") && said.contains("interrupted."), "{said}");
+    let printed = Place::finish(command).code(0).stdout;
+    assert!(printed.contains("130") && printed.contains("interrupted."), "{printed}");
 }
 
 #[test]
-fn quiet_and_json_say_nothing_but_the_result() {
+fn quiet_and_json_print_only_the_result() {
     let place = Place::new();
     let start = ["sessions", "--scale", "quick", "--target", "files", "--set", "clients=1"];
     let run =
         |more: &[&str]| Place::finish(place.run(&[&start[..], &FAST, more].concat())).measured();
-    let told = run(&[]);
+    let with_progress = run(&[]);
     for part in ["where should the sessions of a shop be kept?", "files: files on "] {
-        assert!(told.stderr.contains(part), "no `{part}` in {told:#?}");
+        assert!(with_progress.stderr.contains(part), "no `{part}` in {with_progress:#?}");
     }
     for quiet in [&run(&["--quiet"]), &run(&["--format", "json"])] {
         assert_eq!(quiet.stderr, "", "{quiet:#?}");
     }
-    for text in [told.stdout, run(&["--quiet"]).stdout] {
+    for text in [with_progress.stdout, run(&["--quiet"]).stdout] {
         let page = text.lines().find_map(|l| l.strip_prefix("page: ")).expect("the page's path");
         assert!(std::path::Path::new(page).is_file(), "{page}");
     }
@@ -370,17 +374,17 @@ fn quiet_and_json_say_nothing_but_the_result() {
 }
 
 #[test]
-fn a_result_that_cannot_be_printed_is_an_error_and_not_a_panic() {
+fn an_unprintable_result_is_an_error_and_not_a_panic() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("cachedyno"));
-    let done = command.arg("studies").stdout(full).output().unwrap();
-    assert_eq!(done.status.code(), Some(1));
-    let said = String::from_utf8(done.stderr).unwrap();
-    assert!(said.starts_with("error: the result cannot be printed: "), "{said}");
+    let output = command.arg("studies").stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error: the result cannot be printed: "), "{stderr}");
 }
 
 #[test]
-fn records_are_pruned_only_when_asked_twice_and_nothing_of_others_goes() {
+fn prune_needs_confirmation_and_keeps_foreign_files() {
     let place = Place::new();
     for _ in 0..3 {
         Place::finish(place.fast(&["--set", "clients=1", "--target", "files"])).measured();
@@ -389,16 +393,19 @@ fn records_are_pruned_only_when_asked_twice_and_nothing_of_others_goes() {
     let newest = newest["run"].as_str().unwrap().to_string();
     let mut records = place.all_records();
     records.sort_by_key(|record| record.to_str().unwrap().ends_with(&newest));
-    let other = records[0].join("notes.txt");
-    fs::write(&other, "mine").unwrap();
-    let named = place.on_records(&["prune", "--keep", "1"]).code(0).stdout;
-    assert_eq!(named.matches("would be removed").count(), 2, "{named}");
+    let foreign = records[0].join("notes.txt");
+    fs::write(&foreign, "mine").unwrap();
+    let listed = place.on_records(&["prune", "--keep", "1"]).code(0).stdout;
+    assert_eq!(listed.matches("would be removed").count(), 2, "{listed}");
     assert_eq!(place.all_records().len(), 3);
     let young = place.on_records(&["prune", "--older-than", "1h", "--yes"]).code(0).stdout;
-    assert!(young.contains("no record is to be removed"), "{young}");
+    assert!(young.contains("no records to remove"), "{young}");
     let removed = place.on_records(&["prune", "--keep", "1", "--yes"]).code(0).stdout;
-    assert!(removed.contains(": removed") && removed.contains("the directory stays"), "{removed}");
-    assert_eq!(fs::read_to_string(other).unwrap(), "mine");
+    assert!(
+        removed.contains(": removed") && removed.contains("the directory is kept"),
+        "{removed}"
+    );
+    assert_eq!(fs::read_to_string(foreign).unwrap(), "mine");
     assert_eq!(fs::read_dir(&records[0]).unwrap().count(), 1);
     assert!(!records[1].exists() && records[2].exists());
     place.on_records(&["show"]).measured();
@@ -406,12 +413,13 @@ fn records_are_pruned_only_when_asked_twice_and_nothing_of_others_goes() {
 }
 
 #[test]
-fn distributions_are_files_for_plotters() {
+fn distributions_are_exported_for_plotters() {
     let place = Place::new();
     Place::finish(place.fast(&["--set", "clients=1", "--target", "files"])).measured();
     let directory = place.path().join("hgrm");
-    let told = place.on_records(&["export", "--hgrm", directory.to_str().unwrap()]).code(0).stdout;
-    let file = told.lines().find(|line| line.ends_with("_write.hgrm")).unwrap();
+    let printed =
+        place.on_records(&["export", "--hgrm", directory.to_str().unwrap()]).code(0).stdout;
+    let file = printed.lines().find(|line| line.ends_with("_write.hgrm")).unwrap();
     let text = fs::read_to_string(file).unwrap();
     assert!(text.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"));
     assert!(text.contains(" 1.000000000000 "), "{text}");

@@ -1,4 +1,5 @@
-//! Records and lists of an application cache: written as files of the original, and read.
+//! Records and operation lists of an application cache, exported to and read from the original's
+//! files.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +30,7 @@ fn measure(place: &Place, directory: &Path, more: &[&str]) -> Command {
 }
 
 #[test]
-fn what_was_written_is_what_is_measured() {
+fn exported_files_are_measured_unchanged() {
     let place = Place::new();
     let directory = place.path().join("data");
     let chances = ["--set", "clean_chance=40", "--set", "write_chance=20", "--seed", "7"];
@@ -53,26 +54,27 @@ fn what_was_written_is_what_is_measured() {
     let cell = &place.record().header()["plan"]["cells"][0]["workload"];
     assert_eq!((&cell["keys"], &cell["files"]["lists"]), (&300.into(), &2.into()));
 
-    // The same seed gives the same files, and nothing is written over.
+    // The same seed creates the same files, and existing files are not overwritten.
     let again = place.path().join("again");
     write(&place, &again, &chances).code(0);
     assert_eq!(fs::read_to_string(again.join("data.txt")).unwrap(), records);
-    write(&place, &again, &chances).usage_error(&["data.txt` is there already"]);
+    write(&place, &again, &chances).usage_error(&["data.txt` already exists"]);
     place.assert_nothing_left();
 }
 
 #[test]
-fn the_command_that_is_told_measures_with_the_files() {
+fn the_printed_command_measures_the_files() {
     let place = Place::new();
     let directory = place.path().join("a shop's data");
     let more = ["--scale", "quick", "--set", "clients=3", "--set", "measure_ms=60", "--seed", "7"];
     let said = write(&place, &directory, &more).code(0).stdout;
-    let (_, told) = said.trim_end().split_once("measure with them: cachedyno ").unwrap();
-    assert!(told.contains("--scale quick"), "{told}");
+    let (_, arguments_shown) = said.trim_end().split_once("use them with: cachedyno ").unwrap();
+    assert!(arguments_shown.contains("--scale quick"), "{arguments_shown}");
     let short = "--set warmup_ms=10 --set blocks_min=1 --set blocks_max=1 --target zend-file";
     let mut command = Command::new("sh");
     let ours = place.run(&["--format", "json"]);
-    let line = format!("program=$1; shift; run=$1; shift; $program {told} {short} \"$@\"");
+    let line =
+        format!("program=$1; shift; run=$1; shift; $program {arguments_shown} {short} \"$@\"");
     command.args(["-c", &line, "sh"]).arg(ours.get_program()).args(ours.get_args());
     command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let summary = Place::finish(command).measured().json();
@@ -82,7 +84,7 @@ fn the_command_that_is_told_measures_with_the_files() {
 }
 
 #[test]
-fn files_that_do_not_fit_are_refused() {
+fn mismatched_files_are_refused() {
     let place = Place::new();
     let directory = place.path().join("data");
     let refused = |more: &[&str], words: &[&str]| {

@@ -1,4 +1,4 @@
-//! Servers that were there before: what is in them belongs to others.
+//! Existing servers: their data belongs to others.
 
 use serde_json::Value;
 

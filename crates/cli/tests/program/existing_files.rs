@@ -1,4 +1,4 @@
-//! Directories that were there before.
+//! Existing directories.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -27,7 +27,7 @@ fn tree(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn files_and_links_of_others_stay_as_they_are() {
+fn foreign_files_and_links_stay_unchanged() {
     let place = Place::new();
     let (own, elsewhere) = (place.path().join("own"), place.path().join("elsewhere"));
     fs::create_dir_all(own.join("sub")).unwrap();
@@ -54,11 +54,11 @@ fn files_and_links_of_others_stay_as_they_are() {
 }
 
 #[test]
-fn an_application_cache_of_files_works_in_a_directory_of_its_own() {
+fn an_application_cache_of_files_uses_its_own_directory() {
     let place = Place::new();
     let own = place.path().join("own");
     fs::create_dir_all(own.join("mage--0")).unwrap();
-    // As a shop's cache has them there.
+    // As in a shop's cache directory.
     fs::write(own.join("mage--0/mage---A_RECORD"), "of a real shop").unwrap();
     fs::write(own.join("mage--0/mage---internal-metadatas---A_RECORD"), "its metadata").unwrap();
     let before = tree(&own);

@@ -1,4 +1,4 @@
-//! `bench` on a Redis cluster whose servers die, take over from each other, or join meanwhile.
+//! `bench` on a Redis cluster whose servers die, fail over or join during the run.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::common::{
     Cluster, Place, PortServer, Started, among, count, installed, row, wait_until,
 };
 
-/// Far more than any run here takes on a busy machine.
+/// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 fn tools() -> bool {
@@ -26,7 +26,7 @@ fn bench(place: &Place, through: &PortServer, more: &[&str]) -> Started {
     Started::new(command)
 }
 
-/// Waits until the measurement, and not only the filling, is under way.
+/// Waits until the fill is over and the measurement has started.
 fn is_measured(server: &PortServer) {
     let reads = || (server.calls("get") > 200).then_some(());
     wait_until("keys are read", Duration::from_secs(30), reads);
@@ -47,9 +47,9 @@ fn answered_at_the_end(trial: &Value, planned_ns: u64) -> u64 {
     done.iter().skip(planned_ns as usize / 100_000_000 - 10).map(|n| n.as_u64().unwrap()).sum()
 }
 
-fn assert_told(summary: &Value, words: &str) {
-    let told = |list: &Value| !among(list, |r| r.as_str().unwrap().contains(words)).is_empty();
-    assert!(told(&summary["reasons"]), "no `{words}` in {}", summary["reasons"]);
+fn assert_reported(summary: &Value, words: &str) {
+    let found = !among(&summary["reasons"], |r| r.as_str().unwrap().contains(words)).is_empty();
+    assert!(found, "no `{words}` in {}", summary["reasons"]);
 }
 
 /// No keys are left, on replicas either once they have followed.
@@ -60,8 +60,8 @@ fn assert_emptied(cluster: &Cluster) {
 
 /// The replica of a server, by the address that this one tells.
 fn replica_of<'a>(cluster: &'a Cluster, primary: &PortServer) -> &'a PortServer {
-    let told = primary.ask(&["INFO", "replication"]);
-    let is_named = |server: &&PortServer| told.contains(&format!("port={},", server.port));
+    let info = primary.ask(&["INFO", "replication"]);
+    let is_named = |server: &&PortServer| info.contains(&format!("port={},", server.port));
     cluster.0.iter().find(is_named).unwrap()
 }
 
@@ -83,16 +83,16 @@ fn a_primary_dies(more: &[&str]) {
     assert_eq!(outages.len(), 1, "{outages:?}");
     assert_eq!(outages[0]["server"], format!("127.0.0.1:{dies}"));
     assert_eq!(outages[0]["taken_over_by"], format!("127.0.0.1:{heir}"));
-    // Others must miss it for a second before they vote.
+    // The other servers vote after a timeout of one second.
     let length_ns = outages[0]["length_ns"].as_u64().unwrap();
     assert!((800_000_000..8_500_000_000).contains(&length_ns), "{length_ns}");
-    assert_told(&summary, &format!("127.0.0.1:{dies} gave no service for "));
-    assert_told(&summary, &format!("127.0.0.1:{heir} took over from it"));
+    assert_reported(&summary, &format!("127.0.0.1:{dies} gave no service for "));
+    assert_reported(&summary, &format!("127.0.0.1:{heir} took over from it"));
     let reasons = summary["reasons"].to_string();
     assert!(!reasons.contains("lower rate"), "{reasons}");
     let mixed = row(&summary, "c", "mixed");
-    // At most what was in flight to it when it died. Until a replica is elected, the others may
-    // refuse requests, since not all of the keys are served.
+    // At most the requests in flight at the crash. Until a replica is elected, the other servers
+    // may refuse requests, since some slots are not served.
     let (classes, examples) =
         (&mixed["counts"]["errors_by_class"], &mixed["counts"]["error_examples"]);
     let refused = classes["reply"].as_u64().unwrap_or(0);
@@ -130,7 +130,7 @@ fn fails_the_trial(more: &[&str]) {
     let failures = among(&summary["failures"], |f| f["class"] == "refused");
     let reason = failures[0]["reason"].as_str().unwrap();
     let named = reason.contains(&format!("cannot connect to 127.0.0.1:{port}"));
-    assert!(named && reason.contains("no other server was named for its keys"), "{reason}");
+    assert!(named && reason.contains("no other server took over its keys"), "{reason}");
 }
 
 #[test]
@@ -192,13 +192,13 @@ fn a_server_that_joins_under_load_is_asked() {
         };
         cluster.0.iter().all(known).then_some(())
     });
-    // Slots are not moved while one has not heard of that yet.
-    wait_until("all agree on who has which slots", Duration::from_secs(30), || {
+    // Wait until every server knows about the moved slot.
+    wait_until("all servers agree on the slots", Duration::from_secs(30), || {
         let check = Command::new("redis-cli").args(["--cluster", "check", &old]).output().unwrap();
         check.status.success().then_some(())
     });
     let place = Place::new();
-    // All keys in slot 0, by their tag. Without slots the new server is in no map of them.
+    // The hash tag puts all keys into slot 0. The new server has no slots, so no map lists it.
     let arguments = ["--duration", "8s", "--key-prefix", "{06S}:"];
     let run = bench(&place, &cluster.0[1], &arguments);
     is_measured(&cluster.0[0]);

@@ -13,7 +13,7 @@ fn disturbed(place: &Place, more: &[&str], fault: Signal) -> (Value, Duration) {
     let arguments = ["--target", "redis", "--target", "files", "--set", "clients=1"];
     let run = Started::new(place.fast(&[&arguments[..], more].concat()));
     let parent = run.pid();
-    // The check has a server of its own, which is gone before the trials' is started.
+    // The check uses a separate server, which ends before the trial's server starts.
     let check = wait_until("a server is checked", Duration::from_secs(20), || {
         child_named(parent, "redis-server")
     });

@@ -1,6 +1,5 @@
-//! `find-max`: one sentence, the curve, a record that tells the same again, and every way in which
-//! there is no answer. Nothing is said about how fast a server is but what its script does not
-//! allow.
+//! `find-max`: its result, curve and record, and every case without a result. The only assertions
+//! on rates are upper bounds given by a server's script.
 
 use std::process::Command;
 use std::time::Duration;
@@ -14,9 +13,9 @@ use super::common::{
     wait_until,
 };
 
-/// Far more than any search here takes on a busy machine.
+/// Timeout, far more than any search here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// A search as short as it may be.
+/// A search of minimum length.
 const SHORT: [&str; 8] = ["--probe", "500ms", "--warmup", "50ms", "--rounds", "2", "--keys", "200"];
 const LIMITS: [&str; 4] = ["--slo", "p99<100ms", "--slo", "error<1%"];
 
@@ -36,18 +35,14 @@ fn probes(summary: &Value) -> &Vec<Value> {
     summary["searches"][0]["probes"].as_array().unwrap()
 }
 
-/// What any search that measured something has in its summary.
-fn has_a_curve(summary: &Value) {
+/// Asserts what every summary of a search contains: an unlimited peak probe, then probes at a rate.
+fn assert_has_curve(summary: &Value) {
     let probes = probes(summary);
     assert_eq!((&probes[0]["purpose"], &probes[0]["rate_per_s"]), (&"peak".into(), &Value::Null));
     for probe in &probes[1..] {
         assert!(probe["rate_per_s"].as_u64().unwrap() > 0, "{probe}");
-        let of_limits = probe["beyond"].as_array().unwrap().len();
-        assert_eq!(
-            of_limits,
-            summary["searches"][0]["limits"].as_array().unwrap().len(),
-            "{probe}"
-        );
+        let limits = probe["beyond"].as_array().unwrap().len();
+        assert_eq!(limits, summary["searches"][0]["limits"].as_array().unwrap().len(), "{probe}");
     }
     assert!(summary["searches"][0]["peak_per_s"].as_f64().unwrap() > 0.0);
 }
@@ -60,12 +55,12 @@ fn a_private_redis_is_searched() {
     }
     let place = Place::new();
     let summary = search(&place, "redis", &LIMITS).measured().json();
-    has_a_curve(&summary);
+    assert_has_curve(&summary);
     place.assert_nothing_left();
-    the_record_tells_the_same(&place, &summary);
+    assert_record_matches(&place, &summary);
 }
 
-fn the_record_tells_the_same(place: &Place, summary: &Value) {
+fn assert_record_matches(place: &Place, summary: &Value) {
     assert_eq!(summary["searches"][0]["limits"], serde_json::json!(["p99<100ms", "error<1%"]));
     let record = place.record();
     assert_eq!(record.seal()["status"], "complete");
@@ -77,7 +72,7 @@ fn the_record_tells_the_same(place: &Place, summary: &Value) {
         let probe = &point["probe"];
         assert!(probe["purpose"].is_string() && probe["length_ns"].is_u64(), "{point}");
     }
-    assert_eq!(points_so_far(&place.records()), 0, "they are in the trial's line");
+    assert_eq!(points_so_far(&place.records()), 0, "the points are in the trial's line");
     let again = |arguments: &[&str]| {
         let mut command = place.command();
         command.args(arguments).arg("--out").arg(place.records());
@@ -95,8 +90,8 @@ fn the_record_tells_the_same(place: &Place, summary: &Value) {
     let listed = again(&["list"]).stdout;
     let state = summary["validity"].as_str().unwrap().to_uppercase();
     assert!(listed.contains(&format!(" {state} ")), "{listed}");
-    let is_told = listed.contains("/s, p99<100ms, error<1%\n");
-    assert_eq!(is_told, summary["searches"][0]["outcome"] == "found", "{listed}");
+    let is_listed = listed.contains("/s, p99<100ms, error<1%\n");
+    assert_eq!(is_listed, summary["searches"][0]["outcome"] == "found", "{listed}");
     let compared = again(&["compare", "latest", "latest"]).stdout;
     assert!(compared.lines().any(|l| l.starts_with("peak ") && l.contains(" 1.00×")), "{compared}");
     let csv = again(&["export", "latest", "--csv-probes"]).stdout;
@@ -110,14 +105,14 @@ fn the_record_tells_the_same(place: &Place, summary: &Value) {
     Started::new(resume).finish_within(PATIENCE).usage_error(&["complete"]);
 }
 
-/// One request at a time, each 1 ms: nobody gets more than 1,000 answers a second out of it.
+/// The server handles one request at a time, each in 1 ms: at most 1,000 replies per second.
 #[test]
 #[ignore = "takes half a minute: `make soak` runs it"]
-fn what_a_script_allows_is_not_exceeded_and_the_record_tells_the_same() {
+fn a_search_stays_within_the_servers_rate_and_matches_its_record() {
     let (place, server) = (Place::new(), Scripted::new("service=constant:1ms"));
     let slo = [&LIMITS[..], &["--allow-shared", "--clients", "20"]].concat();
     let summary = search(&place, &server.url(), &slo).measured().json();
-    has_a_curve(&summary);
+    assert_has_curve(&summary);
     for probe in probes(&summary) {
         assert!(probe["answered_per_s"].as_f64().unwrap() < 1_100.0, "{probe}");
     }
@@ -127,11 +122,11 @@ fn what_a_script_allows_is_not_exceeded_and_the_record_tells_the_same() {
         assert!(lo.as_f64().unwrap() <= center && center <= hi.as_f64().unwrap());
     }
     place.assert_nothing_left();
-    the_record_tells_the_same(&place, &summary);
+    assert_record_matches(&place, &summary);
 }
 
 #[test]
-fn a_limit_that_no_rate_keeps_is_told_with_its_cure() {
+fn an_unreachable_limit_is_reported_with_advice() {
     let (place, server) = (Place::new(), Scripted::new("service=constant:5ms,servers=1000"));
     let slo = ["--slo", "p99<1ms", "--allow-shared", "--clients", "20"];
     let summary = search(&place, &server.url(), &slo).code(4).json();
@@ -145,10 +140,11 @@ fn a_limit_that_no_rate_keeps_is_told_with_its_cure() {
     assert_eq!(summary["searches"][0]["answer"], Value::Null);
 }
 
-/// A thousand requests at once, each 5 ms: two clients cannot ask for more than 400 a second.
+/// The server handles a thousand requests at once, each in 5 ms: two clients reach at most 400
+/// requests per second.
 #[test]
 #[ignore = "takes most of a minute: `make soak` runs it"]
-fn clients_that_are_the_limit_are_told_with_their_cure() {
+fn a_bottleneck_of_clients_is_reported_with_advice() {
     let (place, server) = (Place::new(), Scripted::new("service=constant:5ms,servers=1000"));
     let slo = ["--slo", "p99<2s", "--allow-shared", "--clients", "2"];
     let finished = search(&place, &server.url(), &slo).measured();
@@ -162,7 +158,7 @@ fn clients_that_are_the_limit_are_told_with_their_cure() {
             assert!(sentence.contains("--clients"), "{sentence}");
             assert_eq!((finished.code, &summary["validity"]), (Some(4), &"invalid".into()));
         }
-        // A machine that is taken away while it searches may be slower than the clients.
+        // A machine under steal can be slower than the clients.
         other => assert!(matches!(other, "found" | "unsettled"), "{sentence}"),
     }
 }
@@ -180,14 +176,14 @@ fn errors_beyond_their_limit_fail_a_probe() {
 }
 
 #[test]
-fn a_server_that_dies_is_a_probe_with_its_reason_and_the_search_goes_on() {
+fn a_search_continues_after_its_server_dies() {
     if !installed(&["redis-server"]) {
         return;
     }
     let place = Place::new();
     let more = ["--slo", "p99<200ms", "--quiet", "--format", "json"];
     let run = Started::new(find_max(&place, "redis", &more));
-    wait_until("the search has begun", Duration::from_secs(120), || {
+    wait_until("the search has started", Duration::from_secs(120), || {
         (points_so_far(&place.records()) >= 2).then_some(())
     });
     let server = wait_until("a server runs", Duration::from_secs(60), || {
@@ -195,7 +191,7 @@ fn a_server_that_dies_is_a_probe_with_its_reason_and_the_search_goes_on() {
     });
     kill(Pid::from_raw(server.cast_signed()), Signal::SIGKILL).unwrap();
     let before = points_so_far(&place.records());
-    wait_until("the search goes on", Duration::from_secs(60), || {
+    wait_until("the search continues", Duration::from_secs(60), || {
         (points_so_far(&place.records()) > before + 2).then_some(())
     });
     run.signal(Signal::SIGINT);
@@ -205,18 +201,18 @@ fn a_server_that_dies_is_a_probe_with_its_reason_and_the_search_goes_on() {
         probe["verdict"] == "broke" && probe["failure"].as_str().unwrap().contains("died")
     };
     let at = probes.iter().position(died).unwrap_or_else(|| panic!("{probes:?}"));
-    assert!(at + 1 < probes.len(), "the search went on: {probes:?}");
+    assert!(at + 1 < probes.len(), "the search stopped: {probes:?}");
     assert_eq!(summary["failures"].as_array().unwrap().len(), 1);
     place.assert_nothing_left();
 }
 
 #[test]
-fn ctrl_c_seals_what_is_known_so_far() {
+fn ctrl_c_seals_the_probes_so_far() {
     let place = Place::new();
     let server = Scripted::new("service=constant:1ms");
     let more = ["--slo", "p99<100ms", "--allow-shared", "--quiet", "--format", "json"];
     let run = Started::new(find_max(&place, &server.url(), &more));
-    wait_until("the search has begun", Duration::from_secs(120), || {
+    wait_until("the search has started", Duration::from_secs(120), || {
         (points_so_far(&place.records()) >= 3).then_some(())
     });
     run.signal(Signal::SIGINT);
@@ -231,13 +227,13 @@ fn ctrl_c_seals_what_is_known_so_far() {
     place.assert_nothing_left();
 }
 
-/// No rate keeps the limit, so that the search is short.
+/// The limit cannot be met at any rate, which keeps the search short.
 #[test]
-fn a_search_that_was_killed_is_shown_and_goes_on_from_there() {
+fn a_killed_search_is_shown_and_resumed() {
     let (place, server) = (Place::new(), Scripted::new("service=constant:5ms,servers=1000"));
     let more = ["--slo", "p99<1ms", "--allow-shared", "--clients", "20", "--quiet"];
     let mut run = find_max(&place, &server.url(), &more).spawn().unwrap();
-    wait_until("the search has begun", Duration::from_secs(120), || {
+    wait_until("the search has started", Duration::from_secs(120), || {
         (points_so_far(&place.records()) >= 3).then_some(())
     });
     run.kill().unwrap();
@@ -259,7 +255,7 @@ fn a_search_that_was_killed_is_shown_and_goes_on_from_there() {
     assert_eq!(resumed["searches"][0]["outcome"], "missed", "{}", resumed["searches"][0]);
     let after = probes(&resumed);
     assert!(after.len() > before.len(), "{after:?}");
-    assert_eq!(after[..before.len()], before[..], "it goes on from there");
+    assert_eq!(after[..before.len()], before[..], "the resumed search keeps the earlier probes");
     assert_eq!((&resumed["resumed"], &resumed["blocks"]), (&true.into(), &1.into()));
     assert_eq!(points_so_far(&place.records()), 0);
     place.assert_nothing_left();
@@ -286,7 +282,7 @@ fn two_stores_are_searched_in_blocks() {
 }
 
 #[test]
-fn an_existing_server_keeps_what_is_not_ours() {
+fn an_existing_server_keeps_foreign_keys() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -296,7 +292,7 @@ fn an_existing_server_keeps_what_is_not_ours() {
     assert_eq!(refused["searches"], Value::Null);
     let more = ["--slo", "p99<1s", "--allow-shared", "--quiet"];
     let run = Started::new(find_max(&place, &server.url(), &more));
-    wait_until("some probes are over", Duration::from_secs(120), || {
+    wait_until("some probes have finished", Duration::from_secs(120), || {
         (points_so_far(&place.records()) >= 4).then_some(())
     });
     assert_eq!(server.ask(&["GET", "cart:17"]), "three eggs");
@@ -307,7 +303,7 @@ fn an_existing_server_keeps_what_is_not_ours() {
 }
 
 #[test]
-fn limits_that_cannot_be_read_are_located() {
+fn invalid_limits_are_located() {
     for (arguments, parts) in [
         (&["--slo", "p99<1"][..], &["--slo", "`1` at character 5 of `p99<1`", "1ms"][..]),
         (&["--slo", "p99"], &["has no `<`", "error<0.01%"]),

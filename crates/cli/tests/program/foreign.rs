@@ -1,4 +1,5 @@
-//! Records that somebody else made or changed: nothing in them is run, trusted or printed raw.
+//! Records created or edited by somebody else: their contents are not executed, trusted or printed
+//! raw.
 
 use std::fs;
 
@@ -87,7 +88,7 @@ fn a_record_cannot_choose_settings_that_no_list_has() {
 }
 
 #[test]
-fn a_run_id_that_none_has_is_refused_by_every_command() {
+fn an_unknown_run_id_is_refused_by_every_command() {
     let place = Place::new();
     let record = unsealed(&place);
     let path = record.path.to_str().unwrap();

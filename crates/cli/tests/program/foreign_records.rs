@@ -1,7 +1,7 @@
-//! A record is foreign data: whatever it holds, the commands that read it end soon, in memory
-//! bounded by its size, with a result or one error line, and change nothing outside of it.
+//! A record is untrusted data: regardless of its contents, commands that read it end soon, use
+//! memory bounded by its size, print a result or one error line, and change nothing outside it.
 //!
-//! `CACHEDYNO_ROUNDS` sets how many random changes are tried, `CACHEDYNO_SEED` where they begin.
+//! `CACHEDYNO_ROUNDS` sets how many random changes are tried, `CACHEDYNO_SEED` the first seed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -44,22 +44,23 @@ const READING: [&[&str]; 9] = [
     &["export", "latest", "--csv-samples"],
 ];
 
-/// Far above what is allowed in CPU time, for a busy machine.
+/// Timeout, far above the allowed CPU time, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A line that says nothing of any target of the plan.
+/// A valid line about a target that is not in the plan.
 const TARGET: &[u8] =
     b"{\"target\":\"x\",\"version\":null,\"configuration\":[],\"unavailable\":null}\n";
 
-/// A record, and beside it what nobody may touch.
+/// A record, next to files that no command may change.
 struct Foreign {
     place: Place,
     record: PathBuf,
-    whole: BTreeMap<String, Vec<u8>>,
+    /// Original content of its files.
+    original: BTreeMap<String, Vec<u8>>,
 }
 
-/// What one command did.
-struct Read {
+/// A finished command and its peak memory.
+struct Measured {
     finished: Finished,
     memory_bytes: u64,
 }
@@ -73,7 +74,7 @@ impl Foreign {
         Self::of(place)
     }
 
-    /// A record of a ramp, which has stages, samples and a log of times.
+    /// A record of a ramp, with stages, samples and a latency log.
     fn ramp() -> Option<Self> {
         if !installed(&["redis-server"]) {
             return None;
@@ -93,8 +94,8 @@ impl Foreign {
         fs::create_dir(place.path().join("outside")).unwrap();
         place.write("outside/deep.jsonl", "{\"not\":\"yours\"}\n{\"torn");
         let read = |name: &&str| Some((name.to_string(), fs::read(record.join(name)).ok()?));
-        let whole = FILES.iter().filter_map(read).collect();
-        Self { place, record, whole }
+        let original = FILES.iter().filter_map(read).collect();
+        Self { place, record, original }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -105,7 +106,7 @@ impl Foreign {
         self.place.path().join("outside.txt")
     }
 
-    /// As it was written.
+    /// Restores the original files.
     fn restore(&self) {
         for entry in fs::read_dir(&self.record).unwrap() {
             let path = entry.unwrap().path();
@@ -115,26 +116,26 @@ impl Foreign {
                 fs::remove_file(path).unwrap();
             }
         }
-        for (name, bytes) in &self.whole {
+        for (name, bytes) in &self.original {
             fs::write(self.path(name), bytes).unwrap();
         }
     }
 
     fn replace(&self, name: &str, put: impl FnOnce(&Path)) {
         let path = self.path(name);
-        // A change before may have left anything here, of which a FIFO would hang who writes to it.
+        // An earlier change can have left a FIFO here, to which a write would block.
         let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
         put(&path);
     }
 
     fn header(&self, change: impl FnOnce(&mut Value)) {
-        let mut header: Value = serde_json::from_slice(&self.whole["header.json"]).unwrap();
+        let mut header: Value = serde_json::from_slice(&self.original["header.json"]).unwrap();
         change(&mut header);
         fs::write(self.path("header.json"), header.to_string()).unwrap();
     }
 
     fn first_trial(&self) -> Value {
-        let text = String::from_utf8(self.whole["trials.jsonl"].clone()).unwrap();
+        let text = String::from_utf8(self.original["trials.jsonl"].clone()).unwrap();
         serde_json::from_str(text.lines().next().unwrap()).unwrap()
     }
 
@@ -148,7 +149,7 @@ impl Foreign {
         known.filter(std::fs::Metadata::is_file).map(|known| known.len()).sum()
     }
 
-    /// Everything of this place but the record, with its bytes.
+    /// Content and inode of every file here outside the record.
     fn around(&self) -> BTreeMap<PathBuf, (Vec<u8>, u64)> {
         let mut all = BTreeMap::new();
         let mut open = vec![self.place.path().to_path_buf()];
@@ -166,35 +167,35 @@ impl Foreign {
         all
     }
 
-    /// Runs a command on the records and holds it to what is promised.
-    fn reads(&self, arguments: &[&str], what: &str) -> Finished {
+    /// Runs a command on the records and asserts that it keeps the promises above.
+    fn check(&self, arguments: &[&str], what: &str) -> Finished {
         let (before, size) = (self.around(), self.size());
         let mut command = self.place.command();
         command.args(arguments).arg("--out").arg(self.place.records());
-        let Read { finished, memory_bytes } = measured(command);
-        let told = format!("{arguments:?} after {what}: {finished:#?}");
-        assert!(matches!(finished.code, Some(0..=2)), "{told}");
+        let Measured { finished, memory_bytes } = measured(command);
+        let context = format!("{arguments:?} after {what}: {finished:#?}");
+        assert!(matches!(finished.code, Some(0..=2)), "{context}");
         let said = &finished.stderr;
-        assert!(!said.contains("panicked") && !said.contains("contradict each other"), "{told}");
+        assert!(!said.contains("panicked") && !said.contains("contradict each other"), "{context}");
         let most = 100_000_000 + 10 * size;
-        assert!(memory_bytes < most, "{memory_bytes} bytes of memory for {size}: {told}");
-        assert!(finished.took < PATIENCE, "{told}");
+        assert!(memory_bytes < most, "{memory_bytes} bytes of memory for {size}: {context}");
+        assert!(finished.took < PATIENCE, "{context}");
         let around = self.around();
         let differs = |(path, was): &(&PathBuf, &(Vec<u8>, u64))| around.get(*path) != Some(*was);
         let changed: Vec<_> = before.iter().filter(differs).map(|(path, _)| path).collect();
-        assert!(changed.is_empty() && around.len() == before.len(), "{changed:?}: {told}");
+        assert!(changed.is_empty() && around.len() == before.len(), "{changed:?}: {context}");
         finished
     }
 
-    fn reads_in_every_way(&self, what: &str) {
+    fn check_all(&self, what: &str) {
         for arguments in READING {
-            self.reads(arguments, what);
+            self.check(arguments, what);
         }
     }
 }
 
-/// Runs to the end and looks at the most memory that it had.
-fn measured(mut command: Command) -> Read {
+/// Runs a command to its end and samples its peak memory.
+fn measured(mut command: Command) -> Measured {
     let output = tempfile::tempdir().unwrap();
     let file = |name| fs::File::create(output.path().join(name)).unwrap();
     command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err"));
@@ -218,7 +219,7 @@ fn measured(mut command: Command) -> Read {
     let text = |name| String::from_utf8_lossy(&fs::read(output.path().join(name)).unwrap()).into();
     let finished =
         Finished { code, stdout: text("out"), stderr: text("err"), took: since.elapsed() };
-    Read { finished, memory_bytes }
+    Measured { finished, memory_bytes }
 }
 
 fn gzip(parts: &[(&[u8], usize)]) -> Vec<u8> {
@@ -232,32 +233,32 @@ fn gzip(parts: &[(&[u8], usize)]) -> Vec<u8> {
 }
 
 #[test]
-fn no_link_is_followed_and_nothing_else_than_a_file_is_read() {
+fn links_are_not_followed_and_only_regular_files_are_read() {
     let foreign = Foreign::new();
     let outside = foreign.outside();
     for name in ["report.html", "summary.json"] {
         foreign.restore();
         foreign.replace(name, |path| symlink(&outside, path).unwrap());
-        foreign.reads_in_every_way(&format!("{name} is a link"));
+        foreign.check_all(&format!("{name} is a link"));
     }
-    assert!(!foreign.path("report.html").is_symlink(), "the page took the place of the link");
+    assert!(!foreign.path("report.html").is_symlink(), "the page replaces the link");
     for name in ["header.json", "trials.jsonl", "targets.jsonl", "samples.jsonl.gz", "seal.json"] {
         let kept = foreign.place.path().join("outside/kept");
-        fs::write(&kept, &foreign.whole[name]).unwrap();
+        fs::write(&kept, &foreign.original[name]).unwrap();
         foreign.restore();
         foreign.replace(name, |path| symlink(&kept, path).unwrap());
         let path = foreign.record.to_string_lossy().into_owned();
-        let shown = foreign.reads(&["show", &path], &format!("{name} is a link"));
+        let shown = foreign.check(&["show", &path], &format!("{name} is a link"));
         shown.code(2).error(&[name, "symbolic link", "expected a regular file"]);
         foreign.replace(name, |path| mkfifo(path, Mode::from_bits_truncate(0o600)).unwrap());
-        let shown = foreign.reads(&["show", &path], &format!("{name} is a FIFO"));
+        let shown = foreign.check(&["show", &path], &format!("{name} is a FIFO"));
         shown.code(2).error(&[name, "FIFO", "expected a regular file"]);
-        foreign.reads(&["list"], &format!("{name} is a FIFO"));
+        foreign.check(&["list"], &format!("{name} is a FIFO"));
     }
 }
 
 #[test]
-fn files_with_holes_are_refused_and_take_no_memory() {
+fn sparse_files_are_refused_without_using_memory() {
     let foreign = Foreign::new();
     let path = foreign.record.to_string_lossy().into_owned();
     for name in ["header.json", "trials.jsonl", "targets.jsonl", "samples.jsonl.gz", "seal.json"] {
@@ -266,14 +267,14 @@ fn files_with_holes_are_refused_and_take_no_memory() {
         file.set_len(1 << 30).unwrap();
         let mut command = foreign.place.command();
         command.args(["show", &path]);
-        let Read { finished, memory_bytes } = measured(command);
+        let Measured { finished, memory_bytes } = measured(command);
         finished.code(2).error(&[name, "has a hole"]);
         assert!(memory_bytes < 100_000_000, "{name}: {memory_bytes}");
     }
 }
 
 #[test]
-fn a_record_behind_a_link_is_found_by_its_path_alone() {
+fn a_record_behind_a_link_is_found_only_by_its_path() {
     let foreign = Foreign::new();
     let elsewhere = foreign.place.path().join("elsewhere");
     fs::rename(&foreign.record, &elsewhere).unwrap();
@@ -285,7 +286,7 @@ fn a_record_behind_a_link_is_found_by_its_path_alone() {
 }
 
 #[test]
-fn resuming_follows_no_link_and_adds_to_no_file_with_a_second_name() {
+fn resuming_refuses_symbolic_and_hard_links() {
     let foreign = Foreign::new();
     let resume = |name: &str, part: &str| {
         let before = foreign.around();
@@ -296,7 +297,8 @@ fn resuming_follows_no_link_and_adds_to_no_file_with_a_second_name() {
     };
     for name in ["trials.jsonl", "targets.jsonl", "samples.jsonl.gz", "lock"] {
         let kept = foreign.place.path().join("outside/kept");
-        let torn = [foreign.whole.get(name).map_or(&b""[..], |bytes| bytes), b"{\"torn"].concat();
+        let torn =
+            [foreign.original.get(name).map_or(&b""[..], |bytes| bytes), b"{\"torn"].concat();
         fs::write(&kept, torn).unwrap();
         for link in [true, false] {
             foreign.restore();
@@ -313,25 +315,25 @@ fn resuming_follows_no_link_and_adds_to_no_file_with_a_second_name() {
 }
 
 #[test]
-fn a_page_is_written_to_a_file_and_to_nothing_else() {
+fn a_page_is_written_only_to_a_regular_file() {
     let foreign = Foreign::new();
     let (link, outside) = (foreign.place.path().join("link.html"), foreign.outside());
     symlink(&outside, &link).unwrap();
     for page in [link.to_str().unwrap(), "/dev/null", foreign.place.path().to_str().unwrap()] {
-        let written = foreign.reads(&["report", "latest", "--page", page], "nothing");
+        let written = foreign.check(&["report", "latest", "--page", page], "nothing");
         written.code(1).error(&[page, "cannot be written", "--page FILE"]);
     }
     assert_eq!(fs::read_to_string(outside).unwrap(), "not yours");
 }
 
 #[test]
-fn what_was_changed_after_it_was_sealed_is_named_everywhere() {
+fn files_changed_after_the_seal_are_named_everywhere() {
     let foreign = Foreign::new();
-    let said = |arguments: &[&str]| foreign.reads(arguments, "an edit").code(0).stdout;
+    let said = |arguments: &[&str]| foreign.check(arguments, "an edit").code(0).stdout;
     let changed = "changed after it was sealed";
-    foreign.reads(&["report"], "nothing");
+    foreign.check(&["report"], "nothing");
     fs::remove_file(foreign.path("summary.json")).unwrap();
-    // A run of one block is not compared with any.
+    // A run of one block cannot be compared.
     for arguments in READING.iter().filter(|words| words[0] != "compare") {
         let text = said(arguments);
         assert!(!text.contains("changed after") && !text.contains(", changed"), "{text}");
@@ -348,7 +350,7 @@ fn what_was_changed_after_it_was_sealed_is_named_everywhere() {
         assert_eq!(view["changed"], json!(["trials.jsonl"]));
     }
     for csv in ["--csv", "--csv-blocks", "--csv-samples"] {
-        let exported = foreign.reads(&["export", "latest", csv], "an edit").code(0);
+        let exported = foreign.check(&["export", "latest", csv], "an edit").code(0);
         assert!(exported.stderr.contains(changed) && !exported.stdout.contains(changed), "{csv}");
     }
     said(&["report"]);
@@ -359,7 +361,7 @@ fn what_was_changed_after_it_was_sealed_is_named_everywhere() {
 #[test]
 fn a_resumed_record_is_sealed_again_and_does_not_hide_an_edit() {
     let foreign = Foreign::new();
-    let mut seal: Value = serde_json::from_slice(&foreign.whole["seal.json"]).unwrap();
+    let mut seal: Value = serde_json::from_slice(&foreign.original["seal.json"]).unwrap();
     seal["status"] = json!("interrupted");
     for (edit, expected) in [(false, Value::Null), (true, json!(["targets.jsonl"]))] {
         foreign.restore();
@@ -370,13 +372,13 @@ fn a_resumed_record_is_sealed_again_and_does_not_hide_an_edit() {
         }
         let resumed = Place::finish(foreign.place.run(&["--resume", "latest", "--format", "json"]));
         assert_eq!(resumed.measured().json()["changed"], expected);
-        let shown = foreign.reads(&["show", "--format", "json"], "resuming").code(0).json();
+        let shown = foreign.check(&["show", "--format", "json"], "resuming").code(0).json();
         assert_eq!((&shown["changed"], &shown["status"]), (&expected, &json!("complete")));
     }
 }
 
 #[test]
-fn bombs_are_refused_before_they_unpack() {
+fn decompression_bombs_stay_harmless() {
     let foreign = Foreign::new();
     let line = br#"{"block":0,"cell":"files/steady/1","at_ns":[0"#;
     let rest = br#"],"interface":null,"counters":{"generator_cpu_ns":[0]},"server_threads":[],"generator_threads":["#;
@@ -405,7 +407,7 @@ fn bombs_are_refused_before_they_unpack() {
         foreign.restore();
         fs::write(foreign.path("samples.jsonl.gz"), bomb).unwrap();
         for arguments in [&["show"][..], &["export", "latest", "--csv-samples"], &["report"]] {
-            foreign.reads(arguments, &format!("bomb {number}"));
+            foreign.check(arguments, &format!("bomb {number}"));
         }
     }
 }
@@ -414,8 +416,8 @@ fn bombs_are_refused_before_they_unpack() {
 fn histograms_of_any_range_stay_small() {
     let foreign = Foreign::new();
     let mut trial = foreign.first_trial();
-    // One request of 100 years, in 60 bytes; as counters by value each takes 400 kB.
-    let far = stats_of(u64::MAX / 4);
+    // One request of 100 years, in 60 bytes; expanded into counters, each takes 400 kB.
+    let far = histogram_of(u64::MAX / 4);
     let phase = &mut trial["points"][0];
     let operation = phase["operations"][0].clone();
     let many = (0..2_000).map(|n| {
@@ -429,19 +431,19 @@ fn histograms_of_any_range_stay_small() {
     phase["operations"] = Value::Array(many.collect());
     foreign.trials(&[trial]);
     for arguments in [&["show"][..], &["report"], &["export", "latest", "--csv-blocks"]] {
-        foreign.reads(arguments, "many histograms");
+        foreign.check(arguments, "many histograms");
     }
 }
 
-/// A distribution of one time, as a record holds it.
-fn stats_of(ns: u64) -> String {
+/// An encoded histogram with one value.
+fn histogram_of(ns: u64) -> String {
     let mut histogram = stats::Histogram::new();
     histogram.record(ns);
     histogram.encode()
 }
 
 #[test]
-fn numbers_that_nobody_measured_are_refused_by_name() {
+fn impossible_numbers_are_refused_by_name() {
     let foreign = Foreign::new();
     let path = foreign.record.to_string_lossy().into_owned();
     let plans: [(&str, Value); 6] = [
@@ -456,19 +458,19 @@ fn numbers_that_nobody_measured_are_refused_by_name() {
         foreign.restore();
         foreign.header(|header| *header.pointer_mut(pointer).unwrap() = value.clone());
         let key = pointer.rsplit('/').next().unwrap();
-        let shown = foreign.reads(&["show", &path], pointer).code(2);
+        let shown = foreign.check(&["show", &path], pointer).code(2);
         shown.error(&["header.json`", &format!("{key}`"), "expected"]);
     }
     let mut trial = foreign.first_trial();
     trial["points"][0]["length_ns"] = json!(u64::MAX);
     foreign.restore();
     foreign.trials(&[foreign.first_trial(), trial]);
-    let shown = foreign.reads(&["show", &path], "a phase of 584 years").code(2);
+    let shown = foreign.check(&["show", &path], "a phase of 584 years").code(2);
     shown.error(&["trials.jsonl`, line 2", "`length_ns`", "expected"]);
 }
 
 #[test]
-fn many_small_things_take_no_long_time() {
+fn many_small_entries_are_read_quickly() {
     let foreign = Foreign::new();
     let mut small = foreign.first_trial();
     small["points"] = json!([]);
@@ -478,25 +480,25 @@ fn many_small_things_take_no_long_time() {
         trial
     };
     foreign.trials(&(0..6_000).map(of).collect::<Vec<_>>());
-    foreign.reads(&["show"], "6,000 blocks");
-    foreign.reads(&["list"], "6,000 blocks");
+    foreign.check(&["show"], "6,000 blocks");
+    foreign.check(&["list"], "6,000 blocks");
     foreign.trials(&(0..6_000).map(|_| of(0)).collect::<Vec<_>>());
-    foreign.reads(&["show"], "one block 6,000 times");
+    foreign.check(&["show"], "one block 6,000 times");
     foreign.restore();
     foreign.header(|header| {
         let cell = header["plan"]["cells"][0].clone();
         header["plan"]["cells"] = (0..4_000).map(|_| cell.clone()).collect();
     });
-    foreign.reads(&["show"], "4,000 cells");
+    foreign.check(&["show"], "4,000 cells");
     foreign.restore();
     foreign.header(|header| header["command"] = json!(vec![""; 500_000]));
-    foreign.reads(&["show", "--format", "json"], "500,000 words");
+    foreign.check(&["show", "--format", "json"], "500,000 words");
     foreign.restore();
     fs::write(foreign.path("header.json"), "[".repeat(1_000_000)).unwrap();
-    foreign.reads(&["list"], "depth");
+    foreign.check(&["list"], "depth");
     foreign.restore();
     fs::write(foreign.path("trials.jsonl"), vec![b'x'; 3_000_000]).unwrap();
-    foreign.reads(&["show"], "a line without an end");
+    foreign.check(&["show"], "a line without an end");
 }
 
 fn one_of<'a, T>(random: &mut SplitMix64, all: &'a [T]) -> &'a T {
@@ -513,7 +515,7 @@ fn change_json(text: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     let at = random.index(lines.len());
     let Ok(mut value) = serde_json::from_slice::<Value>(&lines[at]) else { return text.to_vec() };
     let mut place = &mut value;
-    // Deep enough for every key, and at times a whole branch.
+    // Deep enough for every key; sometimes stops at a branch.
     for _ in 0..=random.index(12) {
         let random = &mut *random;
         place = match &*place {
@@ -528,7 +530,7 @@ fn change_json(text: &[u8], random: &mut SplitMix64) -> Vec<u8> {
             _ => break,
         };
     }
-    let (doubled, far) = (json!([place.clone(), place.clone()]), json!(stats_of(u64::MAX / 4)));
+    let (doubled, far) = (json!([place.clone(), place.clone()]), json!(histogram_of(u64::MAX / 4)));
     let odd = [
         json!(-1),
         json!(0),
@@ -582,9 +584,9 @@ fn change_bytes(text: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     bytes
 }
 
-/// Makes one change; what it was.
+/// Changes one file of the record; returns its name.
 fn change(foreign: &Foreign, random: &mut SplitMix64) -> String {
-    let names: Vec<&String> = foreign.whole.keys().collect();
+    let names: Vec<&String> = foreign.original.keys().collect();
     let name = one_of(random, &names).as_str();
     let outside = foreign.outside();
     match random.index(12) {
@@ -594,12 +596,12 @@ fn change(foreign: &Foreign, random: &mut SplitMix64) -> String {
         3 => foreign.replace(name, |path| fs::create_dir(path).unwrap()),
         4 => foreign.replace(name, |_| {}),
         5 => {
-            let bytes = change_bytes(&foreign.whole[name], random);
+            let bytes = change_bytes(&foreign.original[name], random);
             foreign.replace(name, |path| fs::write(path, bytes).unwrap());
         }
         6 => {
             let mut line = Vec::new();
-            let packed = &foreign.whole["samples.jsonl.gz"][..];
+            let packed = &foreign.original["samples.jsonl.gz"][..];
             std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(packed), &mut line)
                 .unwrap();
             let line = change_json(&line, random);
@@ -609,7 +611,7 @@ fn change(foreign: &Foreign, random: &mut SplitMix64) -> String {
         _ => {
             let name =
                 *one_of(random, &["header.json", "trials.jsonl", "trials.jsonl", "targets.jsonl"]);
-            let changed = change_json(&foreign.whole[name], random);
+            let changed = change_json(&foreign.original[name], random);
             foreign.replace(name, |path| fs::write(path, changed).unwrap());
             return name.into();
         }
@@ -630,6 +632,6 @@ fn records_changed_at_random_do_no_harm() {
         let what: Vec<String> =
             (0..=random.index(3)).map(|_| change(foreign, &mut random)).collect();
         let arguments = *one_of(&mut random, &READING);
-        foreign.reads(arguments, &format!("{what:?} in round {round}"));
+        foreign.check(arguments, &format!("{what:?} in round {round}"));
     }
 }

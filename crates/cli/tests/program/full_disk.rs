@@ -1,4 +1,4 @@
-//! No space left: under the sessions, and under the record.
+//! A full disk, for the sessions or for the record.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn files_that_a_disk_has_no_room_for_are_refused_and_the_rest_is_measured() {
 }
 
 #[test]
-fn a_trial_that_fills_a_disk_is_stopped_before_writes_of_others_fail() {
+fn a_trial_stops_before_it_fills_the_disk() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -43,7 +43,7 @@ fn a_trial_that_fills_a_disk_is_stopped_before_writes_of_others_fail() {
     assert_eq!(failures.len(), 1, "{failures:#?}");
     assert_eq!(failures[0]["class"], "not-ours", "{failures:#?}");
     let why = failures[0]["message"].as_str().unwrap();
-    assert!(why.contains("stopped to leave room to others"), "{why}");
+    assert!(why.contains("stopped to leave room for others"), "{why}");
     assert_eq!(std::fs::read_dir(small.path()).unwrap().count(), 0, "left on the small disk");
     place.assert_nothing_left();
 }
@@ -104,7 +104,7 @@ fn a_record_that_outgrows_its_disk_costs_the_record_and_not_the_result() {
     small.clear();
     let finished = run("json");
     assert_eq!(row(&finished.json(), "files", "read")["blocks"], 24);
-    assert!(finished.stderr.contains("warning: the page is not written"), "{finished:#?}");
+    assert!(finished.stderr.contains("warning: cannot write the page"), "{finished:#?}");
     place.assert_nothing_left();
 }
 

@@ -1,4 +1,4 @@
-//! What automation asks of a run: requirements, comparisons that fail, and test cases.
+//! Features for automation: requirements, failing comparisons, and test cases.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn what_is_required_is_judged_row_by_row_and_decides_the_exit_code() {
+fn requirements_are_checked_per_row_and_set_the_exit_code() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -23,7 +23,7 @@ fn what_is_required_is_judged_row_by_row_and_decides_the_exit_code() {
     let required = limits.iter().flat_map(|limit| ["--require", limit]);
     let arguments: Vec<&str> = ["--duration", "300ms"].into_iter().chain(required).collect();
     let finished = Place::finish(bench(&place, &arguments));
-    // Of a run that may not be used nothing is decided.
+    // An invalid run yields no decision.
     assert!(matches!(finished.code, Some(4 | 5)), "{finished:?}");
     assert!(finished.stdout.contains("p50 < 1 ns: missed"), "{finished:?}");
     assert!(finished.stdout.contains("rate > 1.00 /s: met"), "{finished:?}");
@@ -68,14 +68,14 @@ fn a_run_is_not_slower_than_itself() {
 }
 
 #[test]
-fn what_cannot_be_required_is_told() {
+fn invalid_requirements_are_reported() {
     let place = Place::new();
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (["bench", "redis", "--require", "p99"], ["--require", "has no `<`"]),
         (["run", "ramp", "--require", "p99<1ms"], ["looks for a limit", "find-max"]),
     ] {
         let mut command = place.command();
         command.args(arguments);
-        Place::finish(command).usage_error(&told);
+        Place::finish(command).usage_error(&expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Signals: a result, a record that can be resumed, and nothing else left.
+//! Signals: the run prints a result, leaves a resumable record and nothing else.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::common::{
-    Fake, Lie, Place, Started, child_named, freeze, installed, trials_so_far, wait_until,
+    Defect, Fake, Place, Started, child_named, freeze, installed, trials_so_far, wait_until,
 };
 
 /// Two trials of about two seconds each, of files and, where it is installed, of Redis.
@@ -129,7 +129,7 @@ fn a_second_ctrl_c_ends_it_at_once() {
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
     let run = place.record().header()["run"].as_str().unwrap().to_string();
     let resume = format!("`cachedyno run --resume {run} --out {}`", place.records().display());
-    let said = finished.stderr.contains("ended at once") && finished.stderr.contains(&resume);
+    let said = finished.stderr.contains("exiting at once") && finished.stderr.contains(&resume);
     assert!(said, "{finished:?}");
     place.assert_nothing_left();
     assert!(!place.record().path.join("seal.json").exists());
@@ -149,7 +149,7 @@ fn a_killed_run_leaves_no_server_behind() {
 
 #[test]
 fn ctrl_c_ends_a_cleaning_that_would_never_end() {
-    let (place, server) = (Place::new(), Fake::new(Lie::EndlessScan));
+    let (place, server) = (Place::new(), Fake::new(Defect::EndlessScan));
     let target = format!("--target=x={}", server.url());
     let run = Started::new(place.fast(&[&target, "--allow-shared", "--set", "clients=1"]));
     wait_until("keys are removed", Duration::from_secs(60), || {

@@ -1,4 +1,4 @@
-//! `latency.hlog` of a record, read by a library of its own.
+//! `latency.hlog` of a record, read with an independent library.
 
 use serde_json::Value;
 use std::path::Path;
@@ -47,7 +47,7 @@ fn other_tools_read_the_same_percentiles_from_the_log() {
                 let ours = &of_summary["metrics"][format!("{time}_ns_{quantile}")]["center"];
                 let theirs = of_log[quantile].as_f64().unwrap();
                 let ratio = theirs / ours.as_f64().unwrap();
-                // Both keep three digits; they may name either end of the same step.
+                // Both keep three digits but may report either end of the same step.
                 assert!((0.998..1.002).contains(&ratio), "{tag} {quantile}: {theirs}, {ours}");
             }
             let (begun, ended) = (&of_log["begun_ms"], &of_log["ended_ms"]);

@@ -1,4 +1,4 @@
-//! What a killed run left in a store that it did not start, and the command that removes it.
+//! Leftovers of a killed run in an existing store, and the command that removes them.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use nix::sys::signal::Signal;
 
 use super::common::{Place, PortServer, RedisServer, Started, installed, wait_until};
 
-/// Kills a run on an existing server in the middle of its writing.
-fn killed(place: &Place, server: &RedisServer, command: Command, foreign: usize) {
+/// Starts a run on an existing server and kills it while it writes.
+fn kill_while_writing(place: &Place, server: &RedisServer, command: Command, foreign: usize) {
     let run = Started::new(command);
     let written = || (server.keys().len() > foreign + 50).then_some(());
     wait_until("keys were written", Duration::from_secs(60), written);
@@ -17,8 +17,8 @@ fn killed(place: &Place, server: &RedisServer, command: Command, foreign: usize)
     place.assert_nothing_left();
 }
 
-/// What `show` tells of the killed run, and its command in backticks that cleans.
-fn told(place: &Place) -> (String, String) {
+/// The note that `show` prints about the killed run, and its `cachedyno clean` command.
+fn cleanup_note(place: &Place) -> (String, String) {
     let listed = place.on_records(&["list"]).code(0).stdout;
     let run = place.record().header()["run"].as_str().unwrap().to_string();
     let hint = "was killed and may have left data in `";
@@ -47,7 +47,7 @@ fn shell(place: &Place, command: &str) {
 }
 
 #[test]
-fn keys_of_a_killed_session_run_are_removed_by_the_command_that_is_shown() {
+fn the_shown_command_removes_keys_of_a_killed_session_run() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -60,17 +60,17 @@ fn keys_of_a_killed_session_run_are_removed_by_the_command_that_is_shown() {
     let url = format!("x={}", server.url());
     let long = ["--allow-shared", "--set", "measure_ms=60000", "--set", "clients=2"];
     let command = place.fast(&[&["--target", &url], &long[..]].concat());
-    killed(&place, &server, command, foreign.len());
-    let (note, command) = told(&place);
+    kill_while_writing(&place, &server, command, foreign.len());
+    let (note, command) = cleanup_note(&place);
     assert!(note.contains("this removes exactly those") && note.contains("--resume"), "{note}");
     shell(&place, &command);
     let mut left = server.keys();
     left.sort();
-    assert_eq!(left, foreign, "what is not the run's stays");
+    assert_eq!(left, foreign, "foreign keys stay");
 }
 
 #[test]
-fn records_of_a_killed_cache_run_are_told_with_their_database() {
+fn the_note_on_a_killed_cache_run_names_its_database() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -78,8 +78,8 @@ fn records_of_a_killed_cache_run_are_told_with_their_database() {
     let place = Place::new();
     let url = format!("cm-redis={}", server.url());
     let long = ["--set", "measure_ms=60000", "--target", &url];
-    killed(&place, &server, super::app_cache::small(&place, &long), 0);
-    let (note, command) = told(&place);
+    kill_while_writing(&place, &server, super::app_cache::small(&place, &long), 0);
+    let (note, command) = cleanup_note(&place);
     for part in ["database 0", "begin with `zc:`", "cannot be told from others"] {
         assert!(note.contains(part), "no `{part}` in {note}");
     }
@@ -88,7 +88,7 @@ fn records_of_a_killed_cache_run_are_told_with_their_database() {
 }
 
 #[test]
-fn clean_removes_what_a_killed_bench_left_in_memcached_and_nothing_else() {
+fn clean_removes_only_the_items_of_a_killed_bench() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
@@ -112,20 +112,20 @@ fn clean_removes_what_a_killed_bench_left_in_memcached_and_nothing_else() {
         (!place.has_processes()).then_some(())
     });
     let cleaned = clean(&place).code(0);
-    assert!(cleaned.stdout.starts_with("nothing of run "), "{cleaned:#?}");
-    assert_eq!(server.stat("curr_items"), 2, "those of others, and nothing of ours");
+    assert!(cleaned.stdout.contains(" contains no more data of run "), "{cleaned:#?}");
+    assert_eq!(server.stat("curr_items"), 2, "only foreign items remain");
     let elsewhere = "x=memcached://127.0.0.1:1";
     place.on_records(&["clean", "latest", "--target", elsewhere]).usage_error(&["was not"]);
     place.on_records(&["clean", "latest", "--target", "x"]).usage_error(&["has no URL"]);
     let other = target.replace("x=", "y=");
     place.on_records(&["clean", "latest", "--target", &other]).usage_error(&["had no target `y`"]);
 
-    // The id decides what is removed, so that it must be the record's own.
+    // The id determines what is removed, so it must match the record.
     let record = place.record().path;
     let header = std::fs::read_to_string(record.join("header.json")).unwrap();
     let run = place.record().header()["run"].as_str().unwrap().to_string();
     std::fs::write(record.join("header.json"), header.replace(&run, "00000000")).unwrap();
-    clean(&place).usage_error(&["tells of run `00000000`", "as the run left it"]);
+    clean(&place).usage_error(&["it is of run `00000000`", "an unmodified record"]);
     assert_eq!(server.stat("curr_items"), 2, "the other run's key is there");
 }
 
@@ -141,9 +141,9 @@ fn a_server_that_lists_no_keys_is_refused_before_it_is_filled() {
     command.args(["bench", &target, "--keys", "100", "--duration", "300ms"]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
     let finished = Place::finish(command).code(3);
-    assert!(finished.stdout.contains("knows no `SCAN`"), "{finished:?}");
+    assert!(finished.stdout.contains("does not support `SCAN`"), "{finished:?}");
     let sessions = place.fast(&["--target", &target]);
     let finished = Place::finish(sessions).code(3);
-    assert!(finished.stdout.contains("knows no `SCAN`"), "{finished:?}");
+    assert!(finished.stdout.contains("does not support `SCAN`"), "{finished:?}");
     assert_eq!(server.ask(&["-n", "3", "DBSIZE"]), "0");
 }

@@ -1,11 +1,11 @@
-//! Stores that acknowledge writes and do not keep them.
+//! Stores that acknowledge writes but lose them.
 
 use serde_json::Value;
 use std::process::Command;
 use std::time::Duration;
 
 use super::common::{
-    Fake, Lie, Place, PortServer, RedisServer, Started, among, installed, wait_until,
+    Defect, Fake, Place, PortServer, RedisServer, Started, among, installed, wait_until,
 };
 
 /// One block, in which no value that is read is compared.
@@ -32,7 +32,7 @@ fn reason(summary: &Value) -> String {
     reasons[0].as_str().unwrap().to_string()
 }
 
-/// What was read back of each trial.
+/// Read-back results of each trial.
 #[track_caller]
 fn read_back(place: &Place) -> Vec<Value> {
     place.record().trials().iter().map(|trial| trial["read_back"].clone()).collect()
@@ -44,34 +44,34 @@ fn number(read_back: &Value, name: &str) -> u64 {
 
 #[test]
 fn a_store_that_keeps_old_values_is_invalid() {
-    let (place, fake) = (Place::new(), Fake::new(Lie::KeepsOldOneIn(20)));
+    let (place, fake) = (Place::new(), Fake::new(Defect::KeepsOldOneIn(20)));
     let summary =
         Place::finish(bench(&place, &[&[&*fake.url()], &SETS[..]].concat())).code(4).json();
     let text = reason(&summary);
-    assert!(text.contains("hold an older value than the last one"), "{text}");
-    let told = read_back(&place).remove(0);
-    let (read, older) = (number(&told, "read"), number(&told, "older"));
+    assert!(text.contains("contain an older value than the last acknowledged one"), "{text}");
+    let outcome = read_back(&place).remove(0);
+    let (read, older) = (number(&outcome, "read"), number(&outcome, "older"));
     // One in twenty, by chance between one in sixty and one in eight.
-    assert!(read > 1_000 && (read / 60..read / 8).contains(&older), "{told}");
+    assert!(read > 1_000 && (read / 60..read / 8).contains(&older), "{outcome}");
 }
 
-/// The fill writes 100,000 keys, the load few of them: these are what may hold an older value.
+/// The fill writes 100,000 keys, the load few of them: only these can contain an older value.
 #[test]
 fn few_writes_of_many_keys_are_read_back_too() {
-    let (place, fake) = (Place::new(), Fake::new(Lie::KeepsOldOneIn(20)));
+    let (place, fake) = (Place::new(), Fake::new(Defect::KeepsOldOneIn(20)));
     let mut command = bench(&place, &[&fake.url(), "--value", "40", "--keys", "100000"]);
     command.args(["--op", "get=0.9,set=0.1"]);
     command.args(["--rate", "3000", "--duration", "1s"]);
     let summary = Place::finish(command).code(4).json();
-    assert!(reason(&summary).contains("hold an older value"), "{}", reason(&summary));
+    assert!(reason(&summary).contains("contain an older value"), "{}", reason(&summary));
     // Some 300 sets.
-    let told = read_back(&place).remove(0);
-    assert!((5..40).contains(&number(&told, "older")), "{told}");
+    let outcome = read_back(&place).remove(0);
+    assert!((5..40).contains(&number(&outcome, "older")), "{outcome}");
 }
 
 #[test]
 fn a_store_that_forgets_keys_is_invalid() {
-    let (place, fake) = (Place::new(), Fake::new(Lie::ForgetsOneIn(100)));
+    let (place, fake) = (Place::new(), Fake::new(Defect::ForgetsOneIn(100)));
     let summary =
         Place::finish(bench(&place, &[&[&*fake.url()], &SETS[..]].concat())).code(4).json();
     assert!(reason(&summary).contains("are missing"), "{}", reason(&summary));
@@ -79,24 +79,24 @@ fn a_store_that_forgets_keys_is_invalid() {
 
 #[test]
 fn a_lifetime_explains_only_keys_that_outlived_it() {
-    let (place, fake) = (Place::new(), Fake::new(Lie::ForgetsOneIn(100)));
-    // At the end the trial is older than a lifetime, which may end a second early; few keys are.
+    let (place, fake) = (Place::new(), Fake::new(Defect::ForgetsOneIn(100)));
+    // The trial is longer than the TTL, which can expire a second early; few keys are that old.
     let ttl = ["--ttl", "3s", "--op", "set=1", "--value", "40", "--duration", "2200ms"];
     let summary = Place::finish(bench(&place, &[&[&*fake.url()], &ttl[..]].concat())).code(4);
     assert!(reason(&summary.json()).contains("are missing"));
-    let told = read_back(&place).remove(0);
-    assert!(number(&told, "missing") > 2 * number(&told, "may_be_missing"), "{told}");
+    let outcome = read_back(&place).remove(0);
+    assert!(number(&outcome, "missing") > 2 * number(&outcome, "may_be_missing"), "{outcome}");
 }
 
 #[test]
 fn a_ramp_on_a_store_that_forgets_keys_is_invalid() {
-    let (place, fake) = (Place::new(), Fake::new(Lie::ForgetsOneIn(100)));
+    let (place, fake) = (Place::new(), Fake::new(Defect::ForgetsOneIn(100)));
     let target = format!("redis={}", fake.url());
     let mut command = place.run(&["ramp", "--scale", "quick", "--format", "json"]);
     for set in ["stage_ms=120", "measure_ms=150", "warmup_ms=20", "blocks_min=1", "blocks_max=1"] {
         command.args(["--set", set]);
     }
-    // A trial lasts longer than a lifetime.
+    // A trial is longer than the TTL.
     command.args(["--set", "keys=20000", "--set", "ttl_s=3", "--target", &target]);
     let summary = Place::finish(command).code(4).json();
     let text = reason(&summary);
@@ -108,31 +108,31 @@ fn a_ramp_on_a_store_that_forgets_keys_is_invalid() {
 }
 
 #[test]
-fn what_cannot_be_read_back_is_told() {
-    let (place, fake) = (Place::new(), Fake::new(Lie::ForgetsOneIn(100)));
+fn unverifiable_writes_are_reported() {
+    let (place, fake) = (Place::new(), Fake::new(Defect::ForgetsOneIn(100)));
     let command = ["--command", "SET __key__ __data__", "--value", "40", "--duration", "300ms"];
     let summary = Place::finish(bench(&place, &[&[&*fake.url()], &command[..]].concat()));
     let notes = summary.measured().json()["footnotes"].clone();
-    let told = among(&notes, |n| {
-        n.as_str().unwrap().contains("acknowledged writes were not read back: what keys hold")
+    let outcome = among(&notes, |n| {
+        n.as_str().unwrap().contains("acknowledged writes were not read back: operation")
     });
-    assert_eq!(told.len(), 1, "{notes}");
+    assert_eq!(outcome.len(), 1, "{notes}");
 }
 
 #[test]
 fn sessions_that_a_store_does_not_keep_make_a_run_invalid() {
-    let (place, fake) = (Place::new(), Fake::new(Lie::KeepsOldOneIn(20)));
+    let (place, fake) = (Place::new(), Fake::new(Defect::KeepsOldOneIn(20)));
     let target = format!("liar={}", fake.url());
-    // Without comparing what is read meanwhile.
+    // Without verifying values read during the run.
     let unseen = ["--set", "verify_one_in=1000000", "--set", "clients=1", "--target", &target];
     let summary = Place::finish(place.fast(&unseen)).code(4).json();
     let text = reason(&summary);
     assert!(text.contains("sessions read back after the load"), "{text}");
-    assert!(text.contains("hold an older value"), "{text}");
+    assert!(text.contains("contain an older value"), "{text}");
 }
 
 #[test]
-fn real_stores_keep_what_they_acknowledge() {
+fn real_stores_keep_acknowledged_writes() {
     if !installed(&["redis-server", "memcached", "setpriv"]) {
         return;
     }
@@ -142,17 +142,17 @@ fn real_stores_keep_what_they_acknowledge() {
         command.args(["--clients", "50", "--pipeline", "4"]);
         command.args(["--dist", "zipf", "--value", "40", "--duration", "300ms"]);
         Place::finish(command).measured();
-        let told = read_back(&place).remove(0);
-        assert!(number(&told, "read") > 1_000, "{target}: {told}");
+        let outcome = read_back(&place).remove(0);
+        assert!(number(&outcome, "read") > 1_000, "{target}: {outcome}");
         for fault in ["older", "wrong", "missing"] {
-            assert_eq!(number(&told, fault), 0, "{target}: {told}");
+            assert_eq!(number(&outcome, fault), 0, "{target}: {outcome}");
         }
-        assert_eq!(told["unread"], Value::Null, "{target}: {told}");
+        assert_eq!(outcome["unread"], Value::Null, "{target}: {outcome}");
     }
 }
 
 #[test]
-fn what_was_evicted_is_not_lost() {
+fn evicted_keys_do_not_count_as_lost() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
@@ -163,9 +163,9 @@ fn what_was_evicted_is_not_lost() {
     command.args(["--op", "set=1", "--value", "4000", "--duration", "300ms"]);
     Place::finish(command).measured();
     assert!(server.stat("evictions") > 0);
-    let told = read_back(&place).remove(0);
-    assert!(number(&told, "missing") > 0, "{told}");
-    assert_eq!((number(&told, "older"), number(&told, "wrong")), (0, 0), "{told}");
+    let outcome = read_back(&place).remove(0);
+    assert!(number(&outcome, "missing") > 0, "{outcome}");
+    assert_eq!((number(&outcome, "older"), number(&outcome, "wrong")), (0, 0), "{outcome}");
 }
 
 #[test]

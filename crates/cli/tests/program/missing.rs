@@ -1,4 +1,4 @@
-//! Servers that are not there or do not start: a reason in the place of their results.
+//! Servers that are missing or do not start: a reason instead of their results.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ fn hidden_by_path(program: &str) -> bool {
 }
 
 #[test]
-fn what_is_not_installed_is_said_and_the_rest_is_measured() {
+fn missing_programs_are_reported_and_other_targets_measured() {
     if !hidden_by_path("redis-server") {
         return;
     }
@@ -115,10 +115,10 @@ fn nobody_at_the_address_is_said() {
         "No such file",
     ]);
     assert!(place.all_records().is_empty());
-    let beside = place.fast(&["--set", "clients=1", "--target", &url, "--target", "files"]);
-    let summary = Place::finish(beside).code(3).json();
+    let with_files = place.fast(&["--set", "clients=1", "--target", &url, "--target", "files"]);
+    let summary = Place::finish(with_files).code(3).json();
     let why = target(&summary, "x")["not_run"].as_str().unwrap();
-    assert!(why.starts_with("refused: nobody listens at"), "{why}");
+    assert!(why.starts_with("refused: nothing is listening at"), "{why}");
     assert!(why.contains("nobody.sock"), "{why}");
     place.assert_nothing_left();
 

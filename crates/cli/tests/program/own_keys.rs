@@ -1,4 +1,4 @@
-//! Commands of a user on servers that other people use: only the run's own keys are touched.
+//! Custom commands on shared servers: only the run's own keys are accessed.
 
 use std::fs;
 use std::process::Command;
@@ -42,7 +42,7 @@ fn commands_that_may_reach_other_keys_of_a_redis_are_refused_unsent() {
             "EVAL \"return redis.call(\\\"FLUSHALL\\\")\" 0",
             "argument 0, `EVAL`, is not on the list",
         ),
-        ("DEL order:1", "argument 1, `order:1`, names a key that does not begin with `__key__`"),
+        ("DEL order:1", "argument 1, `order:1`, names a key that does not start with `__key__`"),
         ("Unlink __key__ 'order:1'", "argument 2, `order:1`"),
         ("rename __key__ order:1", "argument 2, `order:1`"),
         ("SELECT 1", "`SELECT`"),
@@ -68,7 +68,7 @@ fn commands_that_may_reach_other_keys_of_a_redis_are_refused_unsent() {
 }
 
 #[test]
-fn commands_on_own_keys_run_beside_those_of_others() {
+fn commands_on_own_keys_run_next_to_foreign_keys() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -106,7 +106,7 @@ fn a_server_that_names_other_keys_than_the_command_does_is_refused() {
     let url = format!("x=redis://127.0.0.1:{}", server.port);
     let finished = bench(&[&url, "--allow-shared", "--command", "GET __key__"]).code(3).json();
     let why = target(&finished, "x")["not_run"].as_str().unwrap();
-    for part in ["`GET __key__`", "the server takes", "--i-own-this-server"] {
+    for part in ["`GET __key__`", "the server reports the keys", "--i-own-this-server"] {
         assert!(why.contains(part), "no `{part}` in {why}");
     }
     assert_eq!(server.ask(&["READ", "order:1"]), "three eggs");
@@ -143,7 +143,7 @@ fn a_record_whose_command_was_edited_is_refused_before_its_load() {
 }
 
 #[test]
-fn commands_on_a_memcached_of_others_name_its_own_key_only() {
+fn commands_on_an_existing_memcached_name_only_own_keys() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }

@@ -1,4 +1,4 @@
-//! What is left when program and guard are killed together, and its removal.
+//! Leftovers of runs whose program and guard were both killed, and their removal.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -16,11 +16,11 @@ use super::common::{
 const LONG: [&str; 6] =
     ["--set", "clients=1", "--set", "blocks_min=400", "--set", "blocks_max=400"];
 
-/// Waits until a trial has ended.
-fn at_work(place: &Place, command: Command) -> Started {
+/// Starts a run and waits until its first trial has ended.
+fn start_run(place: &Place, command: Command) -> Started {
     let run = Started::new(command);
-    let begun = || (trials_so_far(&place.records()) > 0).then_some(());
-    wait_until("a trial has ended", Duration::from_secs(60), begun);
+    let has_trial = || (trials_so_far(&place.records()) > 0).then_some(());
+    wait_until("a trial has ended", Duration::from_secs(60), has_trial);
     run
 }
 
@@ -30,16 +30,16 @@ fn signal(pids: &[u32], signal: Signal) {
     }
 }
 
-/// Stops a program and its guard at an instant when something with their mark is in `directory`:
-/// between two trials there may be nothing.
-fn stop_with_something_in(directory: &Path, program: u32) -> [u32; 2] {
+/// Stops a program and its guard while `directory` contains a marked directory of theirs. Between
+/// two trials there can be none.
+fn stop_with_data_in(directory: &Path, program: u32) -> [u32; 2] {
     let guard = child_with(program, "rig-guard").expect("a guard");
     let both = [program, guard];
     let is_marked = |name: &String| {
         let mark = fs::read_to_string(directory.join(name).join(".cachedyno-owned"));
         mark.is_ok_and(|mark| !mark.is_empty())
     };
-    wait_until("a run has something on its disk", Duration::from_secs(20), || {
+    wait_until("the run has a directory on its disk", Duration::from_secs(20), || {
         signal(&both, Signal::SIGSTOP);
         // The kernel stops other threads a moment later.
         std::thread::sleep(Duration::from_millis(20));
@@ -52,9 +52,9 @@ fn stop_with_something_in(directory: &Path, program: u32) -> [u32; 2] {
     both
 }
 
-/// Kills a run and its guard at the same instant, when something is in `directory`.
+/// Kills a run and its guard while `directory` contains a marked directory of theirs.
 pub(crate) fn kill_with_guard(place: &Place, run: Started, directory: &Path) {
-    signal(&stop_with_something_in(directory, run.pid()), Signal::SIGKILL);
+    signal(&stop_with_data_in(directory, run.pid()), Signal::SIGKILL);
     run.finish_within(Duration::from_secs(20));
     wait_until("the servers have died with the program", Duration::from_secs(5), || {
         (!place.has_processes()).then_some(())
@@ -67,16 +67,16 @@ pub(crate) fn doctor(place: &Place, disk: &Path, more: &[&str]) -> Finished {
     Place::finish(command)
 }
 
-/// Directories of our name in `directory`.
+/// Names in `directory` that start with `cachedyno-`.
 fn ours(directory: &Path) -> Vec<String> {
     let names = fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap());
     names.filter(|name| name.starts_with("cachedyno-")).collect()
 }
 
-/// Nothing of ours is left in `parent` but what a kill can leave between the making of a directory
-/// and its mark: such a directory is empty, and goes once it is a minute old.
-fn assert_only_broken_off(parent: &Path) {
+/// Asserts that only empty `cachedyno-` directories remain in `parent`. A kill between creating and
+/// marking a directory leaves one; cleanup removes it once it is a minute old.
+fn assert_only_unmarked(parent: &Path) {
     for name in ours(parent) {
         let within = fs::read_dir(parent.join(&name)).unwrap().map(|e| e.unwrap().file_name());
         let others: Vec<_> = within.filter(|name| name != ".cachedyno-owned").collect();
@@ -85,7 +85,7 @@ fn assert_only_broken_off(parent: &Path) {
 }
 
 #[test]
-fn what_program_and_guard_leave_when_killed_together_is_listed_and_removed() {
+fn leftovers_of_a_killed_program_and_guard_are_listed_and_removed() {
     let mut arguments = vec!["--target", "files"];
     for (program, target) in [("redis-server", "redis"), ("mariadbd", "mysql")] {
         if installed(&[program]) {
@@ -98,7 +98,7 @@ fn what_program_and_guard_leave_when_killed_together_is_listed_and_removed() {
     let url = format!("x=file://{}", own.display());
     arguments.extend(["--target", &url]);
     arguments.extend(LONG);
-    kill_with_guard(&place, at_work(&place, place.fast(&arguments)), &own);
+    kill_with_guard(&place, start_run(&place, place.fast(&arguments)), &own);
     let left = [ours(&place.disk()), ours(&own), ours(&place.path().join("tmp"))].concat();
     assert!(left.len() >= 2 && !ours(&own).is_empty(), "{left:?}");
 
@@ -106,7 +106,7 @@ fn what_program_and_guard_leave_when_killed_together_is_listed_and_removed() {
     let listed = doctor(&place, &own, &[]).code(0).stdout;
     let command = format!("`cachedyno doctor --clean --disk {own_name}`");
     assert!(listed.contains(&ours(&own)[0]) && listed.contains(&command), "{listed}");
-    // The next run says so, and leaves them alone.
+    // The next run reports them and does not touch them.
     let next = place.fast(&["--target", &url, "--set", "clients=1"]);
     let next = Place::finish(next).measured();
     assert!(next.stderr.contains("killed runs left") && next.stderr.contains(&command), "{next:?}");
@@ -117,23 +117,23 @@ fn what_program_and_guard_leave_when_killed_together_is_listed_and_removed() {
     assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
     doctor(&place, &place.disk(), &["--clean"]).code(0);
     for parent in [place.disk(), place.path().join("tmp")] {
-        assert_only_broken_off(&parent);
+        assert_only_unmarked(&parent);
     }
-    // What was broken off is named until it is a minute old.
-    let broken_off = [ours(&place.disk()), ours(&place.path().join("tmp"))].concat();
+    // An unmarked directory is listed until it is a minute old.
+    let unmarked = [ours(&place.disk()), ours(&place.path().join("tmp"))].concat();
     let again = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
     let unknown = again.lines().filter(|l| l.contains(place.path().to_str().unwrap()));
-    let is_broken_off = |line: &&str| broken_off.iter().any(|name| line.contains(name));
-    assert_eq!(unknown.filter(|line| !is_broken_off(line)).count(), 0, "{again}");
+    let is_unmarked = |line: &&str| unmarked.iter().any(|name| line.contains(name));
+    assert_eq!(unknown.filter(|line| !is_unmarked(line)).count(), 0, "{again}");
 }
 
-/// The command as the first process of a namespace of process ids, as in a container; `None`, with
-/// a word, where this user may not make one.
+/// The command as the first process of a new PID namespace, as in a container. Prints a note and
+/// returns `None` if this user cannot create one.
 fn contained(command: &Command) -> Option<Command> {
     let words = ["--pid", "--fork", "--mount-proc", "--kill-child"];
-    let tried = Command::new("unshare").args(words).arg("true").output();
-    if !tried.is_ok_and(|tried| tried.status.success()) {
-        skipped("no namespace of process ids can be made (unshare)");
+    let output = Command::new("unshare").args(words).arg("true").output();
+    if !output.is_ok_and(|output| output.status.success()) {
+        skipped("cannot create a PID namespace (unshare)");
         return None;
     }
     let mut contained = Command::new("unshare");
@@ -147,24 +147,24 @@ fn contained(command: &Command) -> Option<Command> {
 }
 
 #[test]
-fn what_a_container_that_was_stopped_leaves_is_removed_from_outside() {
+fn leftovers_of_a_stopped_container_are_removed_from_outside() {
     if !installed(&["redis-server"]) {
         return;
     }
     let place = Place::new();
     let arguments = ["--target", "files", "--target", "redis"];
     let Some(command) = contained(&place.fast(&[&arguments[..], &LONG].concat())) else { return };
-    let mut run = at_work(&place, command);
-    // While it runs there, nothing of it is touched.
+    let mut run = start_run(&place, command);
+    // The directories of a running program stay.
     let sockets = place.path().join("tmp");
     let before = [ours(&place.disk()), ours(&sockets)].concat();
     assert!(!before.is_empty());
     doctor(&place, &place.disk(), &["--clean"]).code(0);
-    assert!(run.runs(), "the run goes on");
+    assert!(run.runs(), "the run continues");
     let more = || (trials_so_far(&place.records()) > 4).then_some(());
     wait_until("further trials have ended", Duration::from_secs(60), more);
     let program = child_with(run.pid(), "run").expect("the program");
-    stop_with_something_in(&place.disk(), program);
+    stop_with_data_in(&place.disk(), program);
     signal(&[run.pid()], Signal::SIGKILL);
     run.finish_within(Duration::from_secs(20));
     let ended = || (!place.has_processes()).then_some(());
@@ -173,12 +173,12 @@ fn what_a_container_that_was_stopped_leaves_is_removed_from_outside() {
     let cleaned = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
     assert!(cleaned.contains("made in another container"), "{cleaned}");
     for parent in [place.disk(), sockets] {
-        assert_only_broken_off(&parent);
+        assert_only_unmarked(&parent);
     }
 }
 
 #[test]
-fn what_others_have_under_our_name_stays() {
+fn foreign_files_named_like_ours_stay() {
     let place = Place::new();
     let disk = place.disk();
     let make = |name: &str, mark: Option<&str>| {
@@ -213,7 +213,7 @@ fn what_others_have_under_our_name_stays() {
     fs::write(disk.join("cachedyno-abcdef08"), gone).unwrap();
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let other = gone.replace("00000000-0000-0000-0000-000000000000", boot.trim());
-    // Of another container, in which its program runs: that holds the lock.
+    // Belongs to a program that runs in another container and holds the lock.
     let mark = make("cachedyno-abcdef09", Some(&other)).join(".cachedyno-owned");
     let lock = fs::File::open(mark).unwrap();
     lock.lock().unwrap();
@@ -246,16 +246,16 @@ fn what_others_have_under_our_name_stays() {
 }
 
 #[test]
-fn a_living_run_keeps_its_directories() {
+fn a_running_run_keeps_its_directories() {
     let place = Place::new();
-    let run = at_work(&place, place.fast(&[&["--target", "files"], &LONG[..]].concat()));
+    let run = start_run(&place, place.fast(&[&["--target", "files"], &LONG[..]].concat()));
     let before = ours(&place.disk());
     let cleaned = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
     assert!(!cleaned.contains(place.path().to_str().unwrap()), "{cleaned}");
     assert!(!before.is_empty());
     assert_eq!(ours(&place.disk()), before);
     assert_eq!(ours(&place.path().join("tmp")), ["cachedyno-measuring"]);
-    // A guard that still has to remove them keeps them as well.
+    // They also stay while a guard that will remove them is alive.
     let guard = child_with(run.pid(), "rig-guard").expect("a guard");
     let signal = |signal| kill(Pid::from_raw(guard.cast_signed()), signal).unwrap();
     signal(Signal::SIGSTOP);

@@ -1,4 +1,4 @@
-//! Passwords: wrong ones are said, none of them is shown anywhere.
+//! Passwords: a wrong one is reported, and none is ever shown or recorded.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::common::{
 const RIGHT: &str = "open-sesame-4711";
 const WRONG: &str = "shut-sesame-1174";
 
-/// No password is in what the run printed, in its record, or in any file that it left.
+/// Asserts that no password is in the output of the run or in its record.
 #[track_caller]
-fn kept_secret(place: &Place, finished: &Finished, secrets: &[&str]) {
+fn assert_secret(place: &Place, finished: &Finished, secrets: &[&str]) {
     for secret in secrets {
         for output in [&finished.stdout, &finished.stderr] {
-            assert!(!output.contains(secret), "`{secret}` is told: {output}");
+            assert!(!output.contains(secret), "`{secret}` is printed: {output}");
         }
         for path in place.all_records() {
             let record = super::common::Record::new(path);
@@ -25,21 +25,21 @@ fn kept_secret(place: &Place, finished: &Finished, secrets: &[&str]) {
     }
 }
 
-/// A run whose target `x` cannot be used for its password.
+/// Asserts that target `x` is not run because the server denies its password.
 #[track_caller]
-fn denied(place: &Place, command: Command, secret: &str) {
+fn assert_denied(place: &Place, command: Command, secret: &str) {
     let finished = Place::finish(command).code(3);
     let summary = finished.json();
-    let why = target(&summary, "x")["not_run"].as_str().unwrap();
-    assert!(why.starts_with("denied: "), "{why}");
-    assert!(why.contains("WRONGPASS") || why.contains("1045"), "{why}");
+    let reason = target(&summary, "x")["not_run"].as_str().unwrap();
+    assert!(reason.starts_with("denied: "), "{reason}");
+    assert!(reason.contains("WRONGPASS") || reason.contains("1045"), "{reason}");
     assert_eq!(place.record().lines("targets.jsonl")[0]["unavailable"]["class"], "denied");
-    kept_secret(place, &finished, &[secret]);
+    assert_secret(place, &finished, &[secret]);
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_wrong_password_is_denied_wherever_it_comes_from() {
+fn a_wrong_password_from_any_source_is_denied() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -47,21 +47,25 @@ fn a_wrong_password_is_denied_wherever_it_comes_from() {
     let plain = format!("x={}", server.url());
 
     let place = Place::new();
-    denied(&place, place.fast(&["--target", &format!("x={}", server.url_with(WRONG))]), WRONG);
+    assert_denied(
+        &place,
+        place.fast(&["--target", &format!("x={}", server.url_with(WRONG))]),
+        WRONG,
+    );
 
     let place = Place::new();
     let mut command = place.fast(&["--target", &plain]);
     command.env("CACHEDYNO_PASSWORD_X", WRONG);
-    denied(&place, command, WRONG);
+    assert_denied(&place, command, WRONG);
 
     let place = Place::new();
     let file = place.write("password", &format!("{WRONG}\n"));
     let file = format!("x={}", file.display());
-    denied(&place, place.fast(&["--target", &plain, "--password-file", &file]), WRONG);
+    assert_denied(&place, place.fast(&["--target", &plain, "--password-file", &file]), WRONG);
 }
 
 #[test]
-fn no_password_where_one_is_asked_for_is_denied_too() {
+fn a_missing_password_is_denied() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -69,13 +73,14 @@ fn no_password_where_one_is_asked_for_is_denied_too() {
     let place = Place::new();
     let target_url = format!("x={}", server.url());
     let summary = Place::finish(place.fast(&["--target", &target_url])).code(3).json();
-    let why = target(&summary, "x")["not_run"].as_str().unwrap();
-    assert!(why.starts_with("denied: ") && why.contains("NOAUTH"), "{why}");
-    assert!(why.contains("--password-file") && why.contains("CACHEDYNO_PASSWORD_"), "{why}");
+    let reason = target(&summary, "x")["not_run"].as_str().unwrap();
+    assert!(reason.starts_with("denied: ") && reason.contains("NOAUTH"), "{reason}");
+    assert!(reason.contains("--password-file"), "{reason}");
+    assert!(reason.contains("CACHEDYNO_PASSWORD_"), "{reason}");
 }
 
 #[test]
-fn the_right_password_works_and_is_nowhere_to_be_seen() {
+fn the_right_password_works_and_is_never_shown() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -89,7 +94,7 @@ fn the_right_password_works_and_is_nowhere_to_be_seen() {
     let mut by_environment = from_environment.fast(&["--set", "clients=1", "--target", &plain]);
     by_environment.env("CACHEDYNO_PASSWORD_X", RIGHT);
 
-    let by_environment_in = from_environment.path().to_path_buf();
+    let environment_place = from_environment.path().to_path_buf();
 
     let from_file = Place::new();
     let file = from_file.write("password", RIGHT);
@@ -102,58 +107,58 @@ fn the_right_password_works_and_is_nowhere_to_be_seen() {
     {
         let mut run = Started::new(command);
         let pid = run.pid();
-        let is_users_own = place.path() == by_environment_in;
-        wait_until("the record is begun", Duration::from_secs(20), || {
+        let is_set_by_user = place.path() == environment_place;
+        wait_until("the record exists", Duration::from_secs(20), || {
             place.all_records().pop().filter(|path| path.join("targets.jsonl").exists())
         });
-        let mut looked = 0;
+        let mut samples = 0;
         while run.runs() {
             let line = command_line(pid);
             assert!(!line.contains(RIGHT), "{line}");
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let environment = String::from_utf8_lossy(&environment);
-            assert!(is_users_own || !environment.contains(RIGHT), "{environment}");
-            looked += usize::from(line.contains("--target"));
+            assert!(is_set_by_user || !environment.contains(RIGHT), "{environment}");
+            samples += usize::from(line.contains("--target"));
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(looked > 0, "the process list was never seen");
+        assert!(samples > 0, "the command line was never seen");
         let finished = run.finish_within(Duration::from_secs(60)).measured();
         assert_eq!(row(&finished.json(), "x", "read")["blocks"], 1);
-        kept_secret(&place, &finished, &[RIGHT]);
+        assert_secret(&place, &finished, &[RIGHT]);
         place.assert_nothing_left();
     }
 }
 
 #[test]
-fn a_password_in_a_part_of_the_url_that_holds_none_is_not_recorded() {
+fn a_password_in_a_wrong_part_of_the_url_is_not_recorded() {
     let place = Place::new();
     let url = format!("x=redis+unix://{}/none?password={WRONG}", place.path().display());
     let finished = Place::finish(place.fast(&["--target", &url]));
     assert!(matches!(finished.code, Some(2 | 3)), "{finished:#?}");
-    kept_secret(&place, &finished, &[WRONG]);
+    assert_secret(&place, &finished, &[WRONG]);
 }
 
 #[test]
-fn a_database_account_is_treated_alike() {
+fn a_database_password_is_checked_and_never_shown() {
     if !installed(&["mariadbd", "mariadb", "mariadb-install-db", "setpriv"]) {
         return;
     }
     let server = MariadbServer::new();
     let place = Place::new();
     let url = format!("x={}&password={WRONG}", server.url());
-    denied(&place, place.fast(&["--target", &url]), WRONG);
+    assert_denied(&place, place.fast(&["--target", &url]), WRONG);
 
     let place = Place::new();
     let right = MariadbServer::PASSWORD;
     let url = format!("x={}&password={right}", server.url());
     let finished = Place::finish(place.fast(&["--set", "clients=1", "--target", &url])).measured();
     assert_eq!(row(&finished.json(), "x", "read")["blocks"], 1);
-    kept_secret(&place, &finished, &[right]);
+    assert_secret(&place, &finished, &[right]);
     assert_eq!(server.ask("SHOW TABLES IN shop"), "");
     place.assert_nothing_left();
 }
 
-/// What a URL becomes when it is mistyped, with its password.
+/// Mistyped URLs, each with the password [`WRONG`].
 const MISTYPED: [&str; 15] = [
     "redis+unix:///u:shut-sesame-1174@sock",
     "redis://shut-sesame-1174@h",
@@ -173,7 +178,7 @@ const MISTYPED: [&str; 15] = [
 ];
 
 #[test]
-fn a_mistyped_url_does_not_tell_its_password() {
+fn a_mistyped_url_does_not_show_its_password() {
     let place = Place::new();
     for url in MISTYPED {
         let named = format!("x={url}");
@@ -220,32 +225,32 @@ fn a_mistyped_url_does_not_tell_its_password() {
             command.args(arguments);
             let finished = Place::finish(command);
             assert_ne!(finished.code, Some(0), "{arguments:?}: {finished:#?}");
-            kept_secret(&place, &finished, &[WRONG]);
+            assert_secret(&place, &finished, &[WRONG]);
         }
     }
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_password_with_an_encoded_key_leaves_the_command_line() {
+fn a_password_with_an_encoded_key_is_not_shown() {
     let place = Place::new();
     let socket = place.path().join("none.sock");
     for query in ["pass%77ord=SECRET", "password=SECRET&password=SECRET", "db=1&password=SECRET"] {
         let url = format!("x=redis+unix://{}?{query}", socket.display()).replace("SECRET", WRONG);
         let finished = Place::finish(place.fast(&["--target", &url])).code(3);
-        kept_secret(&place, &finished, &[WRONG]);
+        assert_secret(&place, &finished, &[WRONG]);
     }
 }
 
 #[test]
-fn nothing_that_is_started_gets_the_passwords() {
+fn started_programs_do_not_get_the_passwords() {
     let place = Place::new();
     let programs = place.path().join("programs");
     std::fs::create_dir(&programs).unwrap();
-    let seen = place.path().join("seen");
-    // Each program that is looked for, in whose place it notes what environment it gets.
+    let log = place.path().join("environments");
+    // Fake programs that log their environment.
     for program in ["redis-server", "memcached", "mysqld", "valkey-server", "chattr"] {
-        let script = format!("#!/bin/sh\n/usr/bin/env >> {}\nexit 1\n", seen.display());
+        let script = format!("#!/bin/sh\n/usr/bin/env >> {}\nexit 1\n", log.display());
         let path = programs.join(program);
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
@@ -275,19 +280,20 @@ fn nothing_that_is_started_gets_the_passwords() {
         (parent == run.pid()).then(|| std::fs::read(process.join("environ")).unwrap())
     });
     let children: Vec<Vec<u8>> = children.collect();
-    assert!(!children.is_empty(), "no guard was seen");
+    assert!(!children.is_empty(), "no guard process found");
     for environment in children {
         assert!(!String::from_utf8_lossy(&environment).contains(RIGHT), "a guard has a password");
     }
     run.signal(nix::sys::signal::Signal::SIGINT);
     run.finish_within(Duration::from_secs(60));
-    let seen = std::fs::read_to_string(seen).unwrap();
-    assert!(seen.contains("PATH=") && !seen.contains(RIGHT), "{seen}");
+    let environments = std::fs::read_to_string(log).unwrap();
+    assert!(environments.contains("PATH="), "{environments}");
+    assert!(!environments.contains(RIGHT), "{environments}");
     place.assert_nothing_left();
 }
 
 #[test]
-fn what_is_not_utf_8_is_neither_changed_nor_shown() {
+fn arguments_that_are_not_utf_8_are_neither_changed_nor_shown() {
     use std::os::unix::ffi::OsStrExt as _;
     let place = Place::new();
     let os = |bytes: &[u8]| std::ffi::OsStr::from_bytes(bytes).to_owned();
@@ -303,13 +309,13 @@ fn what_is_not_utf_8_is_neither_changed_nor_shown() {
         vec!["bench".into(), "x=redis://:a@127.0.0.1:1".into(), url],
         vec!["bench".into(), "x=redis://:shut-sesame-1174%ff@h".into()],
     ] {
-        kept_secret(&place, &run(&arguments), &[WRONG]);
+        assert_secret(&place, &run(&arguments), &[WRONG]);
     }
     let mut command = place.fast(&["--target", "x=redis://127.0.0.1:1"]);
     command.env("CACHEDYNO_PASSWORD_X", os(b"hush\xff"));
     let finished = Place::finish(command).code(2);
     assert!(finished.stderr.contains("CACHEDYNO_PASSWORD_X is not UTF-8"), "{finished:?}");
-    // A directory need not be UTF-8, beside a URL with a password either.
+    // A directory does not have to be UTF-8, even with a password in a URL.
     let out = place.path().join(os(b"out\xfe"));
     let targets = ["--target", "x=redis://:a@127.0.0.1:1", "--target", "files"];
     Place::finish(place.fast_at(&out, &place.disk(), &targets)).code(3);

@@ -1,4 +1,4 @@
-//! Every profile on every store, and what changes a plan.
+//! Every profile on every store, and options that change a plan.
 
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ fn pages_and_the_2019_script_run_on_all_stores() {
             if contended && page["operation"] != "page.close" {
                 assert!(waits > 0, "nobody waited for the lock: {page}");
             }
-            // Of a lone client on MySQL a stalled statement cannot be told from a wait.
+            // With one client on MySQL, a stalled statement looks like a wait.
             if page["load"]["clients"] == 1 && target != "mysql" {
                 assert_eq!(waits, 0, "a lone client waited: {page}");
             }

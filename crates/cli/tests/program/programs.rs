@@ -1,4 +1,4 @@
-//! Programs that are started in place of `redis-server`.
+//! Programs started instead of `redis-server`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -73,7 +73,7 @@ fn a_program_is_recorded_and_started_again_when_a_run_is_resumed() {
     let planned = place.record().header()["plan"]["targets"][0].clone();
     assert_eq!(planned["product"], "redis");
     assert_eq!(planned["program"], "valkey-server");
-    // The check and each trial have a server of their own.
+    // The check and each trial use separate servers.
     let before = valkey.starts();
     assert!(before >= 2, "{before}");
 
@@ -138,9 +138,9 @@ fn installed_programs_are_measured_under_their_own_name() {
         }
         let place = Place::new();
         let summary = Place::finish(bench(&place, &[name])).measured().json();
-        let told = target(&summary, name)["product"].as_str().unwrap();
-        let version = told.strip_prefix(title).unwrap_or_else(|| panic!("{told}"));
-        assert!(version[1..].starts_with(|c: char| c.is_ascii_digit()), "{told}");
+        let product = target(&summary, name)["product"].as_str().unwrap();
+        let version = product.strip_prefix(title).unwrap_or_else(|| panic!("{product}"));
+        assert!(version[1..].starts_with(|c: char| c.is_ascii_digit()), "{product}");
         assert!(count(row(&summary, name, "mixed"), "ok") > 50);
         place.assert_nothing_left();
     }

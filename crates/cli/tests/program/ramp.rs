@@ -1,4 +1,4 @@
-//! The study in which a load is raised until stores break, on real servers.
+//! The ramp study, which raises the load until stores are saturated, on real servers.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::common::{Place, RedisServer, Started, among, child_named, installed, wait_until};
 
-/// Far more than any run here takes on a busy machine.
+/// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Stages of a fraction of a second, in one block.
+/// Settings for one block with stages of a fraction of a second.
 const FAST: [&str; 19] = [
     "ramp",
     "--scale",
@@ -47,7 +47,7 @@ fn list(value: &Value) -> &Vec<Value> {
     value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
 }
 
-/// The point of a trial that is a whole phase.
+/// The only point of a trial's phase without stages.
 fn phase<'a>(trial: &'a Value, name: &str) -> &'a Value {
     let found = among(&trial["points"], |p| p["phase"] == name);
     assert_eq!(found.len(), 1, "points of phase {name} of {}", trial["cell"]);
@@ -71,7 +71,8 @@ fn counted(operation: &Value, name: &str) -> u64 {
     operation["counts"][name].as_u64().unwrap()
 }
 
-/// All of a stage is in the row for both operations, of which one that was never due is left out.
+/// Asserts that the operations of a stage add up to its total row. An operation that was never due
+/// has no row.
 fn assert_adds_up(stage: &Value) {
     let both = operation(stage, "ramp");
     let all = list(&stage["operations"]);
@@ -82,13 +83,13 @@ fn assert_adds_up(stage: &Value) {
         assert_eq!(sum, counted(both, kind), "{kind} in stage {}", stage["stage"]);
     }
     assert_eq!(counted(both, "wrong"), 0, "{both}");
-    // All that was read was compared byte by byte.
+    // All values read were verified byte by byte.
     let gets = single().filter(|o| o["operation"] == "get");
     gets.for_each(|get| assert_eq!(counted(get, "verified"), counted(get, "ok"), "{get}"));
 }
 
-/// The controls of a trial ran: every operation found its key, each phase has both operations, and
-/// pairs have as many of the one as of the other.
+/// Asserts that the control phases of a trial ran: every operation found its key, each phase has
+/// both operations, and pairs have as many sets as gets.
 fn assert_controls(trial: &Value) {
     for name in ["pair", "swapped", "apart"] {
         let all = phase(trial, name);
@@ -98,7 +99,7 @@ fn assert_controls(trial: &Value) {
         let whole = operation(all, name);
         assert_eq!((counted(whole, "miss"), counted(whole, "wrong")), (0, 0), "{whole}");
         assert_eq!(counted(whole, "ok"), set + get);
-        // Of pairs some are half in the measurement, at most one a client at both ends.
+        // At each end of the measurement, at most one pair per client is only half counted.
         let most = if name == "apart" { u64::MAX } else { 128 };
         assert!(set.abs_diff(get) <= most, "{name}: {set} and {get}");
         let order: Vec<_> = list(&all["operations"]).iter().map(|o| &o["operation"]).collect();
@@ -107,8 +108,8 @@ fn assert_controls(trial: &Value) {
     }
 }
 
-/// Both operations were answered well in one stage or another.
-fn assert_both_happened(stages: &[Value]) {
+/// Asserts that both operations succeeded in at least one stage.
+fn assert_both_succeeded(stages: &[Value]) {
     for name in ["set", "get"] {
         let of_stages = stages.iter().flat_map(|stage| list(&stage["operations"]));
         let ok: u64 = of_stages.filter(|o| o["operation"] == name).map(|o| counted(o, "ok")).sum();
@@ -117,7 +118,7 @@ fn assert_both_happened(stages: &[Value]) {
 }
 
 #[test]
-fn rates_follow_from_what_each_store_reached_by_itself() {
+fn rates_are_shares_of_each_stores_peak() {
     if !tools() {
         return;
     }
@@ -132,7 +133,7 @@ fn rates_follow_from_what_each_store_reached_by_itself() {
         assert_controls(trial);
         let peak = phase(trial, "peak");
         let peak_per_s = operation(peak, "peak")["rate_per_s"].as_f64().unwrap();
-        // The share is the load's: operations and not pairs are counted.
+        // The share applies to operations, not to pairs.
         for name in ["pair", "swapped", "apart"] {
             let ok = counted(operation(phase(trial, name), name), "ok") as f64;
             let due = 0.25 * peak_per_s * 0.12;
@@ -140,22 +141,22 @@ fn rates_follow_from_what_each_store_reached_by_itself() {
         }
         let stages = stages_of(trial);
         assert_eq!(stages.len(), shares.len());
-        let begun_ns = |stage: &Value| stage["begun_ns"].as_u64().unwrap();
+        let started_ns = |stage: &Value| stage["begun_ns"].as_u64().unwrap();
         for ((number, stage), share) in stages.iter().enumerate().zip(&shares) {
             assert_adds_up(stage);
             assert_eq!(stage["stage"], number);
             assert_eq!(stage["length_ns"], 96_000_000);
-            assert_eq!(begun_ns(stage) - begun_ns(&stages[0]), 120_000_000 * number as u64);
+            assert_eq!(started_ns(stage) - started_ns(&stages[0]), 120_000_000 * number as u64);
             let planned = stage["planned_per_s"].as_f64().unwrap();
             assert!((planned - share * peak_per_s / 1e3).abs() < 1.0, "{planned} of {peak_per_s}");
         }
-        assert_both_happened(&stages);
-        // On a busy machine one stage may pass without either of them.
+        assert_both_succeeded(&stages);
+        // On a busy machine a single stage can have no CPU time of either.
         for name in ["server_cpu_ns", "generator_cpu_ns"] {
             let in_all: u64 = stages.iter().map(|stage| stage[name].as_u64().unwrap()).sum();
             assert!(in_all > 0, "{name} of {}", trial["cell"]);
         }
-        // What was planned is what was due, however late it was answered: 6 standard deviations.
+        // Every planned operation is answered, even if late; allows 9 standard deviations plus 2 %.
         let due: f64 = stages.iter().map(|s| s["planned_per_s"].as_f64().unwrap() * 0.096).sum();
         let ended = |stage: &Value| counted(operation(stage, "ramp"), "ok");
         let ok: u64 = stages.iter().map(ended).sum();
@@ -165,7 +166,7 @@ fn rates_follow_from_what_each_store_reached_by_itself() {
 }
 
 #[test]
-fn place_and_operation_are_told_apart() {
+fn effects_of_place_and_operation_are_separated() {
     if !tools() {
         return;
     }
@@ -173,16 +174,20 @@ fn place_and_operation_are_told_apart() {
     let sets = ["--target", "redis", "--set", "blocks_min=3", "--set", "blocks_max=3"];
     let summary =
         Place::finish(small(&place, &[&sets[..], &["--set", "rates=2000"]].concat())).json();
-    let told = &summary["ramps"][0]["place"];
-    assert_eq!((&told["blocks"], &told["doubt"]), (&Value::from(3), &Value::Null), "{told}");
-    let ratio = |name: &str| told["metrics"][name]["center"].as_f64().unwrap();
+    let place_row = &summary["ramps"][0]["place"];
+    assert_eq!(
+        (&place_row["blocks"], &place_row["doubt"]),
+        (&Value::from(3), &Value::Null),
+        "{place_row}"
+    );
+    let ratio = |name: &str| place_row["metrics"][name]["center"].as_f64().unwrap();
     for name in ["first_by_second", "set_by_get.apart", "set_by_get.both_orders"] {
         assert!(ratio(&format!("{name}.ns_p99")) > 0.0 && ratio(&format!("{name}.ns_p50")) > 0.0);
     }
     let time = |place: &str| ratio(&format!("{place}.ns_p50"));
     let square = time("set.first") / time("set.second") * (time("get.first") / time("get.second"));
     let off = ratio("first_by_second.ns_p50") / square.sqrt();
-    assert!((0.9..1.1).contains(&off), "{told}");
+    assert!((0.9..1.1).contains(&off), "{place_row}");
     let claims = among(&summary["claims"], |claim| claim["id"] == "set-slower-than-get");
     assert_eq!(claims[0]["verdict"], "not run", "memcached is missing: {}", claims[0]);
     place.assert_nothing_left();
@@ -206,18 +211,18 @@ fn the_published_ramp_adds_clients_that_pause() {
         for stage in &stages {
             assert_adds_up(stage);
             assert!(stage["planned_per_s"].is_null());
-            // Each pair comes after a pause of 24.5 ms on average: 9 standard deviations aside.
+            // A pause of 24.5 ms on average precedes each pair; allows 9 standard deviations.
             let most = stage["clients"].as_f64().unwrap() * 0.096 / 0.0245;
             let pairs = counted(operation(stage, "ramp"), "ok") as f64 / 2.0;
             assert!(pairs < most + 9.0 * most.sqrt(), "{pairs} of {most}");
         }
-        assert_both_happened(&stages);
+        assert_both_succeeded(&stages);
     }
     place.assert_nothing_left();
 }
 
 #[test]
-fn given_rates_are_planned_in_the_order_that_was_asked_for() {
+fn given_rates_are_planned_up_and_down() {
     if !tools() {
         return;
     }
@@ -235,8 +240,8 @@ fn given_rates_are_planned_in_the_order_that_was_asked_for() {
     one.usage_error(&["has 1 block and cannot be compared", "3 or more", "--blocks 3"]);
 }
 
-/// A ramp of an existing server as `mine`, once it has written keys, with these.
-fn writing(place: &Place, server: &RedisServer) -> (Started, Vec<String>) {
+/// Starts a ramp on an existing server as target `mine`; returns it with the keys written so far.
+fn start_and_wait_for_keys(place: &Place, server: &RedisServer) -> (Started, Vec<String>) {
     let target = format!("--target=mine={}", server.url());
     let run =
         Started::new(small(place, &[&target, "--set", "rates=2000", "--set", "stage_ms=900"]));
@@ -248,12 +253,12 @@ fn writing(place: &Place, server: &RedisServer) -> (Started, Vec<String>) {
 }
 
 #[test]
-fn keys_of_an_existing_store_are_this_runs_own_and_removed() {
+fn keys_in_an_existing_store_are_unique_to_the_run_and_removed() {
     if !tools() {
         return;
     }
     let (place, server) = (Place::new(), RedisServer::new());
-    let (run, names) = writing(&place, &server);
+    let (run, names) = start_and_wait_for_keys(&place, &server);
     let uuid = |key: &String| {
         let own = key.strip_prefix("cachedyno-").and_then(|k| k.split_once('-'));
         own.is_some_and(|(run, uuid)| run.len() == 8 && uuid.len() == 36)
@@ -264,12 +269,12 @@ fn keys_of_an_existing_store_are_this_runs_own_and_removed() {
 }
 
 #[test]
-fn what_was_measured_stands_where_keys_cannot_be_removed() {
+fn results_are_kept_if_keys_cannot_be_removed() {
     if !tools() {
         return;
     }
     let (place, server) = (Place::new(), RedisServer::new());
-    let (run, _) = writing(&place, &server);
+    let (run, _) = start_and_wait_for_keys(&place, &server);
     server.ask(&["ACL", "SETUSER", "default", "-unlink", "-del"]);
     let finished = run.finish_within(PATIENCE);
     let summary = finished.json();
@@ -284,15 +289,15 @@ fn what_was_measured_stands_where_keys_cannot_be_removed() {
 }
 
 #[test]
-fn of_a_server_that_dies_in_the_ramp_the_stages_until_then_are_kept() {
+fn stages_before_a_server_dies_are_kept() {
     if !tools() {
         return;
     }
     let place = Place::new();
     let sets = ["--target", "redis", "--set", "stage_ms=300", "--timeout", "400ms"];
     let run = Started::new(small(&place, &sets));
-    // The first is the one that is checked, and it ends; the ramp of the second is under way some
-    // stages after its peak and its controls.
+    // The first server is only checked. Some seconds later, the second one has finished peak and
+    // controls and is in its ramp.
     let server = |not: Option<u32>| {
         wait_until("a server runs", Duration::from_secs(60), || {
             child_named(run.pid(), "redis-server").filter(|pid| Some(*pid) != not)
@@ -317,7 +322,7 @@ fn of_a_server_that_dies_in_the_ramp_the_stages_until_then_are_kept() {
 }
 
 #[test]
-fn a_server_without_connections_left_fails_its_trial_with_its_words() {
+fn a_server_out_of_connections_fails_its_trial_with_its_message() {
     if !tools() {
         return;
     }
@@ -332,7 +337,7 @@ fn a_server_without_connections_left_fails_its_trial_with_its_words() {
 }
 
 #[test]
-fn threads_that_would_stand_in_each_others_way_are_refused_before_anything_starts() {
+fn too_many_threads_are_refused_before_anything_starts() {
     let place = Place::new();
     for (sets, part) in [
         (["threads=500", "clients=20,400"], "is more than the clients (expected at most 400"),
@@ -347,7 +352,7 @@ fn threads_that_would_stand_in_each_others_way_are_refused_before_anything_start
 }
 
 #[test]
-fn what_a_full_store_evicts_is_missed_and_no_fault() {
+fn evicted_keys_are_misses_and_not_errors() {
     if !tools() {
         return;
     }

@@ -1,5 +1,5 @@
-//! The reference servers as commands: the line that says where they listen, what they print at
-//! their end, and wrong arguments.
+//! The reference server commands: the line with their address, their final output, and wrong
+//! arguments.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -52,7 +52,7 @@ fn the_null_server_serves_until_it_is_interrupted() {
 }
 
 #[test]
-fn the_scripted_server_keeps_a_log_and_says_what_went_wrong() {
+fn the_scripted_server_writes_a_log_and_reports_faults() {
     let place = Place::new();
     let log = place.path().join("log.csv");
     let arguments = ["--script", "service=constant:1ms", "--script", "wrong=1", "--log"];
@@ -62,7 +62,7 @@ fn the_scripted_server_keeps_a_log_and_says_what_went_wrong() {
     });
     let text = &finished.stdout;
     assert!(text.contains("\nserved 2 requests on 1 connection with 2 replies\n"), "{text}");
-    assert!(text.contains("\nfaults: wrong values 1\nreplies left "), "{text}");
+    assert!(text.contains("\nfaults: wrong values 1\nreplies sent "), "{text}");
     assert!(text.ends_with(" (p99) after they were due\n"), "{text}");
     let log = fs::read_to_string(log).unwrap();
     let lines: Vec<&str> = log.lines().collect();
@@ -97,7 +97,7 @@ fn a_time_ends_them_too() {
 }
 
 #[test]
-fn wrong_arguments_name_what_would_be_right() {
+fn wrong_arguments_name_the_expected_values() {
     let place = Place::new();
     fs::write(place.path().join("taken"), "").unwrap();
     let refused = |arguments: &[&str], parts: &[&str]| {
@@ -111,17 +111,17 @@ fn wrong_arguments_name_what_would_be_right() {
     refused(&[null, "--threads", "0"], &["--threads is 0, expected 1 to 1024"]);
     refused(&[null, "--cpus", "9999"], &["--cpus: CPU `9999` cannot be used"]);
     refused(&[null, "--for", "soon"], &["--for: `soon` is not a duration"]);
-    refused(&[null, "--for", "0s"], &["--for: `0s` would end at once"]);
+    refused(&[null, "--for", "0s"], &["--for: `0s` would stop at once"]);
     refused(&[null, "--miss", "--remember", "3"], &["--remember"]);
     refused(&[null, "--socket", &"x".repeat(200)], &["--socket: ", "at most 107"]);
     let scripted = "scripted-server";
     refused(
         &[scripted, "--script", "sevice=constant:1ms"],
-        &["--script: unknown word `sevice` in a script", "`service`, `servers`"],
+        &["--script: unknown directive `sevice` in a script", "`service`, `servers`"],
     );
     refused(
         &[scripted, "--script", "stall=2s/1s"],
-        &["--script: `stall=2s/1s` in a script", "the second longer"],
+        &["--script: `stall=2s/1s` in a script", "the period longer"],
     );
     refused(&[scripted, "--log", "none/log.csv"], &["--log `none/log.csv`: "]);
     let mut command = place.command();

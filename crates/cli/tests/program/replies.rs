@@ -1,12 +1,12 @@
-//! Stores that answer, but wrongly.
+//! Stores that send wrong replies.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::common::{Fake, Lie, Place, Started, among, count, peak_memory_kib, row};
+use super::common::{Defect, Fake, Place, Started, among, count, peak_memory_kib, row};
 
-/// A run on a server that lies, and files beside it.
+/// A run on a faulty server, with files as a second target.
 fn lied_to(place: &Place, fake: &Fake, more: &[&str]) -> Value {
     let target = format!("liar={}", fake.url());
     let arguments = ["--set", "clients=1", "--target", &target, "--target", "files"];
@@ -19,7 +19,7 @@ fn lied_to(place: &Place, fake: &Fake, more: &[&str]) -> Value {
     summary
 }
 
-/// One in `n` values read is counted as wrong, neither more nor fewer.
+/// Asserts that exactly one in `n` values read is counted as wrong.
 #[track_caller]
 fn one_in(summary: &Value, n: u64) {
     let read = row(summary, "liar", "read");
@@ -35,7 +35,7 @@ fn one_in(summary: &Value, n: u64) {
 
 #[test]
 fn altered_values_are_counted_and_make_the_run_invalid() {
-    let (place, fake) = (Place::new(), Fake::new(Lie::AlteredOneIn(7)));
+    let (place, fake) = (Place::new(), Fake::new(Defect::AlteredOneIn(7)));
     let summary = lied_to(&place, &fake, &["--set", "verify_one_in=1", "--set", "warmup_ms=0"]);
     one_in(&summary, 7);
     let mixed = row(&summary, "liar", "mixed");
@@ -44,14 +44,14 @@ fn altered_values_are_counted_and_make_the_run_invalid() {
 
 #[test]
 fn a_wrong_length_is_seen_without_comparing_bytes() {
-    let (place, fake) = (Place::new(), Fake::new(Lie::ShortenedOneIn(5)));
+    let (place, fake) = (Place::new(), Fake::new(Defect::ShortenedOneIn(5)));
     let settings = ["--set", "verify_one_in=1000000", "--set", "warmup_ms=0"];
     one_in(&lied_to(&place, &fake, &settings), 5);
 }
 
-/// The run fails in the middle by a reply that is none.
+/// Asserts that a malformed reply fails the trial.
 fn malformed(bytes: &'static [u8], words: &str) {
-    let (place, fake) = (Place::new(), Fake::new(Lie::BytesAfter(50, bytes)));
+    let (place, fake) = (Place::new(), Fake::new(Defect::BytesAfter(50, bytes)));
     let summary = lied_to(&place, &fake, &[]);
     let failures = among(&summary["failures"], |_| true);
     assert_eq!(failures.len(), 1, "{failures:?}");
@@ -65,15 +65,15 @@ fn malformed(bytes: &'static [u8], words: &str) {
 
 #[test]
 fn malformed_replies_fail_the_trial() {
-    malformed(b"HTTP/1.1 400 Bad Request\r\n\r\n", "begins with byte 0x48");
-    malformed(b"$5\r\nabcdefgh\r\n", "a string of 5 bytes goes on");
-    malformed(b":12\r\n", "`GET` was answered by an integer");
+    malformed(b"HTTP/1.1 400 Bad Request\r\n\r\n", "starts with byte 0x48");
+    malformed(b"$5\r\nabcdefgh\r\n", "a string continues beyond its 5 bytes");
+    malformed(b":12\r\n", "`GET` returned an integer");
 }
 
 #[test]
 fn a_gigantic_length_is_refused_without_taking_memory() {
     let bytes = b"$1000000000000\r\nabc";
-    let (place, fake) = (Place::new(), Fake::new(Lie::BytesAfter(50, bytes)));
+    let (place, fake) = (Place::new(), Fake::new(Defect::BytesAfter(50, bytes)));
     let target = format!("liar={}", fake.url());
     let mut run = Started::new(place.fast(&["--set", "clients=1", "--target", &target]));
     let mut peak_kib = 0;

@@ -1,4 +1,4 @@
-//! A killed run is taken up where it ended.
+//! Resuming a killed run.
 
 use std::fs;
 use std::io::Write as _;
@@ -30,7 +30,7 @@ fn killed(place: &Place) {
     wait_until("block 2 is under way", Duration::from_secs(60), || {
         (trials_so_far(&place.records()) >= 3).then_some(())
     });
-    // Others may look at it meanwhile.
+    // Other commands can read the record in the meantime.
     assert!(place.on_records(&["list"]).code(0).stdout.contains("running"));
     let shown = place.on_records(&["show", "--format", "json"]).code(0).json();
     assert_eq!(shown["status"], "running");
@@ -45,7 +45,7 @@ fn resumed(place: &Place, run: &str) -> std::process::Command {
 }
 
 #[test]
-fn only_what_is_missing_is_measured() {
+fn a_resumed_run_measures_only_missing_trials() {
     let place = Place::new();
     killed(&place);
     let record = place.record();
@@ -57,7 +57,7 @@ fn only_what_is_missing_is_measured() {
 
     let before = record.read("trials.jsonl");
     let mut file = fs::OpenOptions::new().append(true).open(record.path.join("trials.jsonl"));
-    // As a power cut leaves it: the first part of a line.
+    // A torn line, as after a power failure.
     file.as_mut().unwrap().write_all(&before[..before.len().min(700) / 2]).unwrap();
 
     let summary = Place::finish(resumed(&place, "latest")).measured().json();
@@ -97,7 +97,7 @@ fn a_run_that_is_still_going_is_in_use() {
 }
 
 #[test]
-fn what_the_plan_has_decided_cannot_be_changed() {
+fn a_resumed_run_cannot_change_its_plan() {
     let place = Place::new();
     for flag in [
         &["--scale", "full"][..],
@@ -140,7 +140,7 @@ fn another_study_and_another_place_are_refused() {
     with(&[]).usage_error(&["target `x` was directory", "cachedyno run --resume", &again]);
     for other in ["nosuch", "x", &format!("y=file://{}", here.display())] {
         let name = other.split('=').next().unwrap();
-        let named = format!("--target `{name}` cannot be chosen");
+        let named = format!("cannot use --target `{name}`");
         with(&["--target", other]).usage_error(&[&named, "measures `x` as planned"]);
     }
     with(&["--target", &at(&there)]).usage_error(&["target `x`", "here", "there"]);

@@ -1,4 +1,4 @@
-//! Memory of servers that were there before: no key of others is evicted, whatever is measured.
+//! Memory of existing servers: a measurement never evicts foreign keys.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use nix::sys::signal::Signal;
 
 const OWN: &str = "--i-own-this-server";
 const FOREIGN: u64 = 1_000;
-/// Far more than any run here takes on a busy machine.
+/// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A Redis of 6 MB with keys of others in its database 0.
+/// A Redis with a `maxmemory` of 6 MB and foreign keys in database 0.
 fn redis(policy: &str) -> PortServer {
     let server = PortServer::redis(&["--maxmemory", "6mb", "--maxmemory-policy", policy]);
     let words: Vec<String> =
@@ -23,7 +23,7 @@ fn redis(policy: &str) -> PortServer {
     server
 }
 
-/// The URL of its empty database 9.
+/// URL of the server's empty database 9.
 fn url(server: &PortServer) -> String {
     format!("redis://127.0.0.1:{}/9", server.port)
 }
@@ -34,8 +34,8 @@ fn field(server: &PortServer, name: &str) -> u64 {
     info.lines().find_map(of_line).unwrap()
 }
 
-/// All keys of others are there, and none of ours.
-fn untouched(server: &PortServer) {
+/// Asserts that all foreign keys exist, none was evicted, and database 9 is empty.
+fn assert_untouched(server: &PortServer) {
     assert_eq!(server.ask(&["DBSIZE"]), FOREIGN.to_string());
     assert_eq!(server.ask(&["-n", "9", "DBSIZE"]), "0");
     assert_eq!(field(server, "evicted_keys"), 0);
@@ -52,14 +52,14 @@ fn bench(place: &Place, target: &str, more: &[&str]) -> Command {
     command
 }
 
-/// Why a target was refused before anything was written.
-fn refused(finished: Finished, name: &str) -> String {
+/// Reason reason a target was not run.
+fn refusal(finished: Finished, name: &str) -> String {
     let summary = finished.code(3).json();
     target(&summary, name)["not_run"].as_str().unwrap().to_string()
 }
 
-/// Why the only trial of a run failed.
-fn failed(place: &Place) -> String {
+/// Failure message of the only trial of a run.
+fn failure(place: &Place) -> String {
     let trials = place.record().trials();
     let failures: Vec<&str> =
         trials.iter().filter_map(|trial| trial["failure"]["message"].as_str()).collect();
@@ -67,14 +67,14 @@ fn failed(place: &Place) -> String {
     failures[0].to_string()
 }
 
-fn says(text: &str, parts: &[&str]) {
+fn assert_contains(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_the_sum_and_what_fits_is_measured() {
+fn too_many_keys_are_refused_with_the_calculation() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -82,25 +82,25 @@ fn what_does_not_fit_is_refused_with_the_sum_and_what_fits_is_measured() {
     {
         let (server, place) = (redis(policy), Place::new());
         let many = ["--keys", "20000"];
-        let why = refused(Place::finish(bench(&place, &url(&server), &many)), "x");
+        let reason = refusal(Place::finish(bench(&place, &url(&server), &many)), "x");
         let sum = ["by 1000 keys in all databases", "20000 keys", "5.4 MiB", "maxmemory of 6 MiB"];
-        says(&why, &[&sum[..], &[policy, harm, "--keys", "--value", OWN]].concat());
-        untouched(&server);
-        // Sharing a database shares no memory.
+        assert_contains(&reason, &[&sum[..], &[policy, harm, "--keys", "--value", OWN]].concat());
+        assert_untouched(&server);
+        // A separate database still shares the server's memory.
         let shared = [&many[..], &["--allow-shared"]].concat();
         let finished = Place::finish(bench(&place, &url(&server).replace("/9", "/0"), &shared));
-        says(&refused(finished, "x"), &["has no room", "20000 keys"]);
-        untouched(&server);
+        assert_contains(&refusal(finished, "x"), &["has no room", "20000 keys"]);
+        assert_untouched(&server);
         assert_eq!(server.calls("set"), 0, "nothing was written");
 
         Place::finish(bench(&place, &url(&server), &["--keys", "500"])).measured();
-        untouched(&server);
+        assert_untouched(&server);
         assert!(server.calls("set") >= 500);
     }
 }
 
 #[test]
-fn searches_and_studies_are_refused_as_well() {
+fn searches_and_studies_check_the_memory() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -110,21 +110,27 @@ fn searches_and_studies_are_refused_as_well() {
     search.args(["find-max", &named("x"), "--slo", "p99<1s", "--keys", "20000"]);
     search.args(["--clients", "4", "--format", "json"]);
     search.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
-    says(&refused(Place::finish(search), "x"), &["has no room", "20000 keys"]);
+    assert_contains(&refusal(Place::finish(search), "x"), &["has no room", "20000 keys"]);
     let study = |name: &str, target: &str, size: &str| {
         let arguments = [name, "--scale", "quick", "--format", "json", "--set", size];
         let named = named(target);
         let arguments = [&arguments[..], &["--target", &named]].concat();
-        refused(Place::finish(place.run(&arguments)), target)
+        refusal(Place::finish(place.run(&arguments)), target)
     };
-    says(&study("sessions", "redis", "sessions=50000"), &["50000 sessions", "sessions=NUMBER"]);
-    says(&study("ramp", "redis", "keys=50000"), &["50000 keys", "--set keys=NUMBER"]);
-    says(&study("app-cache", "cm-redis", "keys=20000"), &["20000 records", "--set keys=NUMBER"]);
-    untouched(&server);
+    assert_contains(
+        &study("sessions", "redis", "sessions=50000"),
+        &["50000 sessions", "sessions=NUMBER"],
+    );
+    assert_contains(&study("ramp", "redis", "keys=50000"), &["50000 keys", "--set keys=NUMBER"]);
+    assert_contains(
+        &study("app-cache", "cm-redis", "keys=20000"),
+        &["20000 records", "--set keys=NUMBER"],
+    );
+    assert_untouched(&server);
 }
 
 #[test]
-fn what_adds_without_end_is_refused_where_others_have_keys() {
+fn unbounded_growth_is_refused_next_to_foreign_keys() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -138,17 +144,20 @@ fn what_adds_without_end_is_refused_where_others_have_keys() {
         &["--command", "SETRANGE __key__ 400000 x", "--value", "10"],
     ] {
         let finished = Place::finish(bench(&place, &url(&server), &[&shared[..], load].concat()));
-        says(&refused(finished, "x"), &["has no room for this run", "maxmemory of 6 MiB"]);
-        untouched(&server);
+        assert_contains(
+            &refusal(finished, "x"),
+            &["has no room for this run", "maxmemory of 6 MiB"],
+        );
+        assert_untouched(&server);
     }
     let bounded = ["--op", "insert=1", "--value", "400", "--rate", "500"];
     let bounded = [&["--allow-shared", "--keys", "100"], &bounded[..]].concat();
     Place::finish(bench(&place, &url(&server), &bounded)).measured();
-    untouched(&server);
+    assert_untouched(&server);
 }
 
 #[test]
-fn a_limit_that_is_lowered_stops_a_run_and_a_search() {
+fn lowering_maxmemory_stops_a_run_and_a_search() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -162,8 +171,11 @@ fn a_limit_that_is_lowered_stops_a_run_and_a_search() {
         let limit = field(&server, "used_memory") * 109 / 100;
         server.ask(&["CONFIG", "SET", "maxmemory", &limit.to_string()]);
         run.finish_within(PATIENCE).code(4);
-        says(&failed(place), &["stopped to protect data of others", "90 % of its maxmemory"]);
-        untouched(&server);
+        assert_contains(
+            &failure(place),
+            &["stopped to protect data of others", "90 % of its maxmemory"],
+        );
+        assert_untouched(&server);
     };
     let small = ["--keys", "200", "--value", "64", "--clients", "2", "--format", "json"];
     let command = |place: &Place, words: &[&str]| {
@@ -179,7 +191,7 @@ fn a_limit_that_is_lowered_stops_a_run_and_a_search() {
 }
 
 #[test]
-fn replies_take_room_as_well() {
+fn replies_count_towards_the_memory() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -195,33 +207,33 @@ fn replies_take_room_as_well() {
     ] {
         let words = [&["--keys", keys, "--duration", "500ms"], load].concat();
         let finished = Place::finish(bench(&place, &url(&server), &words));
-        says(&refused(finished, "x"), &["has no room for this run", "for 2 clients"]);
-        untouched(&server);
+        assert_contains(&refusal(finished, "x"), &["has no room for this run", "for 2 clients"]);
+        assert_untouched(&server);
     }
     let small = ["--keys", "100", "--command", "MGET __key__ __key__"];
     Place::finish(bench(&place, &url(&server), &small)).measured();
-    untouched(&server);
+    assert_untouched(&server);
 }
 
 #[test]
-fn what_was_evicted_is_told_also_when_it_was_after_the_stop() {
+fn evictions_after_the_stop_are_reported() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
-    // Nobody has keys there when the run begins, so that this load needs no bound.
+    // The server is empty when the run starts, so an unbounded load is allowed.
     let server = PortServer::redis(&["--maxmemory", "30mb", "--maxmemory-policy", "allkeys-lru"]);
     let load = ["--keys", "10", "--op", "insert=1", "--value", "100KiB", "--pipeline", "20"];
     let place = Place::new();
     let run = bench(&place, &url(&server), &[&load[..], &["--duration", "30s"]].concat());
     Place::finish(run).code(4);
-    let why = failed(&place);
-    says(&why, &["stopped to protect data of others"]);
-    assert_eq!(why.contains("has evicted"), field(&server, "evicted_keys") > 0, "{why}");
+    let reason = failure(&place);
+    assert_contains(&reason, &["stopped to protect data of others"]);
+    assert_eq!(reason.contains("has evicted"), field(&server, "evicted_keys") > 0, "{reason}");
     assert_eq!(server.ask(&["-n", "9", "DBSIZE"]), "0");
 }
 
 #[test]
-fn a_fill_stops_when_others_fill_the_server_meanwhile() {
+fn a_fill_stops_when_another_client_fills_the_server() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -232,12 +244,12 @@ fn a_fill_stops_when_others_fill_the_server_meanwhile() {
     wait_until("the fill runs", PATIENCE, || (server.calls("set") > 1_000).then_some(()));
     server.ask(&["SETRANGE", "order:0", "120000000", "x"]);
     run.finish_within(PATIENCE).code(4);
-    says(&failed(&place), &["stopped to protect data of others"]);
-    untouched(&server);
+    assert_contains(&failure(&place), &["stopped to protect data of others"]);
+    assert_untouched(&server);
 }
 
 #[test]
-fn whoever_owns_the_server_may_fill_it_and_the_record_says_so() {
+fn an_owned_server_can_be_filled_and_the_record_says_so() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -245,18 +257,18 @@ fn whoever_owns_the_server_may_fill_it_and_the_record_says_so() {
     server.ask(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     let many = ["--keys", "20000", OWN];
     Place::finish(bench(&place, &url(&server), &many));
-    assert!(field(&server, "evicted_keys") > 0, "it was filled");
+    assert!(field(&server, "evicted_keys") > 0, "the server was filled");
     let shown = place.on_records(&["show", "--details"]).stdout;
-    says(&shown, &["existing stores", OWN]);
+    assert_contains(&shown, &["existing stores", OWN]);
 
-    // Emptiness is another question.
+    // The flag does not allow a database with keys.
     server.ask(&["-n", "9", "SET", "order:1", "of somebody"]);
-    let why = refused(Place::finish(bench(&place, &url(&server), &many)), "x");
-    says(&why, &["is not empty", "--allow-shared"]);
+    let reason = refusal(Place::finish(bench(&place, &url(&server), &many)), "x");
+    assert_contains(&reason, &["is not empty", "--allow-shared"]);
 }
 
 #[test]
-fn a_run_that_is_resumed_is_refused_alike_and_records_who_owns_the_server() {
+fn a_resumed_run_checks_memory_and_records_the_ownership() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -268,7 +280,7 @@ fn a_run_that_is_resumed_is_refused_alike_and_records_who_owns_the_server() {
     wait_until("it measures", PATIENCE, || (server.calls("setex") > 100).then_some(()));
     run.signal(Signal::SIGINT);
     run.finish_within(PATIENCE).code(130);
-    untouched(&server);
+    assert_untouched(&server);
 
     let resumed = ["--resume", "latest", "--target", &target, "--format", "json"];
     let before = server.calls("setex");
@@ -282,8 +294,8 @@ fn a_run_that_is_resumed_is_refused_alike_and_records_who_owns_the_server() {
 
     let limit = field(&server, "used_memory") * 109 / 100;
     server.ask(&["CONFIG", "SET", "maxmemory", &limit.to_string()]);
-    says(&refused(Place::finish(place.run(&resumed)), "redis"), &["has no room"]);
-    untouched(&server);
+    assert_contains(&refusal(Place::finish(place.run(&resumed)), "redis"), &["has no room"]);
+    assert_untouched(&server);
 }
 
 #[test]
@@ -293,15 +305,15 @@ fn a_server_that_hides_its_memory_is_left_alone() {
     }
     let (server, place) = (PortServer::redis(&["--rename-command", "INFO", ""]), Place::new());
     let few = ["--keys", "100"];
-    let why = refused(Place::finish(bench(&place, &url(&server), &few)), "x");
-    says(&why, &["does not tell how much memory is left", "INFO", OWN]);
+    let reason = refusal(Place::finish(bench(&place, &url(&server), &few)), "x");
+    assert_contains(&reason, &["does not report how much memory is left", "INFO", OWN]);
     assert_eq!(server.ask(&["-n", "9", "DBSIZE"]), "0");
     Place::finish(bench(&place, &url(&server), &[&few[..], &[OWN]].concat())).measured();
     let server =
         PortServer::redis(&["--user", "default", "on", "nopass", "~*", "&*", "+@all", "-info"]);
     let shared = [&few[..], &["--allow-shared"]].concat();
-    let why = refused(Place::finish(bench(&place, &url(&server), &shared)), "x");
-    says(&why, &["does not tell how much memory is left"]);
+    let reason = refusal(Place::finish(bench(&place, &url(&server), &shared)), "x");
+    assert_contains(&reason, &["does not report how much memory is left"]);
 }
 
 #[test]
@@ -313,19 +325,19 @@ fn memcached_with_items_is_left_alone_even_when_shared() {
     let address = format!("memcached://127.0.0.1:{}", server.port);
     let items = |server: &PortServer| server.stat("curr_items");
     Place::finish(bench(&place, &address, &["--keys", "500"])).measured();
-    assert_eq!(items(&server), 0, "an empty one may be used");
+    assert_eq!(items(&server), 0, "an empty server can be used");
     server.say("set cart:17 0 0 3\r\nyes");
     for more in [&["--keys", "20000"][..], &["--keys", "20000", "--allow-shared"]] {
-        let why = refused(Place::finish(bench(&place, &address, more)), "x");
-        says(&why, &["is not empty", OWN, "--allow-shared is not enough"]);
+        let reason = refusal(Place::finish(bench(&place, &address, more)), "x");
+        assert_contains(&reason, &["is not empty", OWN, "--allow-shared is not enough"]);
         assert_eq!((items(&server), server.stat("evictions")), (1, 0));
     }
     Place::finish(bench(&place, &address, &["--keys", "500", OWN])).measured();
-    assert_eq!(items(&server), 1, "that of others, and nothing of ours");
+    assert_eq!(items(&server), 1, "only the foreign item remains");
 }
 
 #[test]
-fn cells_do_not_add_up() {
+fn memory_needs_of_cells_are_not_added() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -336,19 +348,19 @@ fn cells_do_not_add_up() {
     let summary = Place::finish(place.fast(&[&size[..], &cells].concat())).measured().json();
     let operations = ["read", "page.open"].map(|name| count(row(&summary, "redis", name), "ok"));
     assert!(operations.iter().all(|ok| *ok > 0), "{operations:?}");
-    untouched(&server);
+    assert_untouched(&server);
 }
 
 #[test]
-fn a_private_server_that_this_machine_has_no_memory_for_is_refused() {
+fn a_private_server_too_large_for_this_machine_is_refused() {
     if !installed(&["redis-server"]) {
         return;
     }
     let place = Place::new();
     let many = ["--set", "sessions=100000000", "--target", "redis"];
     let command = place.fast_at(&place.records(), &place.disk(), &many);
-    let why = refused(Place::finish(command), "redis");
+    let reason = refusal(Place::finish(command), "redis");
     let sum = ["this machine's memory has no room", "100000000 sessions", "90 % of the"];
-    says(&why, &[&sum[..], &["--set sessions=NUMBER"]].concat());
+    assert_contains(&reason, &[&sum[..], &["--set sessions=NUMBER"]].concat());
     place.assert_nothing_left();
 }

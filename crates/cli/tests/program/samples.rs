@@ -1,4 +1,4 @@
-//! What server and generator used in the course of a run: in its record, and as CSV.
+//! Resource usage of server and generator over time, in the record and as CSV.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,10 +41,10 @@ fn a_private_server_is_sampled_and_exported() {
         for counter in ["at_ns", "server_cpu_ns", "generator_cpu_ns"] {
             assert!(number(last, counter) > number(first, counter), "{counter}");
         }
-        let told: Vec<u64> =
+        let readings: Vec<u64> =
             of_trial.iter().filter_map(|s| s["store_commands"].parse().ok()).collect();
-        assert!(told.len() >= 3 && told.is_sorted(), "{told:?}");
-        assert!(told.last() > told.first(), "{told:?}");
+        assert!(readings.len() >= 3 && readings.is_sorted(), "{readings:?}");
+        assert!(readings.last() > readings.first(), "{readings:?}");
         let phase = &trial["points"][0];
         let begun_ns = phase["begun_ns"].as_u64().unwrap();
         let ended_ns = begun_ns + phase["length_ns"].as_u64().unwrap();
@@ -57,7 +57,7 @@ fn a_private_server_is_sampled_and_exported() {
     let run = record.header()["run"].as_str().unwrap().to_string();
     assert!(samples.iter().all(|s| s["run"] == run));
 
-    // A record of which the last line was torn off, and one without any.
+    // A record with a torn last line, and one without samples.
     let file = record.path.join("samples.jsonl.gz");
     let whole = fs::read(&file).unwrap();
     fs::write(&file, &whole[..whole.len() - 7]).unwrap();
@@ -73,7 +73,7 @@ fn a_private_server_is_sampled_and_exported() {
 }
 
 #[test]
-fn an_existing_server_tells_of_itself_and_its_traffic_is_seen() {
+fn an_existing_server_is_sampled_with_its_traffic() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -88,13 +88,13 @@ fn an_existing_server_tells_of_itself_and_its_traffic_is_seen() {
     let samples = samples(&place, "latest");
     let (first, last) = (&samples[0], &samples[samples.len() - 1]);
     assert_eq!(last["server_cpu_ns"], "");
-    let told: Vec<_> = samples.iter().filter(|s| !s["store_keys"].is_empty()).collect();
-    assert!(told.len() >= 3, "{} of {}", told.len(), samples.len());
-    assert!(told.iter().any(|s| number(s, "store_keys") == 500), "{told:?}");
-    assert!(told.iter().all(|s| number(s, "store_connections") >= 1), "{told:?}");
+    let readings: Vec<_> = samples.iter().filter(|s| !s["store_keys"].is_empty()).collect();
+    assert!(readings.len() >= 3, "{} of {}", readings.len(), samples.len());
+    assert!(readings.iter().any(|s| number(s, "store_keys") == 500), "{readings:?}");
+    assert!(readings.iter().all(|s| number(s, "store_connections") >= 1), "{readings:?}");
     for counter in ["network_received_bytes", "network_sent_packets"] {
         assert!(number(last, counter) > number(first, counter), "{counter}");
     }
-    // The connections that asked are gone with the run.
+    // Sampling leaves nothing behind in the store.
     assert_eq!(server.keys(), [""; 0]);
 }

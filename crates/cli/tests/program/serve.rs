@@ -1,4 +1,4 @@
-//! `--serve`: a run that is watched while it lasts, and readers that it never waits for.
+//! `--serve`: the live page of a run; slow readers never delay the run.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A run of keys and values on a private Redis in two blocks, watched at that address.
+/// A `bench` on a private Redis in two blocks, with `--serve` at that address.
 fn bench(place: &Place, address: SocketAddr, load: &[&str]) -> Command {
     let mut command = place.command();
     command.args(["bench", "redis", "--blocks", "2"]).args(load);
@@ -23,7 +23,7 @@ fn bench(place: &Place, address: SocketAddr, load: &[&str]) -> Command {
     command
 }
 
-/// The body of a page; `None` while nobody answers.
+/// Body of a page; `None` if the request fails.
 fn page(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -35,7 +35,7 @@ fn page(address: SocketAddr, path: &str) -> Option<String> {
     head.starts_with("HTTP/1.1 200").then(|| body.to_string())
 }
 
-/// The value of the first sample that begins so.
+/// Value of the first sample whose line starts with `start`.
 fn sample(metrics: &str, start: &str) -> Option<f64> {
     metrics.lines().find(|l| l.starts_with(start))?.rsplit(' ').next()?.parse().ok()
 }
@@ -58,14 +58,14 @@ fn refused(address: &str, parts: &[&str]) {
 fn an_address_that_cannot_be_served_is_an_error_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let port = format!("port `{}` of 127.0.0.1 is taken", address.port());
+    let port = format!("port `{}` on 127.0.0.1 is already in use", address.port());
     refused(&address.to_string(), &[&port, "0 takes any"]);
     refused("192.0.2.1:9464", &["`192.0.2.1` is not an address of this machine", "127.0.0.1"]);
     refused("9464", &["`9464` is not an address", "127.0.0.1:9464"]);
 }
 
 #[test]
-fn a_run_tells_what_is_under_way_and_readers_that_take_nothing_do_not_hold_it_up() {
+fn a_run_reports_its_progress_and_is_not_delayed_by_stuck_readers() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -74,7 +74,7 @@ fn a_run_tells_what_is_under_way_and_readers_that_take_nothing_do_not_hold_it_up
     let stages = ["--stages", "700ms:1000,700ms:2000"];
     let mut run = Started::new(bench(&place, address, &stages));
     let mut stuck = Vec::new();
-    let metrics = wait_until("requests of the second stage are told", PATIENCE, || {
+    let metrics = wait_until("requests of the second stage are reported", PATIENCE, || {
         assert!(run.runs(), "the run ended unwatched");
         if let Ok(mut stream) = TcpStream::connect(address)
             && stuck.len() < 8
@@ -92,7 +92,7 @@ fn a_run_tells_what_is_under_way_and_readers_that_take_nothing_do_not_hold_it_up
     assert!(page(address, "/").unwrap().contains("<!doctype html>"));
     let summary = run.finish_within(PATIENCE).measured().json();
     assert_eq!(summary["status"], "complete");
-    // Each stage of each block in full, whoever read.
+    // Stuck readers do not reduce the load.
     let stages = summary["ramps"][0]["stages"].as_array().unwrap();
     let ok: u64 = stages.iter().map(|stage| count(&stage["operations"]["all"], "ok")).sum();
     assert!(ok >= 4 * 3_500 / 5, "{summary}");
@@ -101,7 +101,7 @@ fn a_run_tells_what_is_under_way_and_readers_that_take_nothing_do_not_hold_it_up
 }
 
 #[test]
-fn every_request_that_counts_is_told() {
+fn metrics_count_every_measured_request() {
     if !installed(&["redis-server", "setpriv", "promtool"]) {
         return;
     }
@@ -109,16 +109,16 @@ fn every_request_that_counts_is_told() {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let rate = ["--rate", "1500", "--duration", "1400ms"];
     let run = Started::new(bench(&place, address, &rate));
-    // One who reads events is waited for, so that what was told last can be had.
+    // The run waits for readers of events, so that they receive the last one.
     let mut reader = wait_until("the run is served", PATIENCE, || TcpStream::connect(address).ok());
     reader.set_read_timeout(Some(PATIENCE)).unwrap();
     reader.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    let mut told = String::new();
+    let mut events = String::new();
     let mut bytes = [0; 4096];
-    while !told.contains("\"report\":true") {
+    while !events.contains("\"report\":true") {
         let read = reader.read(&mut bytes).unwrap();
-        assert_ne!(read, 0, "the server ended without a report: {told}");
-        told.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        assert_ne!(read, 0, "the server ended without a report: {events}");
+        events.push_str(&String::from_utf8_lossy(&bytes[..read]));
     }
     let metrics = page(address, "/metrics").unwrap();
     assert!(page(address, "/report").unwrap().starts_with("<!doctype html>"));
@@ -130,14 +130,14 @@ fn every_request_that_counts_is_told() {
         let name = "cachedyno_request_duration_seconds_count{";
         let of = |l: &&str| l.starts_with(name) && l.contains(&format!("op=\"{operation}\""));
         let line = metrics.lines().find(of).unwrap_or_default();
-        let seen: u64 = line.rsplit(' ').next().unwrap().parse().unwrap();
-        assert_eq!(seen, count(row, "ok"), "{operation}");
+        let reported: u64 = line.rsplit(' ').next().unwrap().parse().unwrap();
+        assert_eq!(reported, count(row, "ok"), "{operation}");
     }
-    checked(&place, &metrics);
+    assert_valid_metrics(&place, &metrics);
 }
 
-/// promtool finds nothing to say.
-fn checked(place: &Place, metrics: &str) {
+/// Asserts that promtool accepts the metrics without a warning.
+fn assert_valid_metrics(place: &Place, metrics: &str) {
     let file = std::fs::File::open(place.write("metrics.txt", metrics)).unwrap();
     let mut promtool = Command::new("promtool");
     promtool.args(["check", "metrics"]).stdin(file);
@@ -146,25 +146,25 @@ fn checked(place: &Place, metrics: &str) {
 }
 
 #[test]
-fn clients_of_sessions_tell_as_well_and_others_are_warned_of() {
+fn session_runs_are_served_and_a_public_address_is_warned_about() {
     let place = Place::new();
     let port = free_port();
     let address = format!("0.0.0.0:{port}");
     let arguments = ["--target", "files", "--set", "measure_ms=1500", "--set", "clients=2"];
     let run = Started::new(place.fast(&[&arguments[..], &["--serve", &address]].concat()));
     let here = SocketAddr::from(([127, 0, 0, 1], port));
-    let told = wait_until("sessions are told", PATIENCE, || {
+    let requests = wait_until("sessions are reported", PATIENCE, || {
         let metrics = page(here, "/metrics")?;
         sample(&metrics, "cachedyno_request_duration_seconds_count{target=\"files\"")
     });
-    assert!(told > 0.0, "{told}");
+    assert!(requests > 0.0, "{requests}");
     let Finished { stderr, .. } = run.finish_within(PATIENCE).measured();
     assert!(stderr.contains(&format!("warning: --serve `{address}` lets everyone")), "{stderr}");
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_search_is_watched_as_well() {
+fn a_search_is_served() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -176,7 +176,7 @@ fn a_search_is_watched_as_well() {
     command.args(["--serve", &address.to_string()]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
     let run = Started::new(command);
-    wait_until("a probe at a rate is told", PATIENCE, || {
+    wait_until("a probe at a rate is reported", PATIENCE, || {
         let metrics = page(address, "/metrics")?;
         let rate = sample(&metrics, "cachedyno_planned_requests_per_second{target=\"redis\"")?;
         (rate > 0.0).then_some(())

@@ -1,4 +1,4 @@
-//! Studies that take something away from a store, on real servers: its memory, or its primary.
+//! Studies that limit a store's memory or kill its primary, on real servers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::common::{Place, Started, among, installed, row, skipped, wait_until};
 
-/// Far more than any run here takes on a busy machine.
+/// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 fn started(place: &Place, arguments: &[&str]) -> Started {
@@ -16,7 +16,7 @@ fn started(place: &Place, arguments: &[&str]) -> Started {
     Started::new(place.run(&[arguments, &block, &["--set", "blocks_min=1"]].concat()))
 }
 
-/// The value of a number in the only block.
+/// The value of a fact in the only block.
 fn fact(summary: &Value, workload: &str, name: &str, source: &str) -> Option<f64> {
     let facts = &summary["facts"];
     let own = |f: &Value| f["workload"] == workload && f["name"] == name && f["source"] == source;
@@ -46,15 +46,15 @@ fn a_save_under_load_copies_pages_by_two_witnesses() {
     // A third of nine seconds.
     assert!(began.len() == 1 && (2.8..4.5).contains(&began[0]), "{began:?}");
     let copied = |source| fact(&summary, "save", "copied_bytes", source).unwrap();
-    let (told, seen) = (copied("INFO"), copied("memory group"));
-    assert!(told > 4e6 && (seen / told - 1.0).abs() < 0.25, "INFO {told}, memory group {seen}");
+    let (info, group) = (copied("INFO"), copied("memory group"));
+    assert!(info > 4e6 && (group / info - 1.0).abs() < 0.25, "INFO {info}, memory group {group}");
     let lowest = fact(&summary, "save", "save_lowest_rate_share", "clients").unwrap();
     assert!((0.0..1.2).contains(&lowest), "{lowest}");
     place.assert_nothing_left();
 }
 
 #[test]
-fn data_beyond_memory_are_served_from_swap_or_say_why_not() {
+fn data_beyond_memory_are_served_from_swap_or_the_trial_explains_why_not() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -82,7 +82,7 @@ fn data_beyond_memory_are_served_from_swap_or_say_why_not() {
 }
 
 #[test]
-fn a_deadline_ends_a_cell_with_what_it_has() {
+fn a_deadline_ends_a_cell_and_keeps_its_results() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -116,7 +116,7 @@ fn a_killed_primary_is_followed_and_its_absence_measured() {
     for kind in ["killed", "promoted", "named"] {
         assert_eq!(events(&summary, kind).len(), 1, "{kind}: {}", summary["events"]);
     }
-    // Nobody else is missed; a Sentinel closing connections is not silence.
+    // No other server is reported as silent, even though a Sentinel closes connections.
     assert!(events(&summary, "silent").is_empty(), "{}", summary["events"]);
     let (killed, promoted) = (events(&summary, "killed")[0], events(&summary, "promoted")[0]);
     assert!((1.4..2.5).contains(&killed) && promoted > killed + 0.9, "{killed}, {promoted}");
@@ -131,7 +131,7 @@ fn a_killed_primary_is_followed_and_its_absence_measured() {
     }
     assert_eq!(fact(&summary, "sentinel", "writes_lost", "clients"), Some(0.0));
     assert!(fact(&summary, "sentinel", "writes_read_back", "clients") > Some(100.0));
-    // What the plan takes away is no fault of the run.
+    // A planned kill does not invalidate the run.
     assert_ne!(summary["validity"], "invalid", "{}", summary["reasons"]);
     wait_until("its servers are gone", Duration::from_secs(5), || {
         (!place.has_processes()).then_some(())
@@ -180,7 +180,7 @@ fn a_replica_that_is_gone_before_its_primary_is_named() {
 }
 
 #[test]
-fn a_server_at_a_url_is_neither_limited_nor_saved_nor_killed() {
+fn an_existing_server_is_never_limited_saved_or_killed() {
     for study in ["beyond-ram", "failover"] {
         let place = Place::new();
         let arguments = [study, "--target", "redis=redis://127.0.0.1:1/0"];

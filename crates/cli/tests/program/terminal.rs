@@ -1,10 +1,10 @@
-//! What data may hold and no terminal gets: escape sequences and other control characters.
+//! Escape sequences and other control characters in data never reach the terminal.
 
 use std::fs;
 
 use serde_json::json;
 
-use super::common::{Fake, Finished, Lie, Place};
+use super::common::{Defect, Fake, Finished, Place};
 
 /// Clears the screen, sets the title, hides text, returns, rings, and turns text around.
 const HOSTILE: &str =
@@ -26,7 +26,7 @@ fn coloured(place: &Place, arguments: &[&str]) -> Finished {
 }
 
 #[test]
-fn fields_of_a_record_reach_no_terminal_as_they_are() {
+fn record_fields_are_filtered_for_the_terminal() {
     let place = Place::new();
     Place::finish(place.fast(&["--set", "clients=1", "--target", "files"])).measured();
     let record = place.record();
@@ -78,8 +78,8 @@ fn fields_of_a_record_reach_no_terminal_as_they_are() {
 }
 
 #[test]
-fn what_a_server_says_reaches_no_terminal_as_it_is() {
-    let fake = Fake::new(Lie::WithEscapes);
+fn server_replies_are_filtered_for_the_terminal() {
+    let fake = Fake::new(Defect::WithEscapes);
     let place = Place::new();
     let bench = ["bench", &fake.url(), "--duration", "100ms", "--warmup", "0ms", "--keys", "10"];
     let mut command = place.command();

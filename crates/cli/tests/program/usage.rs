@@ -6,7 +6,8 @@ use super::common::{FAST, Place};
 
 const STUDY: &str = include_str!("../../../../studies/sessions.toml");
 
-/// Runs `run` with the arguments and expects one error line with all of `parts`, and no record.
+/// Asserts that `run` with these arguments reports a usage error with all of `parts`, and writes
+/// no record.
 #[track_caller]
 fn refused(arguments: &[&str], parts: &[&str]) {
     let place = Place::new();
@@ -15,12 +16,12 @@ fn refused(arguments: &[&str], parts: &[&str]) {
     place.assert_nothing_left();
 }
 
-/// The same for a study file in which `from` is changed to `to`; the error names the line on which
-/// `located` begins.
+/// Like [`refused`], for a study file in which `from` is replaced with `to`. The error must name
+/// the line on which `located` starts.
 #[track_caller]
 fn study_refused(located: &str, from: &str, to: &str, parts: &[&str]) {
     for text in [located, from] {
-        assert_eq!(STUDY.matches(text).count(), 1, "`{text}` must stand once in the study");
+        assert_eq!(STUDY.matches(text).count(), 1, "`{text}` must occur once in the study");
     }
     let before = &STUDY[..STUDY.find(located).unwrap()];
     let line = 1 + before.matches('\n').count();
@@ -34,7 +35,7 @@ fn study_refused(located: &str, from: &str, to: &str, parts: &[&str]) {
 }
 
 #[test]
-fn unknown_names_are_answered_by_the_known_ones() {
+fn unknown_names_list_the_known_ones() {
     refused(&["session"], &["unknown study `session`", "known: `sessions`", "path of a study"]);
     refused(
         &["sessions", "--target", "rediss"],
@@ -51,7 +52,7 @@ fn unknown_names_are_answered_by_the_known_ones() {
 }
 
 #[test]
-fn values_that_do_not_fit_name_what_does() {
+fn invalid_values_list_the_valid_ones() {
     refused(&["sessions", "--set", "measure_ms"], &["`measure_ms`", "KEY=VALUE"]);
     refused(&["sessions", "--set", "clients=0"], &["clients=`0`", "1 to 4096"]);
     refused(&["sessions", "--set", "value_bytes=1"], &["value_bytes=`1`", "32 to 16777216"]);
@@ -69,7 +70,7 @@ fn values_that_do_not_fit_name_what_does() {
 }
 
 #[test]
-fn urls_that_cannot_be_used_say_why() {
+fn unusable_urls_are_explained() {
     let target = |url: &str, parts: &[&str]| refused(&["sessions", "--target", url], parts);
     target("x=redis//localhost", &["`redis//localhost` is not a URL", "redis://host:port/db"]);
     target("x=valkey://localhost", &["unknown scheme `valkey`", "redis://host:port/db"]);
@@ -84,7 +85,7 @@ fn urls_that_cannot_be_used_say_why() {
 }
 
 #[test]
-fn an_error_about_a_url_does_not_tell_its_password() {
+fn url_errors_do_not_show_the_password() {
     let place = Place::new();
     for url in ["x=redis://me:hush-hush@localhost/first", "x=valkey://me:hush-hush@localhost"] {
         let finished = Place::finish(place.run(&["sessions", "--target", url]));
@@ -94,7 +95,7 @@ fn an_error_about_a_url_does_not_tell_its_password() {
 }
 
 #[test]
-fn clap_knows_the_scales_and_the_flags() {
+fn unknown_scales_and_flags_are_refused() {
     refused(&["sessions", "--scale", "huge"], &["'huge'", "--scale"]);
     refused(&["sessions", "--sclae", "quick"], &["--sclae"]);
     refused(&["sessions", "--seed", "one"], &["'one'", "--seed"]);
@@ -102,7 +103,7 @@ fn clap_knows_the_scales_and_the_flags() {
 }
 
 #[test]
-fn a_disk_that_is_no_directory_is_refused_before_anything_is_written() {
+fn a_disk_must_be_a_directory() {
     let place = Place::new();
     let file = place.write("file", "");
     for path in [file.as_path(), &place.path().join("missing")] {
@@ -115,7 +116,7 @@ fn a_disk_that_is_no_directory_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn password_files_must_be_there_and_belong_to_a_target() {
+fn password_files_must_exist_and_belong_to_a_target() {
     let url = "x=redis://127.0.0.1:1";
     let with = |file: &str, parts: &[&str]| {
         refused(&["sessions", "--target", url, "--password-file", file], parts);
@@ -126,7 +127,7 @@ fn password_files_must_be_there_and_belong_to_a_target() {
 }
 
 #[test]
-fn faults_in_a_study_file_are_located() {
+fn errors_in_a_study_file_are_located() {
     let changed = |from: &str, to: &str, parts: &[&str]| study_refused(from, from, to, parts);
     let known = ["unknown field `ttl`", "expected one of", "`ttl_s`"];
     changed("ttl_s = 300 ", "ttl = 300 ", &known);
@@ -143,7 +144,7 @@ fn faults_in_a_study_file_are_located() {
 }
 
 #[test]
-fn a_study_file_that_cannot_be_read_is_named() {
+fn an_unreadable_study_file_is_named() {
     refused(&["no/such.toml"], &["`no/such.toml` cannot be read"]);
     let place = Place::new();
     let directory = place.path().to_str().unwrap().to_string();
@@ -154,19 +155,19 @@ fn a_study_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_study_of_ones_own_runs_under_its_own_name() {
+fn a_custom_study_is_recorded_under_its_name() {
     let place = Place::new();
     let text = STUDY.replace("name = \"sessions\"", "name = \"own\"");
     let file = place.write("own.toml", &text);
-    let own = [file.to_str().unwrap(), "--scale", "quick", "--format", "json"];
-    let command = place.run(&[&own, &FAST[..], &["--target", "files"]].concat());
+    let study = [file.to_str().unwrap(), "--scale", "quick", "--format", "json"];
+    let command = place.run(&[&study, &FAST[..], &["--target", "files"]].concat());
     let finished = Place::finish(command).measured();
     assert_eq!(finished.json()["study"], "own");
     assert!(place.record().path.to_str().unwrap().contains("-own-"));
 }
 
 #[test]
-fn only_application_caches_are_filled_fast() {
+fn a_fast_fill_needs_an_application_cache() {
     refused(
         &["sessions", "--fill", "fast"],
         &["--fill: study `sessions` has no application cache to fill", "workload `app-cache`"],

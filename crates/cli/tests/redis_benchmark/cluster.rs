@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::common::{Program, Server, form, tools};
 
-/// Three servers, or with replicas six, that share the slots.
+/// Three servers that share the slots, optionally with replicas.
 pub(crate) struct Cluster(Vec<Server>);
 
 impl Cluster {
@@ -13,7 +13,7 @@ impl Cluster {
         Self::with(replicas, &[])
     }
 
-    /// With more settings, as on a server's command line.
+    /// A cluster with additional server arguments.
     pub(crate) fn with(replicas: usize, more: &[&str]) -> Self {
         let settings = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000"];
         let settings = [&settings[..], more].concat();
@@ -35,7 +35,7 @@ impl Cluster {
             info.contains("cluster_state:ok") && replicas >= cluster.0.len()
         };
         while !cluster.0.iter().all(ready) {
-            assert!(started.elapsed() < Duration::from_secs(60), "the cluster does not come up");
+            assert!(started.elapsed() < Duration::from_secs(60), "the cluster did not start");
             std::thread::sleep(Duration::from_millis(50));
         }
         cluster
@@ -45,12 +45,12 @@ impl Cluster {
         &self.0[0]
     }
 
-    /// Keys of each server.
+    /// Number of keys on each server.
     fn sizes(&self) -> Vec<u64> {
         self.0.iter().map(|server| server.ask(&["DBSIZE"]).parse().unwrap()).collect()
     }
 
-    /// How often each server carried out a command.
+    /// Number of calls of a command on each server.
     pub(crate) fn calls(&self, command: &str) -> Vec<u64> {
         let calls = |server: &Server| {
             let stats = server.ask(&["INFO", "commandstats"]);
@@ -65,11 +65,11 @@ impl Cluster {
 }
 
 #[test]
-fn requests_go_to_every_server_that_has_their_slot() {
+fn requests_go_to_the_server_of_their_slot() {
     if !tools() {
         return;
     }
-    // Outputs differ where the original's nodes come in no certain order, but not in their form.
+    // The original lists nodes in random order, so only the form is compared.
     let (theirs, ours) = (Cluster::new(0), Cluster::new(0));
     let arguments = ["--cluster", "-n", "3000", "-t", "set,get,lpush,mset", "-r", "100", "-P", "4"];
     let original = theirs.0[0].run(Program::Original, &arguments).code(0);
@@ -85,8 +85,8 @@ fn requests_go_to_every_server_that_has_their_slot() {
             .join("\n")
     };
     assert_eq!(form(&id(&own.stdout)), form(&id(&original.stdout)));
-    // One tag a server, as the original has up to version 7: a hundred keys of each and a list. So
-    // one test finds what another wrote.
+    // One tag per server, as in the original up to version 7: a hundred keys and a list on each
+    // server, so tests find each other's keys.
     let sizes = ours.sizes();
     assert!(sizes.iter().all(|size| (90..=101).contains(size)), "{sizes:?}");
     let calls = ours.calls("get");
@@ -95,7 +95,7 @@ fn requests_go_to_every_server_that_has_their_slot() {
 }
 
 #[test]
-fn own_commands_spread_by_their_tag() {
+fn custom_commands_are_spread_by_their_tag() {
     if !tools() {
         return;
     }
@@ -109,7 +109,7 @@ fn own_commands_spread_by_their_tag() {
 }
 
 #[test]
-fn replicas_are_read_where_that_is_asked_for() {
+fn replicas_are_read_on_request() {
     if !tools() {
         return;
     }
@@ -129,28 +129,29 @@ fn replicas_are_read_where_that_is_asked_for() {
     assert_eq!(counts("yes"), [600, 0]);
     let [replicas, masters] = counts("all");
     assert!(replicas > 200 && masters > 200 && replicas + masters == 600, "{replicas} {masters}");
-    // What replicas do not take.
+    // Replicas refuse writes.
     let writes = ["--cluster", "-n", "10", "-q", "-t", "set", "--rfr", "yes"];
     cluster.0[0].ours(&writes).code(1);
 }
 
 #[test]
-fn a_server_that_is_no_cluster_is_said() {
+fn a_server_without_cluster_support_is_an_error() {
     if !tools() {
         return;
     }
     let server = Server::new();
     let ran = server.ours(&["--cluster", "-n", "10"]).code(1);
-    ran.says("the cluster's configuration cannot be had").says("cluster support disabled");
+    ran.with_stderr("cannot read the cluster's configuration")
+        .with_stderr("cluster support disabled");
 }
 
 #[test]
-fn without_the_flag_a_cluster_refers_elsewhere_and_that_ends_it() {
+fn redirects_without_the_cluster_flag_are_an_error() {
     if !tools() {
         return;
     }
     let cluster = Cluster::new(0);
     let arguments = ["-n", "100", "-q", "-r", "1000", "-t", "set"];
-    cluster.0[0].run(Program::Original, &arguments).code(1).says("MOVED");
-    cluster.0[0].ours(&arguments).code(1).says("refers to").says("(add --cluster)");
+    cluster.0[0].run(Program::Original, &arguments).code(1).with_stderr("MOVED");
+    cluster.0[0].ours(&arguments).code(1).with_stderr("refers to").with_stderr("(add --cluster)");
 }

@@ -1,4 +1,4 @@
-//! Servers, the two programs, and texts without their numbers.
+//! Servers, the two programs, and output with masked numbers.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -8,29 +8,29 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Far more than any call of a test takes on a busy machine.
+/// Timeout in seconds, far more than any call takes even on a loaded machine.
 const PATIENCE_S: &str = "120";
 
-/// Whether the programs are there. Without them a test is skipped with a word, but on a machine
-/// that is there to test (CI=true) that is a failure.
+/// Whether the programs are installed. If not, the test prints a note and is skipped; with CI=true
+/// it panics.
 pub(crate) fn installed(programs: &[&str]) -> bool {
-    let there = |program: &&&str| {
+    let is_missing = |program: &&&str| {
         let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
         !found.is_ok_and(|output| output.status.success())
     };
-    let Some(program) = programs.iter().find(there) else { return true };
-    let must = std::env::var_os("CI").is_some_and(|ci| ci == "true");
-    assert!(!must, "{program} is not installed, and CI=true");
+    let Some(program) = programs.iter().find(is_missing) else { return true };
+    let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(!is_ci, "{program} is not installed, and CI=true");
     eprintln!("skipped: {program} is not installed");
     false
 }
 
-/// What most tests need.
+/// Whether the programs that most tests need are installed.
 pub(crate) fn tools() -> bool {
     installed(&["redis-server", "redis-benchmark", "redis-cli", "setpriv"])
 }
 
-/// A Redis server on a port and a unix socket; ends with the test, also when that is killed.
+/// A Redis server on a port and a unix socket. It ends with the test, even if the test is killed.
 pub(crate) struct Server {
     child: Child,
     directory: TempDir,
@@ -44,7 +44,7 @@ impl Server {
         Self::with(&[])
     }
 
-    /// With more settings, as on its command line.
+    /// A server with additional command-line arguments.
     pub(crate) fn with(more: &[&str]) -> Self {
         let directory = tempfile::Builder::new().prefix("rbtest").tempdir().unwrap();
         let port = free_port();
@@ -65,10 +65,10 @@ impl Server {
             .unwrap();
         let started = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let gone = child.try_wait().unwrap();
+            let exited = child.try_wait().unwrap();
             let log = || fs::read_to_string(directory.path().join("log")).unwrap();
             let late = started.elapsed() > Duration::from_secs(30);
-            assert!(gone.is_none() && !late, "it did not start: {}", log());
+            assert!(exited.is_none() && !late, "it did not start: {}", log());
             std::thread::sleep(Duration::from_millis(10));
         }
         let password = more.iter().position(|word| *word == "--requirepass");
@@ -84,7 +84,7 @@ impl Server {
         self.directory.path().join("s.sock")
     }
 
-    /// Asks by the server's own client, so that nothing of ours checks itself.
+    /// Sends a command with redis-cli, independently of cachedyno's own client code.
     pub(crate) fn ask(&self, words: &[&str]) -> String {
         let mut command = Command::new("redis-cli");
         command.arg("-s").arg(self.socket()).args(words);
@@ -96,7 +96,7 @@ impl Server {
         text(&output.stdout).trim().to_string()
     }
 
-    /// Runs one of the programs against its port, or with TLS as `more` says.
+    /// Runs one of the programs against the server's port.
     pub(crate) fn run(&self, program: Program, arguments: &[&str]) -> Ran {
         run(self.call(program).args(arguments))
     }
@@ -110,12 +110,12 @@ impl Server {
         command
     }
 
-    /// The same, ours.
+    /// Runs cachedyno against the server's port.
     pub(crate) fn ours(&self, arguments: &[&str]) -> Ran {
         self.run(Program::Ours, arguments)
     }
 
-    /// The same with an environment of its own.
+    /// Runs cachedyno with additional environment variables.
     pub(crate) fn ours_with(&self, variables: &[(&str, String)], arguments: &[&str]) -> Ran {
         let mut command = self.call(Program::Ours);
         run(command.args(arguments).envs(variables.iter().cloned()))
@@ -137,7 +137,7 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The original, or ours.
+/// The original or cachedyno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     Original,
@@ -145,7 +145,7 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// Ends by itself, however long it would take.
+    /// A command that is killed after [`PATIENCE_S`] seconds.
     pub(crate) fn command(self) -> Command {
         let mut command = Command::new("timeout");
         command.args(["--foreground", PATIENCE_S]);
@@ -161,7 +161,7 @@ pub(crate) fn ours() -> &'static Path {
     Path::new(assert_cmd::cargo::cargo_bin!("cachedyno"))
 }
 
-/// How a program ended.
+/// Exit code and output of a program.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -185,15 +185,15 @@ impl Ran {
         self
     }
 
-    /// Panics unless standard error holds the words.
+    /// Panics unless standard error contains `words`.
     #[track_caller]
-    pub(crate) fn says(self, words: &str) -> Self {
+    pub(crate) fn with_stderr(self, words: &str) -> Self {
         assert!(self.stderr.contains(words), "no `{words}` in {self:#?}");
         self
     }
 
     #[track_caller]
-    pub(crate) fn says_nothing_of(self, words: &str) -> Self {
+    pub(crate) fn without_stderr(self, words: &str) -> Self {
         assert!(!self.stderr.contains(words), "`{words}` in {self:#?}");
         self
     }
@@ -203,9 +203,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The lines of standard output with numbers masked: how many latencies are listed depends on
-/// chance, so equal lines beside each other are one. Of a line that was overwritten only the last
-/// state is kept, with a mark.
+/// The lines of standard output with masked numbers. Equal adjacent lines are merged, since the
+/// number of listed latencies varies. Of overwritten lines only the last state is kept and marked.
 pub(crate) fn form(stdout: &str) -> Vec<String> {
     let mut lines: Vec<String> = stdout.split('\n').map(masked).collect();
     lines.dedup();
@@ -222,7 +221,7 @@ fn masked(line: &str) -> String {
     while let Some(first) = rest.chars().next() {
         let number = number(rest);
         if number > 0 {
-            // Cells are set to the right: blanks before a number belong to it.
+            // Cells are right-aligned: blanks before a number belong to it.
             let blanks = out.len() - out.trim_end_matches(' ').len();
             out.truncate(out.len() - blanks);
             out.push_str(if blanks > 0 { " N" } else { "N" });
@@ -235,7 +234,8 @@ fn masked(line: &str) -> String {
     out
 }
 
-/// Bytes of the number at the beginning; the original also prints what division by zero gives.
+/// Length in bytes of the number at the start. The original also prints `nan` and `inf`, after
+/// divisions by zero.
 fn number(text: &str) -> usize {
     for word in ["-nan", "nan", "inf"] {
         if text.starts_with(word) {
@@ -246,7 +246,7 @@ fn number(text: &str) -> usize {
     if text.starts_with(|c: char| c.is_ascii_digit()) { end } else { 0 }
 }
 
-/// The same without the test that redis-benchmark has only from 7.2 on.
+/// Standard output without the XADD test, which redis-benchmark has only since 7.2.
 pub(crate) fn without_xadd(stdout: &str) -> String {
     let mut kept = String::new();
     let mut inside = false;
@@ -255,7 +255,7 @@ pub(crate) fn without_xadd(stdout: &str) -> String {
         inside = match last {
             _ if last.starts_with("====== ") => last.starts_with("====== XADD"),
             _ if last.starts_with("XADD:") || last.starts_with("\"XADD\"") => true,
-            // The blank line behind the last test.
+            // The blank line after the last test.
             _ => inside && !kept_blank(stdout, line),
         };
         if !inside {
@@ -265,7 +265,7 @@ pub(crate) fn without_xadd(stdout: &str) -> String {
     kept
 }
 
-/// True for the very last line, a blank one.
+/// True for a blank last line.
 fn kept_blank(stdout: &str, line: &str) -> bool {
     let end = stdout.as_ptr() as usize + stdout.len();
     line == "\n" && line.as_ptr() as usize + line.len() == end

@@ -1,8 +1,8 @@
-//! What a run leaves in the database is what the original leaves there.
+//! A run leaves the same data in the database as the original.
 
 use super::common::{Program, Server, tools};
 
-/// Number of keys, and type and length of every one.
+/// Name, type and length or value of every key, sorted by name.
 fn contents(server: &Server, database: &str) -> Vec<String> {
     let ask = |words: &[&str]| server.ask(&[&["-n", database], words].concat());
     let names = ask(&["KEYS", "*"]);
@@ -36,7 +36,7 @@ fn same(arguments: &[&str], database: &str) -> Vec<String> {
 const NAMES: &str = "ping,set,get,incr,lpush,rpush,lpop,sadd,hset,zadd,lrange_100,mset";
 
 #[test]
-fn all_tests_leave_the_same() {
+fn all_tests_leave_the_same_data() {
     if !tools() {
         return;
     }
@@ -50,7 +50,7 @@ fn all_tests_leave_the_same() {
 }
 
 #[test]
-fn exactly_as_many_requests_as_were_asked_for() {
+fn exactly_n_requests_are_sent() {
     if !tools() {
         return;
     }
@@ -68,7 +68,7 @@ fn random_keys_are_within_the_keyspace() {
     }
     let server = Server::new();
     server.ours(&["-n", "2000", "-q", "-t", "set,sadd,zadd", "-r", "50", "-P", "4"]).code(0);
-    // Of 2000 draws none of 50 keys is left out but by a chance of 1e-16.
+    // The chance that 2000 draws miss any of 50 keys is below 1e-15.
     assert_eq!(server.ask(&["DBSIZE"]), "52");
     assert_eq!(server.ask(&["SCARD", "myset"]), "50");
     let lowest = server.ask(&["ZRANGE", "myzset", "0", "0", "WITHSCORES"]);
@@ -77,14 +77,14 @@ fn random_keys_are_within_the_keyspace() {
 }
 
 #[test]
-fn what_was_written_is_not_read_again_in_its_order() {
+fn reads_do_not_repeat_the_order_of_writes() {
     if !tools() {
         return;
     }
     let server = Server::new();
     let ran = server.ours(&["-n", "1000", "-q", "-t", "set,get", "-r", "1000", "--seed", "5"]);
-    // Of 1000 keys 632 were drawn by SET; GET draws others.
-    let ran = ran.code(0).says(" of 1000 GET found nothing");
+    // SET drew about 632 of 1000 keys; GET draws independently.
+    let ran = ran.code(0).with_stderr(" of 1000 GET found nothing");
     let missed = ran.stderr.split(" of 1000 GET").next().unwrap().rsplit(' ').next().unwrap();
     let missed: u64 = missed.parse().unwrap();
     assert!((280..460).contains(&missed), "{missed}");
@@ -107,7 +107,7 @@ fn the_same_seed_draws_the_same_keys() {
 }
 
 #[test]
-fn counting_leaves_no_key_out() {
+fn sequential_numbers_skip_no_key() {
     if !tools() {
         return;
     }
@@ -116,7 +116,7 @@ fn counting_leaves_no_key_out() {
     let fill = ["-n", "300", "-r", "300", "-t", "set", "-P", "7"];
     server.ours(&[&counting[..], &fill].concat()).code(0);
     assert_eq!(server.ask(&["DBSIZE"]), "300");
-    // Ten keys a request.
+    // Ten keys per request.
     let fill = ["-n", "50", "-r", "500", "-t", "mset"];
     server.ours(&[&counting[..], &fill].concat()).code(0);
     assert_eq!(server.ask(&["DBSIZE"]), "500");
@@ -131,7 +131,7 @@ fn counting_leaves_no_key_out() {
 }
 
 #[test]
-fn numbers_that_are_shared_are_the_same_within_a_request() {
+fn shared_numbers_are_the_same_within_a_request() {
     if !tools() {
         return;
     }
@@ -149,7 +149,7 @@ fn numbers_that_are_shared_are_the_same_within_a_request() {
 }
 
 #[test]
-fn several_values_are_read_at_once_where_that_is_named() {
+fn mget_runs_if_selected() {
     if !tools() {
         return;
     }

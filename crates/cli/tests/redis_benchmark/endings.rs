@@ -1,4 +1,4 @@
-//! Errors and interruptions: exit codes, the server's words, and passwords that stay secret.
+//! Errors and interruptions: exit codes, the server's error replies, and secret passwords.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use super::common::{Program, Ran, Server, free_port, ours, run, tools};
 
 #[test]
-fn an_error_reply_ends_it_with_the_servers_words() {
+fn an_error_reply_ends_the_run_and_is_shown() {
     if !tools() {
         return;
     }
@@ -28,76 +28,80 @@ fn an_error_reply_ends_it_with_the_servers_words() {
 }
 
 #[test]
-fn a_wrong_database_ends_it() {
+fn an_invalid_database_is_an_error() {
     if !tools() {
         return;
     }
     let server = Server::new();
     let ran = server.ours(&["-n", "10", "-q", "--dbnum", "99", "-t", "set"]).code(1);
-    ran.says("DB index is out of range");
+    ran.with_stderr("DB index is out of range");
 }
 
 #[test]
-fn no_password_and_a_wrong_one_end_it() {
+fn a_missing_or_wrong_password_is_an_error() {
     if !tools() {
         return;
     }
     let server = Server::with(&["--requirepass", "right-word"]);
     let arguments = ["-n", "10", "-q", "-t", "set"];
-    server.run(Program::Original, &arguments).code(1).says("NOAUTH");
-    server.ours(&arguments).code(1).says("replied with error: NOAUTH Authentication required.");
+    server.run(Program::Original, &arguments).code(1).with_stderr("NOAUTH");
+    server
+        .ours(&arguments)
+        .code(1)
+        .with_stderr("replied with error: NOAUTH Authentication required.");
     let wrong = [&["-a", "wrong-word"], &arguments[..]].concat();
-    server.run(Program::Original, &wrong).code(1).says("WRONGPASS");
-    let ran = server.ours(&wrong).code(1).says("WRONGPASS").says_nothing_of("wrong-word");
+    server.run(Program::Original, &wrong).code(1).with_stderr("WRONGPASS");
+    let ran = server.ours(&wrong).code(1).with_stderr("WRONGPASS").without_stderr("wrong-word");
     assert_eq!(ran.stdout, "");
-    // One that needs none refuses it; renamed commands are refused by repeating their arguments.
+    // For an unknown command the server's error reply quotes the arguments.
     let open = Server::with(&["--rename-command", "AUTH", ""]);
-    let ran = open.ours(&["-a", "my-hushed-word", "-n", "10"]).code(1).says("unknown command");
-    ran.says("***").says_nothing_of("my-hushed-word");
+    let ran =
+        open.ours(&["-a", "my-hushed-word", "-n", "10"]).code(1).with_stderr("unknown command");
+    ran.with_stderr("***").without_stderr("my-hushed-word");
 }
 
 #[test]
-fn accounts_may_lack_what_is_not_needed() {
+fn minimal_permissions_are_enough() {
     if !tools() {
         return;
     }
     let server = Server::new();
     server.ask(&["ACL", "SETUSER", "me", "on", ">pw", "~key:*", "+set", "+get"]);
     let ran = server.ours(&["--user", "me", "-a", "pw", "-n", "50", "-q", "-t", "set,get"]).code(0);
-    ran.says("does not tell its configuration");
+    ran.with_stderr("does not report its configuration");
     let ran = server.ours(&["--user", "me", "-a", "pw", "-n", "50", "-q", "-t", "incr"]).code(1);
-    ran.says("Error from server: NOPERM");
+    ran.with_stderr("Error from server: NOPERM");
 }
 
 #[test]
-fn nobody_there_is_said() {
+fn an_unreachable_server_is_an_error() {
     let mut command = Command::new(ours());
     let port = free_port().to_string();
     let ran = run(command.args(["redis-benchmark", "-p", &port, "-n", "10"])).code(1);
-    let ran = ran.says("could not connect to Redis: nobody listens at");
+    let ran = ran.with_stderr("could not connect to Redis: nothing is listening at");
     assert_eq!(ran.stdout, "");
     let mut command = Command::new(ours());
     let ran = run(command.args(["redis-benchmark", "-s", "/no/such/socket", "-n", "10"])).code(1);
-    ran.says("/no/such/socket");
+    ran.with_stderr("/no/such/socket");
 }
 
 #[test]
-fn wrong_arguments_are_named() {
+fn errors_name_the_invalid_argument() {
     for (arguments, words) in [
         (&["--foo"][..], "error: invalid option `--foo` (expected"),
         (&["-n"], "the argument of option `-n` is missing"),
-        (&["-n", "1e6"], "`1e6` of option `-n` cannot be used (expected a whole number)"),
+        (&["-n", "1e6"], "invalid value `1e6` of option `-n` (expected a whole number)"),
         (&["--mptcp"], "not supported"),
         (&["-c", "1000", "-P", "100000", "-n", "99999999"], "are `99999999` requests at once"),
         (&["-c", "1000", "-d", "1073741824"], "times -d 1073741824 are `1000 GiB` (expected at"),
     ] {
         let mut command = Command::new(ours());
-        let ran = run(command.arg("redis-benchmark").args(arguments)).code(1).says(words);
+        let ran = run(command.arg("redis-benchmark").args(arguments)).code(1).with_stderr(words);
         assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 1));
     }
 }
 
-/// Ours, running; killed when the test fails before its end.
+/// A running cachedyno; killed if the test fails.
 struct Running(Option<Child>);
 
 impl Running {
@@ -112,7 +116,7 @@ impl Running {
         self.0.as_ref().unwrap().id()
     }
 
-    /// Ends it as Ctrl-C does.
+    /// Sends SIGINT, as Ctrl-C does.
     fn interrupt(mut self) -> Ran {
         kill(Pid::from_raw(self.pid().cast_signed()), Signal::SIGINT).unwrap();
         let output = self.0.take().unwrap().wait_with_output().unwrap();
@@ -133,7 +137,7 @@ impl Drop for Running {
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
-        assert!(started.elapsed() < Duration::from_secs(30), "waited in vain until {what}");
+        assert!(started.elapsed() < Duration::from_secs(30), "timed out waiting until {what}");
         thread::sleep(Duration::from_millis(10));
     }
 }
@@ -143,7 +147,7 @@ fn clients(server: &Server) -> usize {
 }
 
 #[test]
-fn ctrl_c_tells_what_was_measured_so_far() {
+fn ctrl_c_prints_the_result_so_far() {
     if !tools() {
         return;
     }
@@ -152,13 +156,14 @@ fn ctrl_c_tells_what_was_measured_so_far() {
     wait_until("it counts", || server.ask(&["EXISTS", "counter:__rand_int__"]) == "1");
     thread::sleep(Duration::from_millis(300));
     let ran = running.interrupt().code(130);
-    let told = ran.stdout.split(" requests completed in ").next().unwrap();
-    let told: u64 = told.rsplit(' ').next().unwrap().parse().unwrap();
+    let reported = ran.stdout.split(" requests completed in ").next().unwrap();
+    let reported: u64 = reported.rsplit(' ').next().unwrap().parse().unwrap();
     let counted: u64 = server.ask(&["GET", "counter:__rand_int__"]).parse().unwrap();
-    // Those that were in flight at the end are not told.
-    assert!(told > 0 && told <= counted && counted <= told + 50, "{told} of {counted}");
+    // Requests in flight at the end are not counted.
+    let is_close = reported <= counted && counted <= reported + 50;
+    assert!(reported > 0 && is_close, "{reported} of {counted}");
     assert!(ran.stdout.contains("throughput summary") && !ran.stdout.contains("LPUSH"), "{ran:?}");
-    ran.says("per request");
+    ran.with_stderr("per request");
 }
 
 #[test]
@@ -169,7 +174,7 @@ fn loops_end_with_ctrl_c() {
     let server = Server::new();
     let running = Running::new(&server, &["-l", "-q", "-n", "50", "-t", "incr"]);
     let count = || server.ask(&["GET", "counter:__rand_int__"]).parse().unwrap_or(0);
-    wait_until("it has begun anew", || count() > 200);
+    wait_until("it has started over", || count() > 200);
     let ran = running.interrupt().code(130);
     assert!(ran.stdout.matches("INCR: ").count() >= 4, "{ran:?}");
     assert!(ran.stdout.contains("msec\n\n \rINCR"), "{ran:?}");
@@ -182,7 +187,7 @@ fn idle_connections_do_nothing() {
     }
     let server = Server::new();
     let running = Running::new(&server, &["-I", "-c", "20"]);
-    // One more asked for the configuration.
+    // One more connection has read the configuration.
     wait_until("all are connected", || clients(&server) == 21);
     thread::sleep(Duration::from_millis(400));
     assert_eq!(server.ask(&["DBSIZE"]), "0");
@@ -196,11 +201,11 @@ fn idle_connections_do_nothing() {
     thread::sleep(Duration::from_millis(100));
     server.ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     let ran = Ran::of(&running.0.take().unwrap().wait_with_output().unwrap()).code(1);
-    ran.says("closed an idle connection");
+    ran.with_stderr("closed an idle connection");
 }
 
 #[test]
-fn more_connections_than_files_are_usually_allowed() {
+fn the_limit_of_open_files_is_raised() {
     if !tools() {
         return;
     }
@@ -213,7 +218,7 @@ fn more_connections_than_files_are_usually_allowed() {
 }
 
 #[test]
-fn a_lost_connection_ends_it() {
+fn a_lost_connection_is_an_error() {
     if !tools() {
         return;
     }
@@ -222,11 +227,11 @@ fn a_lost_connection_ends_it() {
     wait_until("it counts", || server.ask(&["EXISTS", "counter:__rand_int__"]) == "1");
     server.ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     let ran = Ran::of(&running.0.take().unwrap().wait_with_output().unwrap()).code(1);
-    ran.says("Error: ").says("lost");
+    ran.with_stderr("Error: ").with_stderr("lost");
 }
 
 #[test]
-fn a_password_is_in_no_process_list_and_no_output() {
+fn passwords_never_appear_in_the_process_list_or_output() {
     if !tools() {
         return;
     }
@@ -245,7 +250,7 @@ fn a_password_is_in_no_process_list_and_no_output() {
         let (line, environment) = (proc("cmdline"), proc("environ"));
         assert!(!environment.contains("hushed-word"), "{environment}");
         assert!(!line.contains("hushed-word") && line.contains("redis-benchmark"), "{line}");
-        let ran = running.interrupt().code(130).says_nothing_of("hushed-word");
+        let ran = running.interrupt().code(130).without_stderr("hushed-word");
         assert!(!ran.stdout.contains("hushed-word"));
         server.ask(&["FLUSHALL"]);
     }

@@ -1,9 +1,9 @@
-//! Keys that are there before the tests are named before they change.
+//! Existing keys are reported before the tests change them.
 
 use super::cluster::Cluster;
 use super::common::{Program, Ran, Server, form, tools};
 
-/// The one line about what the server holds.
+/// The single line about existing keys.
 #[track_caller]
 fn line(ran: &Ran) -> &str {
     let is_it = |line: &&str| line.contains(" holds ") || line.contains("whether it holds");
@@ -15,7 +15,7 @@ fn line(ran: &Ran) -> &str {
 }
 
 #[track_caller]
-fn says(ran: &Ran, parts: &[&str]) {
+fn line_contains(ran: &Ran, parts: &[&str]) {
     let line = line(ran);
     for part in parts {
         assert!(line.contains(part), "no `{part}` in {line}");
@@ -23,7 +23,7 @@ fn says(ran: &Ran, parts: &[&str]) {
 }
 
 #[test]
-fn a_list_that_lpop_empties_is_named_and_standard_output_stays() {
+fn a_list_emptied_by_lpop_is_reported_and_standard_output_is_unchanged() {
     if !tools() {
         return;
     }
@@ -34,7 +34,7 @@ fn a_list_that_lpop_empties_is_named_and_standard_output_stays() {
         server.ask(&["SET", "order:1", "eggs"]);
         let arguments = [&["-n", "100", "-t", "lpop,set"], style].concat();
         let ran = server.ours(&arguments).code(0);
-        says(
+        line_contains(
             &ran,
             &[
                 "warning: ",
@@ -44,9 +44,9 @@ fn a_list_that_lpop_empties_is_named_and_standard_output_stays() {
         );
         assert!(!line(&ran).contains("order:1") && !line(&ran).contains("key:"), "{ran:?}");
         assert_eq!(server.ask(&["EXISTS", "mylist"]), "0");
-        // The second time `SET` overwrites what the first has written.
+        // In the second run `SET` overwrites the keys of the first.
         let again = server.ours(&arguments).code(0);
-        says(&again, &["`key:__rand_int__` (SET overwrites)"]);
+        line_contains(&again, &["`key:__rand_int__` (SET overwrites)"]);
         assert!(!line(&again).contains("mylist"), "{again:?}");
         let original = server.run(Program::Original, &arguments).code(0);
         assert_eq!(form(&again.stdout), form(&original.stdout));
@@ -54,7 +54,7 @@ fn a_list_that_lpop_empties_is_named_and_standard_output_stays() {
 }
 
 #[test]
-fn keys_of_other_databases_are_counted_and_those_of_the_selected_one_named() {
+fn keys_are_counted_in_all_databases_and_named_in_the_selected_one() {
     if !tools() {
         return;
     }
@@ -62,60 +62,66 @@ fn keys_of_other_databases_are_counted_and_those_of_the_selected_one_named() {
     server.ask(&["-n", "3", "SADD", "myset", "a"]);
     server.ask(&["-n", "1", "MSET", "a", "1", "b", "2"]);
     let ran = server.ours(&["-n", "50", "-q", "-t", "sadd,spop"]).code(0);
-    says(&ran, &["3 keys (database 1: 2, database 3: 1)", "none was found that the tests change"]);
-    says(&ran, &["maxmemory 50", "allkeys-lru, keys of any database can be evicted"]);
+    line_contains(
+        &ran,
+        &["3 keys (database 1: 2, database 3: 1)", "no key that the tests change was found"],
+    );
+    line_contains(&ran, &["maxmemory 50", "allkeys-lru, keys of any database can be evicted"]);
     let ran = server.ours(&["-n", "50", "-q", "-t", "sadd,spop", "--dbnum", "3"]).code(0);
-    says(&ran, &["`myset` (SADD adds elements, SPOP removes elements)"]);
-    // Replies take memory as well.
+    line_contains(&ran, &["`myset` (SADD adds elements, SPOP removes elements)"]);
+    // Replies use memory as well.
     let ran = server.ours(&["-n", "50", "-q", "lrange", "biglist", "0", "-1"]).code(0);
-    says(&ran, &["the tests change none of them", "keys of any database can be evicted"]);
+    line_contains(&ran, &["the tests change none of them", "keys of any database can be evicted"]);
     server.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     let ran = server.ours(&["-n", "50", "-q", "-t", "sadd"]).code(0);
     assert!(!line(&ran).contains("maxmemory"), "{ran:?}");
     let ran = server.ours(&["-n", "1000", "-q", "-t", "set", "-d", "100000"]).code(0);
-    says(&ran, &["noeviction, writes of all clients can fail"]);
+    line_contains(&ran, &["noeviction, writes of all clients can fail"]);
 }
 
 #[test]
-fn random_names_are_looked_for_by_sample() {
+fn random_names_are_checked_by_sample() {
     if !tools() {
         return;
     }
     let server = Server::new();
     server.ask(&["MSET", "key:000000000007", "a", "key:000000000999", "b", "key:1", "c"]);
     let ran = server.ours(&["-n", "10", "-q", "-t", "set", "-r", "1000"]).code(0);
-    says(&ran, &["`key:000000000007` and 1 more (SET overwrites)"]);
+    line_contains(&ran, &["`key:000000000007` and 1 more (SET overwrites)"]);
     assert!(!line(&ran).contains("possible names"), "{ran:?}");
     server.ask(&["FLUSHALL"]);
     server.ask(&["SET", "counter:000000654321", "1"]);
     let ran = server.ours(&["-n", "10", "-q", "-t", "incr", "-r", "1000000"]).code(0);
-    says(&ran, &["`counter:000000654321` (INCR", "1000 of 1000000 possible names were checked"]);
+    line_contains(
+        &ran,
+        &["`counter:000000654321` (INCR", "1000 of 1000000 possible names were checked"],
+    );
     server.ask(&["FLUSHALL"]);
     server.ask(&["SET", "counter:000000654321", "1"]);
     let ran = server.ours(&["-n", "10", "-q", "-t", "incr", "-r", "1000"]).code(0);
-    says(&ran, &["none was found that the tests change"]);
+    line_contains(&ran, &["no key that the tests change was found"]);
 }
 
 #[test]
-fn commands_of_ones_own_name_their_keys() {
+fn keys_of_custom_commands_are_reported() {
     if !tools() {
         return;
     }
     let server = Server::new();
     server.ask(&["MSET", "cart:1", "a", "cart:2", "b"]);
     let ran = server.ours(&["-n", "1", "-q", "GET", "cart:1"]).code(0);
-    says(&ran, &["the tests change none of them"]);
+    line_contains(&ran, &["the tests change none of them"]);
     let ran = server.ours(&["-n", "1", "-q", "rename", "cart:1", "cart:3"]).code(0);
-    says(&ran, &["`cart:1` (RENAME changes)"]);
+    line_contains(&ran, &["`cart:1` (RENAME changes)"]);
     let ran = server.ours(&["-n", "1", "-q", "DEL", "cart:3", "cart:9"]).code(0);
-    says(&ran, &["change `cart:3` (DEL removes)"]);
+    line_contains(&ran, &["change `cart:3` (DEL removes)"]);
     assert!(!line(&ran).contains("cart:9"), "{ran:?}");
     let ran = server.ours(&["-n", "1", "-q", "FLUSHALL"]).code(0);
-    says(&ran, &["1 key ", "`FLUSHALL` may change any of them"]);
+    line_contains(&ran, &["1 key ", "`FLUSHALL` can change any of them"]);
 }
 
 #[test]
-fn what_a_server_does_not_tell_is_said_to_be_unknown() {
+fn missing_permissions_are_reported() {
     if !tools() {
         return;
     }
@@ -126,25 +132,28 @@ fn what_a_server_does_not_tell_is_said_to_be_unknown() {
     server.ask(&rules);
     let login = ["--user", "poor", "-a", "p", "-n", "10", "-q", "-t", "lpop"];
     let ran = server.ours(&login).code(0);
-    says(
+    line_contains(
         &ran,
         &[
-            "does not say whether it holds keys (NOPERM",
+            "does not report whether it holds keys (NOPERM",
             "change `mylist` (LPOP removes elements) if they exist",
         ],
     );
-    says(&ran, &["which is unknown (NOPERM", "whether it evicts keys cannot be known"]);
+    line_contains(&ran, &["which is unknown (NOPERM", "unknown whether it evicts keys"]);
 }
 
 #[test]
-fn a_cluster_is_asked_on_every_server() {
+fn all_servers_of_a_cluster_are_checked() {
     if !tools() {
         return;
     }
     let cluster = Cluster::with(0, &[]);
     let arguments = ["--cluster", "-n", "300", "-q", "-t", "lpush,set", "-r", "50"];
     let ran = cluster.first().ours(&arguments).code(0);
-    ran.says_nothing_of(" holds ");
+    ran.without_stderr(" holds ");
     let ran = cluster.first().ours(&arguments).code(0);
-    says(&ran, &["`mylist:{", "and 2 more (LPUSH adds elements)", "`key:{", "(SET overwrites)"]);
+    line_contains(
+        &ran,
+        &["`mylist:{", "and 2 more (LPUSH adds elements)", "`key:{", "(SET overwrites)"],
+    );
 }

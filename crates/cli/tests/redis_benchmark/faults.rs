@@ -1,4 +1,4 @@
-//! Servers that break in every way: the test ends with a word, in time and without much memory.
+//! Faulty servers: the run ends with an error, in time and with limited memory.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -9,12 +9,12 @@ use nix::unistd::Pid;
 
 use super::common::{Ran, Server, ours, tools};
 
-/// Far less than what a gigantic or an endless reply would take if it were kept.
+/// Far less than the size of a gigantic or an endless reply.
 const MEMORY_KIB_MAX: u64 = 200 << 10;
-/// A server is taken to hang after 30 s.
+/// A server is considered hung after 30 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Our scripted server, on a port.
+/// A scripted server on a TCP port.
 struct Scripted {
     child: Child,
     port: String,
@@ -46,7 +46,7 @@ fn peak_memory_kib(pid: u32) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// Starts ours against a port.
+/// Starts cachedyno against a port.
 fn start(port: &str, arguments: &[&str]) -> Child {
     let mut command = Command::new(ours());
     command.args(["redis-benchmark", "-p", port, "-q", "-c", "5"]).args(arguments);
@@ -54,7 +54,7 @@ fn start(port: &str, arguments: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Waits for the end, which must come in time and with an error.
+/// Waits for the process, which must exit in time and with code 1.
 fn failed(mut child: Child) -> Ran {
     let since = Instant::now();
     let mut peak_kib = 0;
@@ -71,28 +71,28 @@ fn failed(mut child: Child) -> Ran {
 }
 
 #[test]
-fn every_fault_ends_it_with_a_word() {
+fn every_fault_is_an_error() {
     let late = "faults-on=get,faults-after=100";
     for (script, words) in [
         (format!("error=1:OOM no room,{late}"), "Error from server: OOM no room"),
         (format!("error=1:LOADING it,{late}"), "Error from server: LOADING it"),
         (format!("error=1:MOVED 1 127.0.0.1:1,{late}"), "127.0.0.1:1"),
-        (format!("malformed=1,{late}"), "a reply begins with byte 0x3f"),
+        (format!("malformed=1,{late}"), "a reply starts with byte 0x3f"),
         (format!("endless=1,{late}"), "a line is longer than 65536 bytes"),
         (format!("reset=1,{late}"), "connection reset by peer"),
         ("reset-after=50".into(), "connection reset by peer"),
         ("max-connections=3".into(), "ERR max number of clients reached"),
-        ("close-on-accept".into(), "the server ended the connection"),
+        ("close-on-accept".into(), "the server closed the connection"),
         ("error=1:LOADING it".into(), "LOADING it"),
-        ("malformed=1".into(), "a reply begins with byte 0x3f"),
+        ("malformed=1".into(), "a reply starts with byte 0x3f"),
     ] {
         let server = Scripted::new(&script);
-        failed(start(&server.port, &["-n", "2000", "-t", "get"])).says(words);
+        failed(start(&server.port, &["-n", "2000", "-t", "get"])).with_stderr(words);
     }
 }
 
 #[test]
-fn who_is_silent_for_half_a_minute_is_given_up() {
+fn a_server_silent_for_half_a_minute_is_an_error() {
     if !tools() {
         return;
     }
@@ -109,12 +109,12 @@ fn who_is_silent_for_half_a_minute_is_given_up() {
     stopped.signal(Signal::SIGSTOP);
     running.push(last);
     for child in running {
-        failed(child).says("Error: the server has not answered for 30 s");
+        failed(child).with_stderr("Error: the server has not answered for 30 s");
     }
 }
 
 #[test]
-fn a_server_that_is_killed_ends_it() {
+fn a_killed_server_is_an_error() {
     if !tools() {
         return;
     }
@@ -122,7 +122,7 @@ fn a_server_that_is_killed_ends_it() {
     let child = start(&server.port.to_string(), &["-n", "100000000", "-t", "get"]);
     std::thread::sleep(Duration::from_millis(700));
     server.signal(Signal::SIGKILL);
-    failed(child).says("Error: connection to 127.0.0.1:");
+    failed(child).with_stderr("Error: connection to 127.0.0.1:");
 }
 
 impl Server {

@@ -1,10 +1,10 @@
-//! Standard output has the original's form.
+//! Standard output has the original's format.
 
 use std::process::{Command, Stdio};
 
 use super::common::{Program, Ran, Server, form, run, tools, without_xadd};
 
-/// Runs both with the same arguments, each against a server of its own, and compares.
+/// Runs both programs with the same arguments, each against its own server, and compares output.
 #[track_caller]
 fn same(settings: &[&str], arguments: &[&str]) {
     if !tools() {
@@ -44,7 +44,7 @@ fn two_tests_with_pipelines_and_random_keys() {
 }
 
 #[test]
-fn a_command_of_ones_own() {
+fn a_custom_command() {
     let arguments = ["-n", "500", "-r", "100", "hset", "h:__rand_int__", "f", "a b"];
     same(&[], &arguments);
     same(&[], &[&["-q"], &arguments[..]].concat());
@@ -52,7 +52,7 @@ fn a_command_of_ones_own() {
 }
 
 #[test]
-fn threads_are_told() {
+fn threads_are_shown() {
     same(&[], &["-n", "1000", "-t", "set", "--threads", "2"]);
 }
 
@@ -70,7 +70,7 @@ fn passwords_and_persistence() {
 }
 
 #[test]
-fn a_server_that_does_not_tell_its_configuration() {
+fn a_server_without_config_command() {
     same(&["--rename-command", "CONFIG", ""], &["-n", "200", "-t", "set"]);
 }
 
@@ -81,7 +81,7 @@ fn few_digits_and_few_clients() {
 }
 
 #[test]
-fn a_unix_socket_counts_before_host_and_port() {
+fn a_unix_socket_overrides_host_and_port() {
     if !tools() {
         return;
     }
@@ -115,7 +115,7 @@ fn uris() {
 }
 
 #[test]
-fn the_last_word_from_standard_input() {
+fn the_last_argument_from_standard_input() {
     if !tools() {
         return;
     }
@@ -138,7 +138,7 @@ fn the_last_word_from_standard_input() {
 }
 
 #[test]
-fn cells_are_as_wide() {
+fn cells_have_the_same_width() {
     if !tools() {
         return;
     }
@@ -160,16 +160,16 @@ fn progress_overwrites_itself() {
     let stdout = server.ours(&["--duration", "2", "-q", "-t", "set"]).code(0).stdout;
     let line = stdout.lines().next().unwrap();
     let states: Vec<&str> = line.split('\r').collect();
-    let told: Vec<&&str> = states.iter().filter(|s| s.starts_with("SET: rps=")).collect();
-    assert!(told.len() >= 3, "{line}");
-    for state in told {
+    let updates: Vec<&&str> = states.iter().filter(|s| s.starts_with("SET: rps=")).collect();
+    assert!(updates.len() >= 3, "{line}");
+    for state in updates {
         let rate = state.split('=').nth(1).unwrap().split(' ').next().unwrap();
         assert!(rate.parse::<f64>().unwrap() > 100.0, "{state}");
         assert!(state.contains(" (overall: ") && state.contains(") avg_msec="), "{state}");
     }
     let last = states.last().unwrap();
     assert!(last.starts_with("SET: ") && last.contains(" requests per second, p50="), "{line}");
-    // What stood there is overwritten by blanks of its length.
+    // The previous text is overwritten by the same number of blanks.
     let blanks = states[states.len() - 2];
     assert!(blanks.trim().is_empty() && blanks.len() > 40, "{line}");
 }

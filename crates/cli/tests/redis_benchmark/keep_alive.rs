@@ -1,21 +1,21 @@
-//! `-k 0`: a connection for each batch of requests, beside the original's.
+//! `-k 0`: a new connection per batch of requests, compared with the original.
 
 use super::common::{Program, Server, form, tools};
 
-/// Connections that a server has taken, but for that of who asks.
+/// Number of connections that a server has accepted so far.
 fn connections(server: &Server) -> u64 {
     let stats = server.ask(&["INFO", "stats"]);
     let line = stats.lines().find_map(|l| l.strip_prefix("total_connections_received:")).unwrap();
     line.trim().parse().unwrap()
 }
 
-/// Runs a program with `-k 0`; its output in the form that can be compared, the connections it
-/// made, and how often the server carried the command out.
+/// Runs a program with `-k 0`. Returns its comparable output, its number of connections, and the
+/// number of `SET` calls on the server.
 fn ran(program: Program, settings: &[&str], arguments: &[&str]) -> (Vec<String>, u64, u64) {
     let server = Server::with(settings);
     let before = connections(&server);
     let done = server.run(program, &[&["-k", "0", "-t", "set"], arguments].concat()).code(0);
-    // Who asks the second time is one more.
+    // The second query uses one more connection.
     let made = connections(&server) - before - 1;
     let stats = server.ask(&["INFO", "commandstats"]);
     let sets = stats.lines().find_map(|l| l.strip_prefix("cmdstat_set:calls=")).unwrap();
@@ -23,8 +23,8 @@ fn ran(program: Program, settings: &[&str], arguments: &[&str]) -> (Vec<String>,
     (form(&done.stdout), made, sets)
 }
 
-/// Both print the same form and open a connection for each of `batches`, and few besides: those
-/// that ask for settings, and those of clients that found nothing left to do.
+/// Both programs print the same form and open one connection per batch plus a few: for the server's
+/// settings, and for clients without remaining requests.
 #[track_caller]
 fn same(settings: &[&str], arguments: &[&str], batches: u64, clients: u64) {
     if !tools() {
@@ -40,12 +40,12 @@ fn same(settings: &[&str], arguments: &[&str], batches: u64, clients: u64) {
 }
 
 #[test]
-fn each_request_has_a_connection_of_its_own() {
+fn each_request_has_its_own_connection() {
     same(&[], &["-n", "200", "-c", "5"], 200, 5);
 }
 
 #[test]
-fn each_pipeline_has_a_connection_of_its_own() {
+fn each_pipeline_has_its_own_connection() {
     same(&[], &["-n", "400", "-c", "4", "-P", "8", "-q"], 50, 4);
 }
 
@@ -55,20 +55,20 @@ fn threads_share_the_requests() {
 }
 
 #[test]
-fn each_connection_logs_in_and_chooses_its_database() {
+fn each_connection_logs_in_and_selects_its_database() {
     let login = ["-a", "word", "--dbnum", "3", "-n", "60", "-c", "3", "-q"];
     same(&["--requirepass", "word"], &login, 60, 3);
 }
 
 #[test]
-fn the_corrected_figures_contain_the_making_of_connections() {
+fn the_corrected_figures_include_connection_setup() {
     if !tools() {
         return;
     }
     let server = Server::new();
     let arguments = ["-k", "0", "-n", "400", "-c", "2", "-t", "set", "--csv"];
-    let ran = server.ours(&arguments).code(0).says("with -k 0 requests per second contain");
-    // Of the same requests, the largest time with connecting is not below the one without.
+    let ran = server.ours(&arguments).code(0).with_stderr("with -k 0 requests per second include");
+    // The maximum with connection setup is not below the maximum without.
     let csv = ran.stdout.lines().last().unwrap().replace('"', "");
     let without_ms: f64 = csv.rsplit(',').next().unwrap().parse().unwrap();
     let row = ran.stderr.lines().find(|l| l.starts_with("SET ")).unwrap();
@@ -86,7 +86,7 @@ fn the_corrected_figures_contain_the_making_of_connections() {
 }
 
 #[test]
-fn a_rate_and_a_unix_socket_go_with_it() {
+fn works_with_a_rate_and_a_unix_socket() {
     if !tools() {
         return;
     }
@@ -102,11 +102,11 @@ fn a_rate_and_a_unix_socket_go_with_it() {
 }
 
 #[test]
-fn a_server_that_ends_in_between_ends_it() {
+fn a_server_shutdown_is_an_error() {
     if !tools() {
         return;
     }
     let server = Server::new();
     let arguments = ["-k", "0", "-n", "100", "-c", "2", "-q", "shutdown", "nosave"];
-    server.ours(&arguments).code(1).says("Error: ");
+    server.ours(&arguments).code(1).with_stderr("Error: ");
 }

@@ -1,21 +1,21 @@
-//! What is said besides, on standard error; and what only valkey-benchmark knows.
+//! Warnings and corrected figures on standard error; options of valkey-benchmark.
 
 use std::time::{Duration, Instant};
 
 use super::common::{Server, tools};
 
 #[test]
-fn reading_nothing_is_said() {
+fn misses_cause_a_warning() {
     if !tools() {
         return;
     }
     let server = Server::new();
     let arguments = ["-n", "200", "-q", "-t", "get", "-r", "100", "-d", "1024"];
     let ran = server.ours(&arguments).code(0);
-    let ran = ran.says("warning: every GET found nothing").says("`-t set`");
-    ran.says("-d has no effect on GET").says_nothing_of("without -r");
+    let ran = ran.with_stderr("warning: every GET found nothing").with_stderr("`-t set`");
+    ran.with_stderr("-d has no effect on GET").without_stderr("without -r");
     server.ours(&["-n", "100", "-q", "-t", "set", "-r", "100", "--sequential"]).code(0);
-    server.ours(&arguments).code(0).says_nothing_of("found nothing");
+    server.ours(&arguments).code(0).without_stderr("found nothing");
 }
 
 #[test]
@@ -27,8 +27,11 @@ fn one_key_and_pipelines_are_explained_but_not_with_csv_on_standard_output() {
     let ran = server.ours(&["-n", "200", "--csv", "-t", "set", "-P", "4"]).code(0);
     assert_eq!(ran.stdout.lines().count(), 2, "{ran:?}");
     assert!(ran.stdout.lines().all(|line| line.starts_with('"')), "{ran:?}");
-    let ran = ran.says("without -r").says("with -P 4").says("writes are not read back");
-    // That cachedyno itself was busy may be true of two hundred requests on a busy machine.
+    let ran = ran
+        .with_stderr("without -r")
+        .with_stderr("with -P 4")
+        .with_stderr("writes are not read back");
+    // The warning that cachedyno itself was busy can appear on a loaded machine.
     let (warnings, table): (Vec<&str>, Vec<&str>) = ran
         .stderr
         .lines()
@@ -41,36 +44,38 @@ fn one_key_and_pipelines_are_explained_but_not_with_csv_on_standard_output() {
 }
 
 #[test]
-fn other_peoples_data_is_said_and_left_alone() {
+fn foreign_data_is_reported_and_kept() {
     if !tools() {
         return;
     }
     let server = Server::new();
     server.ask(&["SET", "basket:7", "eggs"]);
     let ran = server.ours(&["-n", "100", "-q", "-t", "set,lpush"]).code(0);
-    let ran = ran.says("the server already holds 1 key (database 0: 1); none was found");
+    let ran = ran.with_stderr(
+        "the server already holds 1 key (database 0: 1); no key that the tests change",
+    );
     assert!(!ran.stdout.contains("holds"), "{ran:?}");
     assert_eq!(server.ask(&["GET", "basket:7"]), "eggs");
     server.ask(&["DEL", "basket:7"]);
     let ran = server.ours(&["-n", "100", "-q", "-t", "get,ping"]).code(0);
-    ran.says("the tests change none of them");
+    ran.with_stderr("the tests change none of them");
     server.ask(&["FLUSHALL"]);
-    server.ours(&["-n", "100", "-q", "-t", "set"]).code(0).says_nothing_of("already holds");
+    server.ours(&["-n", "100", "-q", "-t", "set"]).code(0).without_stderr("already holds");
 }
 
 #[test]
-fn unknown_tests_are_said() {
+fn unknown_tests_cause_a_warning() {
     if !tools() {
         return;
     }
     let server = Server::new();
     let ran = server.ours(&["-n", "10", "-q", "-t", "nosuch"]).code(0);
     assert_eq!(ran.stdout, "\n");
-    ran.says("-t names `nosuch`, which is no test");
+    ran.with_stderr("-t: unknown test `nosuch`");
 }
 
 #[test]
-fn a_rate_is_kept_and_counted_from_when_requests_were_due() {
+fn requests_follow_the_given_rate() {
     if !tools() {
         return;
     }
@@ -87,7 +92,7 @@ fn a_rate_is_kept_and_counted_from_when_requests_were_due() {
 }
 
 #[test]
-fn a_stall_is_seen_by_all_who_were_due_in_it() {
+fn a_stall_delays_all_requests_due_during_it() {
     if !tools() {
         return;
     }
@@ -99,20 +104,20 @@ fn a_stall_is_seen_by_all_who_were_due_in_it() {
         server.ask(&["DEBUG", "SLEEP", "0.9"]);
         running.join().unwrap()
     });
-    // The original's figure: only the four that were in flight have waited.
+    // The original's figure: only the four requests in flight were delayed.
     let cells: Vec<&str> = ran.stdout.lines().nth(1).unwrap().split("\",\"").collect();
     let p95_ms: f64 = cells[5].parse().unwrap();
     assert!(p95_ms < 250.0, "{ran:?}");
-    // A quarter was due while the server stood still, and has waited up to 0.9 s.
+    // A quarter of the requests was due during the stall and waited up to 0.9 s.
     let row = ran.stderr.lines().find(|line| line.starts_with("INCR")).unwrap();
     let words: Vec<&str> = row.split_whitespace().collect();
     let p99_ms: f64 = words[3].parse().unwrap();
     assert!(words[4] == "ms" && p99_ms > 700.0, "{row}");
-    assert_eq!(server.ask(&["GET", "counter:__rand_int__"]), "900", "nothing was left out");
+    assert_eq!(server.ask(&["GET", "counter:__rand_int__"]), "900", "no request was skipped");
 }
 
 #[test]
-fn time_ends_a_test_and_a_lead_in_is_not_recorded() {
+fn duration_ends_a_test_and_the_warm_up_is_not_recorded() {
     if !tools() {
         return;
     }
@@ -121,17 +126,17 @@ fn time_ends_a_test_and_a_lead_in_is_not_recorded() {
     let started = Instant::now();
     let ran = server.ours(&arguments).code(0);
     assert!(started.elapsed() >= Duration::from_secs(2));
-    let told = ran.stdout.split(" requests completed in ").next().unwrap();
-    let told: u64 = told.rsplit(' ').next().unwrap().parse().unwrap();
+    let reported = ran.stdout.split(" requests completed in ").next().unwrap();
+    let reported: u64 = reported.rsplit(' ').next().unwrap().parse().unwrap();
     let seconds = ran.stdout.split(" requests completed in ").nth(1).unwrap();
     let seconds: f64 = seconds.split(' ').next().unwrap().parse().unwrap();
     assert!((0.95..1.5).contains(&seconds), "{seconds}");
     let counted: u64 = server.ask(&["GET", "counter:__rand_int__"]).parse().unwrap();
-    assert!(told > 0 && counted > told + told / 10, "{told} of {counted}");
+    assert!(reported > 0 && counted > reported + reported / 10, "{reported} of {counted}");
 }
 
 #[test]
-fn connections_speak_as_they_are_told() {
+fn connections_use_the_given_protocol_and_database() {
     if !tools() {
         return;
     }
@@ -139,13 +144,13 @@ fn connections_speak_as_they_are_told() {
     let list = ["-n", "20", "-c", "3", "-q", "-3", "--dbnum", "5", "client", "list"];
     server.ours(&list).code(0);
     let lua = "redis.call('set', 'seen', redis.call('client', 'info')) return 1";
-    // A script runs on a connection of its own kind, so the client itself tells.
+    // The command runs on the client's own connection, so it reports that client's state.
     let info = ["-n", "1", "-c", "1", "-q", "-3", "--dbnum", "5", "eval", lua, "0"];
     let ran = server.ours(&info);
     if ran.code == Some(0) {
         let seen = server.ask(&["-n", "5", "GET", "seen"]);
         assert!(seen.contains(" resp=3 ") && seen.contains(" db=5 "), "{seen}");
     } else {
-        ran.code(1).says("Error from server");
+        ran.code(1).with_stderr("Error from server");
     }
 }

@@ -1,4 +1,4 @@
-//! TLS, with certificates that openssl makes for the test.
+//! TLS, with certificates created by openssl.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::common::{Program, Ran, Server, form, installed, tools};
 
-/// An authority `ca.pem`, and certificates with keys that it signed.
+/// A certificate authority `ca.pem`, and certificates signed by it, with their keys.
 pub(crate) struct Certificates(TempDir);
 
 impl Certificates {
@@ -65,7 +65,7 @@ impl Certificates {
     }
 }
 
-fn here() -> bool {
+fn has_tls_tools() -> bool {
     tools() && installed(&["openssl"])
 }
 
@@ -74,8 +74,8 @@ const ELSEWHERE: (&str, &str) = ("elsewhere", "subjectAltName=DNS:elsewhere.exam
 const CLIENT: (&str, &str) = ("client", "extendedKeyUsage=clientAuth");
 
 #[test]
-fn output_over_tls_has_the_originals_form() {
-    if !here() {
+fn output_over_tls_has_the_originals_format() {
+    if !has_tls_tools() {
         return;
     }
     let certificates = Certificates::new(&[LOCALHOST, CLIENT]);
@@ -91,17 +91,17 @@ fn output_over_tls_has_the_originals_form() {
         assert_eq!(form(&own.stdout), form(&original.stdout));
     }
     assert_eq!(server.ask(&["STRLEN", "key:__rand_int__"]), "3");
-    // Values of more than one TLS record, at which version 7 of the original stands still.
+    // Values of more than one TLS record, on which version 7 of the original hangs.
     let large = ["-n", "500", "-q", "-t", "set,get", "-d", "300000", "-P", "3"];
-    server.ours(&[&tls[..], &large].concat()).code(0).says_nothing_of("found nothing");
+    server.ours(&[&tls[..], &large].concat()).code(0).without_stderr("found nothing");
     assert_eq!(server.ask(&["STRLEN", "key:__rand_int__"]), "300000");
     let without = server.ours(&["--tls", "--cacert", &ca, "-n", "10", "-t", "set"]).code(1);
-    without.says("ertificate");
+    without.with_stderr("ertificate");
 }
 
 #[test]
-fn trust_is_checked() {
-    if !here() {
+fn certificates_are_verified() {
+    if !has_tls_tools() {
         return;
     }
     let certificates = Certificates::new(&[LOCALHOST, ELSEWHERE]);
@@ -113,47 +113,49 @@ fn trust_is_checked() {
     let ca = certificates.path("ca.pem");
     let others = [("SSL_CERT_FILE", certificates.path("elsewhere.pem"))];
     let unknown = server.ours_with(&others, &arguments).code(1);
-    let unknown = unknown.says("comes from no trusted authority");
-    unknown.says("(see --cacert, --sni and --insecure)");
+    let unknown = unknown.with_stderr("is not issued by a trusted authority");
+    unknown.with_stderr("(see --cacert, --sni and --insecure)");
     with(&server, &["--insecure"]).code(0);
-    with(&server, &["--cacert", &ca]).code(0).says_nothing_of("not for");
+    with(&server, &["--cacert", &ca]).code(0).without_stderr("not for");
     let directory = certificates.path("");
     with(&server, &["--cacertdir", &directory]).code(0);
-    with(&server, &["--cacert", "/no/such"]).code(1).says("`/no/such` is no file of authorities");
+    with(&server, &["--cacert", "/no/such"])
+        .code(1)
+        .with_stderr("`/no/such` is not a file of authorities");
     let suites = ["--cacert", &ca, "--tls-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"];
     with(&server, &suites).code(0);
 
-    // The original looks at no name; here it is said.
+    // The original ignores the name; cachedyno warns.
     let elsewhere = certificates.server("elsewhere", &open);
     let trusting = ["--cacert", &ca];
     elsewhere.run(Program::Original, &[&arguments[..], &trusting].concat()).code(0);
-    with(&elsewhere, &trusting).code(0).says("certificate is not for `localhost`");
+    with(&elsewhere, &trusting).code(0).with_stderr("certificate is not for `localhost`");
     let named = ["--cacert", &ca, "--sni", "elsewhere.example"];
-    with(&elsewhere, &named).code(0).says_nothing_of("not for");
+    with(&elsewhere, &named).code(0).without_stderr("not for");
 
-    // Nobody but the server that is meant gets the password.
+    // Only the intended server gets the password.
     let guarded =
         certificates.server("elsewhere", &[&open[..], &["--requirepass", "hush"]].concat());
     let login = |more: &[&str]| with(&guarded, &[more, &["-a", "hush"]].concat());
     let refused = login(&trusting).code(1);
-    refused.says("certificate is not for `localhost`, so it gets no password");
+    refused.with_stderr("certificate is not for `localhost`, so no password is sent");
     login(&named).code(0);
     login(&["--insecure"]).code(0);
 }
 
 #[test]
-fn a_server_without_tls_is_said() {
-    if !here() {
+fn a_server_without_tls_is_an_error() {
+    if !has_tls_tools() {
         return;
     }
     let server = Server::new();
     let ran = server.ours(&["--tls", "--insecure", "-n", "10"]).code(1);
-    ran.says("error: could not connect to Redis: ").says("does it speak TLS there?");
+    ran.with_stderr("error: could not connect to Redis: ").with_stderr("does the server use TLS?");
 }
 
 #[test]
-fn uris_and_idle_connections_speak_tls_too() {
-    if !here() {
+fn uris_can_enable_tls() {
+    if !has_tls_tools() {
         return;
     }
     let certificates = Certificates::new(&[LOCALHOST]);

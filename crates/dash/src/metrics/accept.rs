@@ -1,19 +1,18 @@
-//! Which form a scraper is given, by what it says that it accepts (RFC 9110, section 12.5.1).
+//! Content negotiation: the format a scraper gets for its `Accept` (RFC 9110, section 12.5.1).
 
-/// A form of the metrics.
+/// An exposition format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Text, version 0.0.4.
     Text,
     /// The text of `OpenMetrics`, version 1.0.0.
     OpenMetrics,
-    /// Messages with their lengths before them, with native histograms.
+    /// Length-delimited protobuf messages, with native histograms.
     Protobuf,
 }
 
 impl Form {
-    /// The form that `accept` prefers among ours; of several liked alike the first named. Text
-    /// where it names none.
+    /// The supported format that `accept` prefers, the first one of equals; text if it names none.
     pub(crate) fn preferred(accept: &str) -> Self {
         let mut best = (0.0, Self::Text);
         for range in accept.split(',') {
@@ -37,7 +36,7 @@ impl Form {
         best.1
     }
 
-    /// The type that goes with it.
+    /// The format's `Content-Type`.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scrapers_get_what_they_like_best() {
+    fn scrapers_get_their_preferred_format() {
         let protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
                         encoding=delimited";
         let text =

@@ -1,15 +1,15 @@
-//! A distribution in the buckets of a published study, and in those of a native histogram.
+//! A latency distribution, in the buckets of a published study and as a native histogram.
 //!
-//! Times come with three significant digits, so one may count in the bucket above its own where it
-//! lies within a thousandth of a bound.
+//! Times have three significant digits, so a time within 0.1 % of a bound can count in the next
+//! higher bucket.
 
 use stats::Histogram;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Upper bounds in nanoseconds, ascending: the 261 buckets in which the study behind the ramp
-/// counts (from, to and step in microseconds).
+/// Upper bounds in nanoseconds, ascending: the 261 buckets used by the study behind the ramp.
 pub(super) static BOUNDS_NS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    // From, to and step.
     let steps_us: [(u64, u64, u64); 7] = [
         (10, 100, 5),
         (101, 200, 1),
@@ -23,31 +23,30 @@ pub(super) static BOUNDS_NS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     steps_us.into_iter().flat_map(bounds).map(|us| us * 1_000).collect()
 });
 
-/// Buckets of a native histogram that a doubling is divided into, as a power of two: each is 2.2 %
-/// wider than the one before.
+/// Schema of the native histograms: 2^5 buckets per doubling, each 2.2 % wider than the one before.
 pub(super) const SCHEMA: i32 = 5;
 
-/// Below this, in seconds, a native histogram counts as zero: the least that Prometheus suggests.
+/// Times up to this, in seconds, count as zero in a native histogram: the default of Prometheus.
 pub(super) const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
 
-/// Index of the native bucket of what is beyond the largest number: infinity.
+/// Index of the native bucket for infinity, just above the largest finite number.
 const OVERFLOW: i32 = (f64::MAX_EXP << SCHEMA) + 1;
 
-/// Counts by bucket; times are told in seconds.
+/// Counts by bucket; bounds and sums are in seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Distribution {
-    /// By the bounds, one more for what is beyond the last; empty before the first time.
+    /// One count per bound, and one for times above the last; empty until the first `add`.
     counts: Vec<u64>,
-    /// Index `i` holds what is above `b^(i−1)` and at most `b^i` seconds, with `b = 2^(2^−SCHEMA)`.
+    /// Index `i` counts times above `b^(i−1)` up to `b^i` seconds, where `b = 2^(2^−SCHEMA)`.
     native: BTreeMap<i32, u64>,
-    /// Requests in all, with those that failed.
+    /// All requests, including failed ones.
     pub(super) count: u64,
-    /// The sum of the times of those answered, seconds.
+    /// Total time of the answered requests, seconds.
     pub(super) sum_s: f64,
 }
 
 impl Distribution {
-    /// Adds all times of `times`, and `failed` requests that have none: slower than any bound.
+    /// Adds all times of `times`, and `failed` requests, which count as slower than any bound.
     pub(super) fn add(&mut self, times: &Histogram, failed: u64) {
         self.counts.resize(BOUNDS_NS.len() + 1, 0);
         for (ns, count) in times.recorded() {
@@ -62,8 +61,7 @@ impl Distribution {
         self.sum_s += times.mean_ns() * times.count() as f64 / 1e9;
     }
 
-    /// Upper bound in seconds and how many times are at or below it, ascending; without the last
-    /// one, which is all.
+    /// Upper bounds in seconds and cumulative counts, ascending; without the +Inf bucket.
     pub(super) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         BOUNDS_NS.iter().zip(&self.counts).scan(0, |below, (bound_ns, count)| {
             *below += count;
@@ -71,7 +69,7 @@ impl Distribution {
         })
     }
 
-    /// Index and count of the buckets of a native histogram that are not empty, ascending.
+    /// Index and count of the non-empty native buckets, ascending.
     pub(super) fn native(&self) -> impl Iterator<Item = (i32, u64)> {
         self.native.iter().map(|(index, count)| (*index, *count))
     }
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_count_beyond_all_bounds() {
+    fn failures_count_above_all_bounds() {
         let mut times = Histogram::new();
         times.record_many(8_000, 2);
         let mut distribution = Distribution::default();
@@ -128,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_native_bucket_holds_what_its_bounds_say() {
+    fn times_are_within_the_bounds_of_their_native_bucket() {
         for ns in [1, 999, 10_000, 1_000_000_000, 1_090_507_733, 5_000_000_000] {
             let index = native_index(ns);
             let bound = |i: i32| (f64::from(i) / f64::from(1 << SCHEMA)).exp2();
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_nothing_in_any_bucket() {
+    fn an_empty_distribution_has_no_bucket_counts() {
         let mut empty = Distribution::default();
         assert_eq!((empty.cumulative().count(), empty.native().count()), (0, 0));
         empty.add(&Histogram::new(), 0);

@@ -1,16 +1,16 @@
-//! Metrics of one name, before they get a form.
+//! Metric families, independent of the exposition format.
 
 use super::buckets::Distribution;
 
-/// Names and values, in order.
+/// Label names and values, in order.
 pub(super) type Labels = Vec<(&'static str, String)>;
 
-/// What a number is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Never falls but to begin anew; its name ends in `_total`.
+    /// Only rises, except for resets; its name ends in `_total`.
     Counter,
-    /// Rises and falls.
+    /// Can rise and fall.
     Gauge,
     /// A distribution of seconds.
     Histogram,
@@ -34,7 +34,7 @@ impl Family {
         Self { name, help, kind, metrics: Vec::new() }
     }
 
-    /// The same with one metric more.
+    /// The family with one more metric.
     pub(super) fn with(mut self, labels: Labels, number: f64) -> Self {
         self.metrics.push((labels, Value::Number(number)));
         self

@@ -1,11 +1,11 @@
-//! A run for Prometheus: counters since the run began, and gauges of what is under way.
+//! Prometheus metrics of a run: counters since its start, and gauges of the current trial.
 //!
-//! - `family`: metrics of one name; `buckets`: distributions; `usage`: what server and generator
-//!   take.
-//! - `text` and `protobuf`: the forms; [`Form`]: which one a scraper gets.
+//! - `family`: metrics of one name; `buckets`: distributions; `usage`: resources used by server
+//!   and generator.
+//! - `text` and `protobuf`: the exposition formats; [`Form`]: the one that a scraper gets.
 //!
-//! A cell's own counters of server and store begin anew with each trial, whose server is a fresh
-//! one; Prometheus takes a counter that falls for one that began anew.
+//! Server and store counters restart with each trial, because each trial has a fresh server;
+//! Prometheus treats a counter that falls as a reset.
 
 mod accept;
 mod buckets;
@@ -23,7 +23,7 @@ use family::{Family, Kind, Value};
 use text::Dialect;
 pub(crate) use usage::threads;
 
-/// What was recorded of one operation in one phase of one cell, since the run began.
+/// Requests of one operation in one phase of one cell, since the start of the run.
 #[derive(Clone, Debug, Default)]
 struct Requests {
     times: Distribution,
@@ -34,7 +34,7 @@ struct Requests {
 /// Cell, phase and operation.
 type Key = (String, String, String);
 
-/// What is known of a run.
+/// Data of all metrics of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Metrics {
     header: Option<Box<Header>>,
@@ -42,16 +42,16 @@ pub(crate) struct Metrics {
     done_share: f64,
     block: Option<u32>,
     requests: BTreeMap<Key, Requests>,
-    /// Trials by target, measured and failed ones.
+    /// Numbers of measured and of failed trials, by target.
     trials: BTreeMap<String, (u64, u64)>,
-    /// Cell, stage from 0 and rate planned, of the phase under way.
-    under_way: Option<(String, Option<u32>, Option<f64>)>,
-    /// Cell and last sample of the trial under way.
+    /// Cell, stage from 0 and planned rate of the current phase.
+    current_phase: Option<(String, Option<u32>, Option<f64>)>,
+    /// Cell and last sample of the current trial.
     sampled: Option<(String, Box<Sample>)>,
 }
 
 impl Metrics {
-    /// Takes in what happened.
+    /// Applies an event.
     pub(crate) fn take(&mut self, event: &Event) {
         match event {
             Event::RunStarted(header) => {
@@ -59,14 +59,14 @@ impl Metrics {
             }
             Event::TrialStarted { block, done_share, .. } => {
                 (self.block, self.done_share) = (Some(*block), *done_share);
-                (self.under_way, self.sampled) = (None, None);
+                (self.current_phase, self.sampled) = (None, None);
             }
             Event::Recorded(recorded) => self.recorded(recorded),
             Event::Sampled { cell, sample } => self.sampled = Some((cell.clone(), sample.clone())),
             Event::TrialEnded(trial) => {
                 let (measured, failed) = self.trials.entry(self.target(&trial.cell)).or_default();
                 *(if trial.failure.is_some() { failed } else { measured }) += 1;
-                (self.under_way, self.sampled) = (None, None);
+                (self.current_phase, self.sampled) = (None, None);
             }
             Event::RunEnded(seal) => {
                 self.is_active = false;
@@ -80,21 +80,21 @@ impl Metrics {
 
     fn recorded(&mut self, recorded: &Recorded) {
         let Recorded { cell, phase, stage, planned_per_s, operations, .. } = recorded;
-        self.under_way = Some((cell.clone(), *stage, *planned_per_s));
+        self.current_phase = Some((cell.clone(), *stage, *planned_per_s));
         for operation in operations {
             let key = (cell.clone(), phase.clone(), operation.operation.clone());
             self.requests.entry(key).or_default().add(operation);
         }
     }
 
-    /// The target of a cell; the cell's own id where the plan has no such cell.
+    /// Name of a cell's target; the cell's id if the plan does not contain it.
     fn target(&self, cell: &str) -> String {
         let cells = self.header.iter().flat_map(|header| &header.plan.cells);
         let found = cells.into_iter().find(|c| c.id == cell);
         found.map_or(cell, |c| c.target.as_str()).to_string()
     }
 
-    /// All metrics in one of the forms.
+    /// All metrics in one format.
     pub(crate) fn render(&self, form: Form) -> Vec<u8> {
         let families = self.families();
         match form {
@@ -116,7 +116,8 @@ impl Metrics {
 
     fn of_run(&self) -> Vec<Family> {
         use Kind::{Counter, Gauge};
-        let mut info = Family::new(Gauge, "cachedyno_run_info", "What is run; always 1.");
+        let mut info =
+            Family::new(Gauge, "cachedyno_run_info", "Labels that identify the run; always 1.");
         if let Some(header) = &self.header {
             let plan = &header.plan;
             let labels = vec![
@@ -127,9 +128,9 @@ impl Metrics {
             ];
             info = info.with(labels, 1.0);
         }
-        let active = "1 while the run lasts, 0 after it.";
-        let done = "Share of the run that was done when its last trial began, as far as foreseen.";
-        let mut block = Family::new(Gauge, "cachedyno_block", "Block under way, from 1.");
+        let active = "1 during the run, 0 after it.";
+        let done = "Estimated share of the run that was done when its last trial started.";
+        let mut block = Family::new(Gauge, "cachedyno_block", "Current block, from 1.");
         if let Some(number) = self.block {
             block = block.with(Vec::new(), f64::from(number) + 1.0);
         }
@@ -140,11 +141,11 @@ impl Metrics {
                 trials = trials.with(labels, *count as f64);
             }
         }
-        let stage = "Stage of the staged load under way, from 1.";
+        let stage = "Current stage of a staged load, from 1.";
         let mut stage = Family::new(Gauge, "cachedyno_stage", stage);
-        let planned = "Requests that are due each second under the open load under way.";
+        let planned = "Requests due per second under the current open load.";
         let mut planned = Family::new(Gauge, "cachedyno_planned_requests_per_second", planned);
-        if let Some((cell, number, rate)) = &self.under_way {
+        if let Some((cell, number, rate)) = &self.current_phase {
             let labels = || vec![("target", self.target(cell)), ("cell", cell.clone())];
             if let Some(number) = number {
                 stage = stage.with(labels(), f64::from(*number) + 1.0);
@@ -169,28 +170,28 @@ impl Metrics {
         let mut times = Family::new(
             Kind::Histogram,
             "cachedyno_request_duration_seconds",
-            "From when a request was due under an open load, else from when it was sent, to its \
-             reply; requests that failed count beyond all bounds, and not in the sum.",
+            "Response time under an open load, else service time; failed requests count in the \
+             +Inf bucket, and not in the sum.",
         );
         let mut failed = Family::new(
             Kind::Counter,
             "cachedyno_request_failures_total",
-            "Requests that failed: refused, timed out, or answered by an error.",
+            "Requests that failed: refused, timed out, or answered with an error.",
         );
         let mut errors = Family::new(
             Kind::Counter,
             "cachedyno_request_errors_total",
-            "Requests that failed, or gave a wrong or an old value.",
+            "Requests that failed, or returned a wrong or stale value.",
         );
         let mut misses = Family::new(
             Kind::Counter,
             "cachedyno_request_misses_total",
-            "Requests that found nothing.",
+            "Requests that did not find their key.",
         );
         let mut lag = Family::new(
             Kind::Counter,
             "cachedyno_request_lag_seconds_total",
-            "Time for which requests of an open load were due and not sent.",
+            "Time that requests of an open load were due but not yet sent.",
         );
         for ((cell, phase, operation), requests) in &self.requests {
             let labels = vec![
@@ -219,7 +220,7 @@ impl Requests {
         } else {
             self.times.add(response, counts.error);
             let lag_ns = (response.mean_ns() - service.mean_ns()) * service.count() as f64;
-            // Both are kept to three digits: what is hardly late could come out below zero.
+            // Both have only three significant digits, so a tiny lag could come out negative.
             self.lag_s += lag_ns.max(0.0) / 1e9;
         }
     }

@@ -1,7 +1,7 @@
-//! Families as protobuf, the only form in which Prometheus takes native histograms.
+//! Families as protobuf, the only format in which Prometheus accepts native histograms.
 //!
 //! Source: `io/prometheus/client/metrics.proto` of Prometheus' client model; each message is
-//! preceded by its length. A distribution has its classic buckets and its native ones.
+//! preceded by its length. A distribution has both classic and native buckets.
 
 use prost::Message;
 
@@ -40,7 +40,7 @@ struct LabelPair {
     value: Option<String>,
 }
 
-/// A gauge or a counter: the same on the wire.
+/// A gauge or a counter; both have the same encoding.
 #[derive(Clone, PartialEq, Message)]
 struct Number {
     #[prost(double, optional, tag = "1")]
@@ -75,10 +75,10 @@ struct Bucket {
     upper_bound: Option<f64>,
 }
 
-/// Buckets in a row.
+/// Consecutive buckets.
 #[derive(Clone, PartialEq, Message)]
 struct Span {
-    /// Buckets since the end of the span before; of the first one its index.
+    /// Number of buckets skipped since the previous span; for the first span, its index.
     #[prost(sint32, optional, tag = "1")]
     offset: Option<i32>,
     #[prost(uint32, optional, tag = "2")]
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_and_deltas_give_back_the_buckets() {
+    fn spans_and_deltas_decode_to_the_buckets() {
         let mut times = stats::Histogram::new();
         for (ns, count) in [(10_000, 5), (10_100, 1), (1_000_000, 7), (1_030_000, 2)] {
             times.record_many(ns, count);

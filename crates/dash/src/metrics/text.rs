@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use super::family::{Family, Kind, Labels, Value};
 
-/// Which of the two text formats.
+/// One of the two text formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Version 0.0.4.
     Prometheus,
-    /// Version 1.0.0: counters are named without their `_total` where they are described.
+    /// Version 1.0.0: `HELP` and `TYPE` lines name counters without `_total`.
     OpenMetrics,
 }
 
@@ -58,7 +58,7 @@ fn write_family(text: &mut String, family: &Family, dialect: Dialect) -> std::fm
     Ok(())
 }
 
-/// A bound as both formats write it: never without a point.
+/// A bound as both formats write it: always with a decimal point.
 fn float(number: f64) -> String {
     let text = number.to_string();
     if text.contains('.') { text } else { format!("{text}.0") }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_formats_say_the_same_in_their_own_way() {
+    fn both_text_formats_are_rendered() {
         let labels = vec![("target", "a\"b\\c\nd".to_string())];
         let families = [Family {
             name: "x_total",

@@ -1,4 +1,4 @@
-//! What server and generator took until the last sample, and what the store tells of itself.
+//! Resource usage of server and generator up to the last sample, and the store's own statistics.
 
 use model::{ProcessUse, Sample, StoreCounters};
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use super::family::Kind::{Counter, Gauge};
 use super::family::{Family, Kind, Labels};
 
-/// What a store tells: name, help, kind and where it stands.
-type Told = (&'static str, &'static str, Kind, fn(&StoreCounters) -> Option<f64>);
+/// A store statistic: name, help, kind and how to read it.
+type StoreMetric = (&'static str, &'static str, Kind, fn(&StoreCounters) -> Option<f64>);
 
-const STORE: [Told; 13] = [
+const STORE: [StoreMetric; 13] = [
     (
         "cachedyno_store_used_memory_bytes",
-        "Memory of the store's data by its own account.",
+        "Memory of the store's data, as the store reports it.",
         Gauge,
         |s| number(s.used_bytes),
     ),
@@ -21,30 +21,32 @@ const STORE: [Told; 13] = [
     }),
     (
         "cachedyno_store_memory_fragmentation_ratio",
-        "Resident by used memory, as the store tells.",
+        "Resident memory divided by used memory, as the store reports it.",
         Gauge,
         |s| s.fragmentation,
     ),
-    ("cachedyno_store_keys", "Keys that the store holds.", Gauge, |s| number(s.keys)),
-    ("cachedyno_store_connections", "Connections that are open.", Gauge, |s| number(s.connections)),
+    ("cachedyno_store_keys", "Keys in the store.", Gauge, |s| number(s.keys)),
+    ("cachedyno_store_connections", "Open connections.", Gauge, |s| number(s.connections)),
     (
         "cachedyno_store_refused_connections_total",
-        "Connections refused because there were too many.",
+        "Connections refused because of the connection limit.",
         Counter,
         |s| number(s.refused),
     ),
     ("cachedyno_store_commands_total", "Commands served.", Counter, |s| number(s.commands)),
     ("cachedyno_store_hits_total", "Reads that found their key.", Counter, |s| number(s.hits)),
-    ("cachedyno_store_misses_total", "Reads that did not.", Counter, |s| number(s.misses)),
+    ("cachedyno_store_misses_total", "Reads that did not find their key.", Counter, |s| {
+        number(s.misses)
+    }),
     (
         "cachedyno_store_evicted_keys_total",
-        "Keys removed because memory was short.",
+        "Keys evicted because of the memory limit.",
         Counter,
         |s| number(s.evicted),
     ),
     (
         "cachedyno_store_expired_keys_total",
-        "Keys removed because their lifetime was over.",
+        "Keys removed because their lifetime had expired.",
         Counter,
         |s| number(s.expired),
     ),
@@ -56,11 +58,11 @@ const STORE: [Told; 13] = [
     }),
 ];
 
-fn number(told: Option<u64>) -> Option<f64> {
-    told.map(|number| number as f64)
+fn number(count: Option<u64>) -> Option<f64> {
+    count.map(|number| number as f64)
 }
 
-/// Families of a sample of a target's trial.
+/// Families of a sample from a trial of `target`.
 pub(super) fn families(target: &str, sample: &Sample) -> Vec<Family> {
     let sides = [("server", sample.server.as_ref()), ("generator", Some(&sample.generator))];
     let sides: Vec<(Labels, &ProcessUse)> = sides
@@ -72,15 +74,15 @@ pub(super) fn families(target: &str, sample: &Sample) -> Vec<Family> {
     let mut families = of_processes(&sides);
     families.push(of_threads(&sides));
     for (name, help, kind, read) in STORE {
-        let told = sample.store.as_ref().and_then(read);
+        let value = sample.store.as_ref().and_then(read);
         let labels = || vec![("target", target.to_string())];
-        families.extend(told.map(|number| Family::new(kind, name, help).with(labels(), number)));
+        families.extend(value.map(|number| Family::new(kind, name, help).with(labels(), number)));
     }
     families.extend(of_network(target, sample));
     families
 }
 
-/// Those that a process has one number of.
+/// Families of metrics per process.
 fn of_processes(sides: &[(Labels, &ProcessUse)]) -> Vec<Family> {
     let one = |kind, name, help, read: fn(&ProcessUse) -> f64| {
         sides.iter().fold(Family::new(kind, name, help), |family, (labels, used)| {
@@ -90,7 +92,7 @@ fn of_processes(sides: &[(Labels, &ProcessUse)]) -> Vec<Family> {
     let mut switches = Family::new(
         Counter,
         "cachedyno_process_context_switches_total",
-        "Context switches of the threads that there are.",
+        "Context switches of the current threads.",
     );
     for (labels, used) in sides {
         let kinds =
@@ -104,13 +106,13 @@ fn of_processes(sides: &[(Labels, &ProcessUse)]) -> Vec<Family> {
         one(
             Counter,
             "cachedyno_process_cpu_seconds_total",
-            "CPU time of the server's processes, and of the generator's.",
+            "CPU time of the processes of server and generator.",
             |used| used.cpu_ns as f64 / 1e9,
         ),
         one(
             Counter,
             "cachedyno_process_run_delay_seconds_total",
-            "Time in which threads were ready to run and waited for a CPU.",
+            "Time that runnable threads waited for a CPU.",
             |used| used.run_delay_ns as f64 / 1e9,
         ),
         one(Gauge, "cachedyno_process_resident_memory_bytes", "Resident memory.", |used| {
@@ -125,7 +127,7 @@ fn of_processes(sides: &[(Labels, &ProcessUse)]) -> Vec<Family> {
 
 fn of_threads(sides: &[(Labels, &ProcessUse)]) -> Family {
     let name = "cachedyno_thread_cpu_seconds_total";
-    let mut family = Family::new(Counter, name, "CPU time of the threads that there are.");
+    let mut family = Family::new(Counter, name, "CPU time of the current threads.");
     for (labels, used) in sides {
         for (thread, cpu_ns) in threads(used) {
             let labels = [&labels[..], &[("thread", thread)]].concat();
@@ -135,14 +137,14 @@ fn of_threads(sides: &[(Labels, &ProcessUse)]) -> Family {
     family
 }
 
-/// CPU time by thread. Ids differ from server to server, so threads go by their names; those of one
-/// name are numbered in the order of their ids.
+/// CPU time by thread name. Thread ids differ between servers; threads that share a name are
+/// numbered in the order of their ids.
 pub(crate) fn threads(used: &ProcessUse) -> Vec<(String, u64)> {
     let mut sorted: Vec<_> = used.threads.iter().collect();
     sorted.sort_by_key(|thread| thread.id);
-    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     let named = sorted.into_iter().map(|thread| {
-        let number = seen.entry(&thread.name).or_default();
+        let number = counts.entry(&thread.name).or_default();
         *number += 1;
         let name = match number {
             1 => thread.name.clone(),

@@ -4,8 +4,8 @@ use model::Event;
 use std::fs;
 
 #[test]
-fn there_are_pages_and_metrics_in_the_form_that_is_asked_for() {
-    let (_dash, address) = under_way();
+fn pages_and_metrics_are_served_in_the_requested_format() {
+    let (_dash, address) = mid_trial();
     let (status, head, body) = page(address, "/", "text/html");
     assert_eq!(status, 200);
     assert!(head.contains("content-type: text/html") && head.contains("cache-control: no-store"));
@@ -31,9 +31,9 @@ fn there_are_pages_and_metrics_in_the_form_that_is_asked_for() {
 }
 
 #[test]
-fn events_begin_with_everything_and_go_on_with_what_is_new() {
-    let (mut dash, address) = under_way();
-    let mut reader = Listening::new(address);
+fn event_streams_start_with_a_snapshot_and_continue_with_updates() {
+    let (mut dash, address) = mid_trial();
+    let mut reader = EventReader::new(address);
     let (name, snapshot) = reader.next().unwrap();
     assert_eq!((&*name, &snapshot["state"]["now"]["phase"]), ("snapshot", &"mixed".into()));
     assert_eq!(snapshot["points"].as_array().unwrap().len(), 1);
@@ -44,20 +44,20 @@ fn events_begin_with_everything_and_go_on_with_what_is_new() {
     let rate = point["rate_per_s"].as_f64().unwrap();
     assert!((rate - 1_666.7).abs() < 0.1, "{rate}");
     drop(dash);
-    assert!(reader.next().is_none(), "the server went on after its end");
+    assert!(reader.next().is_none(), "an event after the server was dropped");
 }
 
 #[test]
-fn the_report_is_there_when_readers_are_told_and_they_are_waited_for() {
+fn readers_are_notified_of_the_report_and_can_fetch_it_before_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("report.html");
     fs::write(&report, "<!doctype html>the result").unwrap();
-    let (mut dash, address) = under_way();
+    let (mut dash, address) = mid_trial();
     let (status, _, body) = page(address, "/report", "*/*");
     let body = String::from_utf8(body).unwrap();
     assert_eq!(status, 404);
-    assert!(body.contains("written when the run is over"), "{body}");
-    let mut reader = Listening::new(address);
+    assert!(body.contains("written when the run ends"), "{body}");
+    let mut reader = EventReader::new(address);
     assert_eq!(reader.next().unwrap().0, "snapshot");
     let fetched = std::thread::spawn(move || {
         while let Some((_, data)) = reader.next() {
@@ -65,7 +65,7 @@ fn the_report_is_there_when_readers_are_told_and_they_are_waited_for() {
                 return page(address, "/report", "*/*");
             }
         }
-        panic!("the server ended without a word of the report");
+        panic!("the stream ended without announcing the report");
     });
     for event in &fixture::run()[9..] {
         dash.event(event).unwrap();
@@ -77,10 +77,10 @@ fn the_report_is_there_when_readers_are_told_and_they_are_waited_for() {
 }
 
 #[test]
-fn a_reader_that_takes_nothing_holds_nobody_up_and_one_that_lags_gets_everything_anew() {
-    let (mut dash, address) = under_way();
-    let stuck = Listening::new(address);
-    let mut late = Listening::new(address);
+fn a_stuck_reader_blocks_nobody_and_a_lagging_one_gets_a_new_snapshot() {
+    let (mut dash, address) = mid_trial();
+    let stuck = EventReader::new(address);
+    let mut late = EventReader::new(address);
     assert_eq!(late.next().unwrap().0, "snapshot");
     // 20 MB: more than connections and channel can hold.
     for number in 2..5_000 {
@@ -88,7 +88,7 @@ fn a_reader_that_takes_nothing_holds_nobody_up_and_one_that_lags_gets_everything
         recorded.operations[0].operation = "get".repeat(1_400);
         dash.event(&Event::Recorded(recorded)).unwrap();
     }
-    while late.next().expect("a snapshot for who lags").0 != "snapshot" {}
+    while late.next().expect("a snapshot for the lagging reader").0 != "snapshot" {}
     let (status, ..) = page(address, "/metrics", "*/*");
     assert_eq!(status, 200);
     dash.end();
@@ -96,21 +96,21 @@ fn a_reader_that_takes_nothing_holds_nobody_up_and_one_that_lags_gets_everything
 }
 
 #[test]
-fn a_report_that_is_a_link_is_not_read() {
+fn a_report_that_is_a_symbolic_link_is_not_served() {
     let directory = tempfile::tempdir().unwrap();
     let (secret, report) = (directory.path().join("secret"), directory.path().join("report.html"));
     fs::write(&secret, "secret").unwrap();
     std::os::unix::fs::symlink(&secret, &report).unwrap();
-    let (mut dash, address) = under_way();
+    let (mut dash, address) = mid_trial();
     dash.report(Some(report));
     let (status, _, body) = page(address, "/report", "*/*");
     assert_eq!((status, body.windows(6).any(|part| part == b"secret")), (404, false));
 }
 
 #[test]
-fn a_reader_that_takes_nothing_loses_its_place() {
-    let (mut dash, address) = under_way();
-    let mut stuck = asked(address, "/events", "*/*");
+fn a_stuck_reader_is_disconnected() {
+    let (mut dash, address) = mid_trial();
+    let mut stuck = request(address, "/events", "*/*");
     // 20 MB: more than connections and channel can hold.
     for number in 2..5_000 {
         let Event::Recorded(mut recorded) = fixture::recorded(number * 600) else { continue };
@@ -118,51 +118,51 @@ fn a_reader_that_takes_nothing_loses_its_place() {
         dash.event(&Event::Recorded(recorded)).unwrap();
     }
     std::thread::sleep(std::time::Duration::from_secs(8));
-    stuck.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
-    // It gets what was sent before, and then the connection is at its end.
+    stuck.get_ref().set_read_timeout(Some(TIMEOUT)).unwrap();
+    // It reads the data sent before, then the end of the connection.
     if let Err(e) = stuck.read_to_end(&mut Vec::new()) {
-        assert_ne!(e.kind(), std::io::ErrorKind::WouldBlock, "the connection lasts");
+        assert_ne!(e.kind(), std::io::ErrorKind::WouldBlock, "the connection is still open");
     }
 }
 
 #[test]
-fn more_readers_than_can_be_served_are_told_so() {
-    let (_dash, address) = under_way();
-    let mut readers: Vec<Listening> = (0..64).map(|_| Listening::new(address)).collect();
+fn too_many_readers_are_refused_with_a_message() {
+    let (_dash, address) = mid_trial();
+    let mut readers: Vec<EventReader> = (0..64).map(|_| EventReader::new(address)).collect();
     for reader in &mut readers {
         assert_eq!(reader.next().unwrap().0, "snapshot");
     }
     let (status, _, body) = page(address, "/events", "*/*");
     let body = String::from_utf8(body).unwrap();
     assert_eq!(status, 503);
-    assert!(body.starts_with("there are 64 readers already"), "{body}");
+    assert!(body.starts_with("all 64 reader slots are in use"), "{body}");
     readers.clear();
-    wait_until("readers that hung up are forgotten", || {
+    wait_until("slots of disconnected readers are free", || {
         let mut answer = [0; 12];
-        asked(address, "/events", "*/*").read_exact(&mut answer).unwrap();
+        request(address, "/events", "*/*").read_exact(&mut answer).unwrap();
         answer.ends_with(b"200").then_some(())
     });
 }
 
-/// What is answered to bytes as they are.
-fn answered(address: SocketAddr, request: &str) -> String {
+/// The server's reply to raw bytes.
+fn reply_to(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut answer = Vec::new();
-    // A server that is full of it may reset the connection, in the middle of either.
+    // A server that rejects the request can reset the connection during the write or the read.
     let _ = stream.write_all(request.as_bytes());
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
 
 #[test]
-fn only_names_of_this_machine_are_answered_on_a_loopback_address() {
+fn a_loopback_server_only_answers_local_host_names() {
     let (_dash, address) = dash();
     let status = |hosts: &[&str]| {
         let hosts = hosts.join("\r\nHost: ");
         let request =
             format!("GET /metrics HTTP/1.1\r\nHost: {hosts}\r\nConnection: close\r\n\r\n");
-        answered(address, &request).split(' ').nth(1).unwrap_or_default().to_string()
+        reply_to(address, &request).split(' ').nth(1).unwrap_or_default().to_string()
     };
     for host in ["localhost", "LOCALHOST:9464", "127.0.0.1", "127.1.2.3:1", "[::1]:9464", "[::1]"] {
         assert_eq!(status(&[host]), "200", "{host}");
@@ -181,20 +181,20 @@ fn only_names_of_this_machine_are_answered_on_a_loopback_address() {
         assert_eq!(status(&[host]), "421", "{host}");
     }
     assert_eq!(status(&["localhost", "evil.example"]), "400");
-    let of = |head: &str| answered(address, &format!("{head}\r\nConnection: close\r\n\r\n"));
+    let of = |head: &str| reply_to(address, &format!("{head}\r\nConnection: close\r\n\r\n"));
     assert!(of("GET /metrics HTTP/1.1").starts_with("HTTP/1.1 400"));
     assert!(of("GET /metrics HTTP/1.0").starts_with("HTTP/1.0 200"));
-    let whole = |host: &str| of(&format!("GET http://{host}/ HTTP/1.1\r\nHost: localhost"));
-    assert!(whole("evil.example").starts_with("HTTP/1.1 421"));
-    assert!(whole("localhost:9464").starts_with("HTTP/1.1 200"));
-    let refused = answered(address, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let absolute = |host: &str| of(&format!("GET http://{host}/ HTTP/1.1\r\nHost: localhost"));
+    assert!(absolute("evil.example").starts_with("HTTP/1.1 421"));
+    assert!(absolute("localhost:9464").starts_with("HTTP/1.1 200"));
+    let refused = reply_to(address, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert!(refused.contains("expected http://localhost"), "{refused}");
     assert!(refused.contains("x-content-type-options: nosniff"), "{refused}");
 }
 
-/// Each holds its connection for two seconds, and there are more than there are places for.
+/// Each idle client keeps its connection for two seconds; there are more of them than slots.
 #[test]
-fn those_who_ask_for_nothing_keep_nobody_out() {
+fn idle_connections_do_not_lock_others_out() {
     let (_dash, address) = dash();
     let half = "GET / HTTP/1.1\r\nHost: localhost\r\nX: ";
     let mut waiting = Vec::new();
@@ -208,9 +208,9 @@ fn those_who_ask_for_nothing_keep_nobody_out() {
         assert_eq!(page(address, "/metrics", "*/*").0, 200);
         assert!(began.elapsed() < Duration::from_secs(1), "{:?} {head}", began.elapsed());
     }
-    // Who reads news goes on reading.
-    let (mut dash, address) = under_way();
-    let mut reader = Listening::new(address);
+    // Event readers stay connected.
+    let (mut dash, address) = mid_trial();
+    let mut reader = EventReader::new(address);
     assert!(reader.next().is_some());
     let _idle: Vec<_> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
     assert_eq!(page(address, "/metrics", "*/*").0, 200);
@@ -219,7 +219,7 @@ fn those_who_ask_for_nothing_keep_nobody_out() {
 }
 
 #[test]
-fn half_a_request_is_not_waited_for_and_others_are_served_meanwhile() {
+fn incomplete_requests_time_out_while_others_are_served() {
     let (_dash, address) = dash();
     let half = "GET / HTTP/1.1\r\nHost: localhost\r\nX: ";
     let mut waiting: Vec<TcpStream> = (0..400)
@@ -230,24 +230,24 @@ fn half_a_request_is_not_waited_for_and_others_are_served_meanwhile() {
         })
         .collect();
     assert_eq!(page(address, "/metrics", "*/*").0, 200);
-    // Each is closed, however it is fed meanwhile; an idle one that was served is closed as well.
+    // The server closes each of them; it also closes an idle connection after its reply.
     for stream in &mut waiting {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
     }
-    let idle = answered(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let idle = reply_to(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(idle.starts_with("HTTP/1.1 200"), "{idle}");
 }
 
 #[test]
-fn headers_without_end_and_other_methods_are_refused() {
+fn oversized_headers_and_other_methods_are_refused() {
     let (_dash, address) = dash();
     let long = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}", "x".repeat(1 << 20));
-    let refused = answered(address, &long);
+    let refused = reply_to(address, &long);
     assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 431"), "{refused}");
     for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
         let request =
             format!("{method} / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        assert!(answered(address, &request).starts_with("HTTP/1.1 405"), "{method}");
+        assert!(reply_to(address, &request).starts_with("HTTP/1.1 405"), "{method}");
     }
 }

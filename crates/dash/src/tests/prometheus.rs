@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Whether a program is there; where it must be, its lack fails the test.
+/// Whether a program is installed; with `CI=true` a missing one fails the test.
 fn installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
@@ -16,11 +16,11 @@ fn installed(program: &str) -> bool {
 }
 
 #[test]
-fn promtool_has_nothing_to_object_to() {
+fn promtool_accepts_the_metrics() {
     if !installed("promtool") {
         return;
     }
-    let (_dash, address) = under_way();
+    let (_dash, address) = mid_trial();
     let (_, _, metrics) = page(address, "/metrics", "*/*");
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
@@ -67,7 +67,7 @@ impl Prometheus {
         Self { child, address, _directory: directory }
     }
 
-    /// The first value that a query gives, once it gives one, as it is written.
+    /// The first value that a query returns, as text; waits until there is one.
     fn value(&self, query: &str) -> String {
         let escaped = query.bytes().fold(String::new(), |mut escaped, byte| {
             let _ = write!(escaped, "%{byte:02x}");
@@ -77,7 +77,7 @@ impl Prometheus {
             TcpStream::connect(self.address).ok()?;
             let path = format!("/api/v1/query?query={escaped}");
             let mut answer = String::new();
-            asked(self.address, &path, "*/*").read_to_string(&mut answer).ok()?;
+            request(self.address, &path, "*/*").read_to_string(&mut answer).ok()?;
             let body = &answer[answer.find('{')?..=answer.rfind('}')?];
             let answer: Value = serde_json::from_str(body).ok()?;
             Some(answer["data"]["result"][0]["value"][1].as_str()?.to_string())
@@ -97,7 +97,7 @@ fn prometheus_reads_the_buckets() {
     if !installed("prometheus") {
         return;
     }
-    let (_dash, address) = under_way();
+    let (_dash, address) = mid_trial();
     let prometheus = Prometheus::start(address, &[]);
     let duration = "cachedyno_request_duration_seconds";
     assert_eq!(prometheus.value(&format!("{duration}_count{{op=\"get\"}}")), "1003");
@@ -116,21 +116,21 @@ fn prometheus_reads_native_histograms() {
     if !installed("prometheus") {
         return;
     }
-    let (_dash, address) = under_way();
+    let (_dash, address) = mid_trial();
     let prometheus = Prometheus::start(address, &["--enable-feature=native-histograms"]);
     let duration = "cachedyno_request_duration_seconds";
     assert_eq!(prometheus.value(&format!("histogram_count({duration})")), "1003");
-    // Three failed: slower than anything answered.
+    // The three failed requests are slower than all answered ones.
     let slowest = prometheus.value(&format!("histogram_quantile(0.999, {duration})"));
     assert_eq!(slowest, "+Inf");
     // Of 1,000 requests 800 take 152.5 µs: the buckets are 2.2 % wide.
     for (share, expected_s) in [(0.5, 152.5e-6), (0.95, 2.75e-3)] {
         let at_s: f64 =
             prometheus.value(&format!("histogram_quantile({share}, {duration})")).parse().unwrap();
-        assert!((at_s / expected_s - 1.0).abs() < 0.022, "{at_s} and not {expected_s}");
+        assert!((at_s / expected_s - 1.0).abs() < 0.022, "{at_s} instead of {expected_s}");
     }
     let sum_s = prometheus.value(&format!("histogram_sum({duration})"));
     let sum_s: f64 = sum_s.parse().unwrap();
     let exact_s: f64 = crate::fixture::TIMES.iter().map(|(ns, n)| (ns * n) as f64 / 1e9).sum();
-    assert!((sum_s / exact_s - 1.0).abs() < 0.001, "{sum_s} and not {exact_s}");
+    assert!((sum_s / exact_s - 1.0).abs() < 0.001, "{sum_s} instead of {exact_s}");
 }

@@ -1,16 +1,16 @@
-//! Chances that software draws by itself, as PHP's `mt_rand` and `random_bytes` do.
+//! Random decisions of cache software, as drawn by PHP's `mt_rand` and `random_bytes`.
 
 use std::hash::{BuildHasher, RandomState};
 
 use workloads::values::mix;
 
-/// A generator of one client, which begins anywhere.
-pub(crate) struct Dice {
+/// A random generator of one client, randomly seeded.
+pub(crate) struct Random {
     start: u64,
     drawn: u64,
 }
 
-impl Dice {
+impl Random {
     pub(crate) fn new() -> Self {
         Self { start: RandomState::new().hash_one(0), drawn: 0 }
     }

@@ -1,8 +1,8 @@
-//! Two levels without twice the data, as Colin Mollenhour proposed for Magento: memcached alone
-//! holds the data, a store that knows tags alone the tags, with an empty value.
+//! Two levels without duplicated data, as proposed by Colin Mollenhour for Magento: memcached
+//! stores only the data, and a store with tags stores only the tags, with an empty value.
 //!
-//! A load asks memcached only, so a record that it evicted is a miss. A clean by tags asks the slow
-//! level for ids, removes each from memcached, and then cleans the slow level in its own way.
+//! A load asks only memcached, so an evicted record is a miss. A clean by tags gets the IDs from
+//! the slow level, removes each from memcached and then cleans the slow level natively.
 
 use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
@@ -51,7 +51,7 @@ impl<S: SlowLevel> TaggedCache for SimpleTwoLevels<S> {
         if mode == CleanMode::All {
             self.fast.remove_all()?;
         }
-        // What is old memcached forgets by itself.
+        // memcached expires old records without help.
         for id in &self.slow.ids(mode, tags)? {
             self.fast.remove(id)?;
         }

@@ -1,38 +1,39 @@
-//! `Zend_Cache_Backend_TwoLevels` of Zend Framework 1 (`Shardj/zf1-future`, 2024) as Magento uses
-//! it: memcached before a store that knows tags, without `auto_refresh_fast_cache`.
+//! `Zend_Cache_Backend_TwoLevels` of Zend Framework 1 (`Shardj/zf1-future`, 2024) as used by
+//! Magento: memcached in front of a store with tags, without `auto_refresh_fast_cache`.
 //!
-//! Both levels hold the same bytes, a serialized array of `data`, `lifetime` in seconds or null,
-//! `expire` and `priority`, which is always 8. A save asks memcached how full it is, at the first
-//! time and then once in ten; up to 80 % the record goes to both, above that to the slow one only.
-//! In the fast one it has no lifetime, since the original's limit of it compares as null; a record
-//! that a load copies from the slow level has its own. A clean by tags asks the slow level for ids
-//! and removes each from both, one by one; one of old records cleans the slow level alone.
+//! Both levels store the same bytes, a serialized array of `data`, `lifetime` in seconds or null,
+//! `expire` and `priority`, which is always 8. The first save asks memcached how full it is, and
+//! later about one in ten. Up to 80 % the record goes to both levels, above that only to the slow
+//! one. In the fast level it has no lifetime, since the original compares its limit as null; a
+//! record that a load copies from the slow level keeps its own. A clean by tags gets the IDs from
+//! the slow level and removes each from both, one by one. A clean of old records only cleans the
+//! slow level.
 
 use workloads::app_cache::{CleanMode, Effort, LoadEffect, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::expiry::NEVER;
-use super::{Dice, SlowLevel, expire_s};
+use super::{Random, SlowLevel, expire_s};
 use crate::memcached::ZendMemcached;
 use crate::php::Value;
 
 /// Priority of every record.
 const PRIORITY: u64 = 8;
 const PRIORITY_VALUE: Value<'static> = Value::Int(PRIORITY.cast_signed());
-/// One save in so many asks anew how full the fast level is.
+/// One save in this many asks again how full the fast level is.
 const USAGE_CHANCE: u64 = 10;
-/// Records that are filled between two questions how full the fast level is.
+/// Records filled between two checks of how full the fast level is.
 const FILLED_AT_ONCE: u64 = 8_192;
-/// How long a record without a lifetime is said to live, in seconds.
+/// Nominal lifetime of a record without one, in seconds.
 const FOREVER_S: u64 = NEVER.cast_unsigned();
 
 pub(super) struct TwoLevels<S> {
     fast: ZendMemcached,
     slow: S,
-    /// Share of the fast level that is used, in per cent; `None` until it was asked.
+    /// Used share of the fast level, in per cent; `None` before the first check.
     usage: Option<u64>,
-    dice: Dice,
-    /// Records that were filled many at once.
+    dice: Random,
+    /// Records filled in bulk.
     filled: u64,
     prepared: Vec<u8>,
     received: Vec<u8>,
@@ -41,10 +42,10 @@ pub(super) struct TwoLevels<S> {
 impl<S: SlowLevel> TwoLevels<S> {
     pub(super) fn new(fast: ZendMemcached, slow: S) -> Self {
         let (prepared, received) = (Vec::new(), Vec::new());
-        Self { fast, slow, usage: None, dice: Dice::new(), filled: 0, prepared, received }
+        Self { fast, slow, usage: None, dice: Random::new(), filled: 0, prepared, received }
     }
 
-    /// A level that does not answer is empty, as in the original; what follows tells its fault.
+    /// An unresponsive level counts as empty, as in the original; the next call reports the error.
     fn usage(&mut self) -> u64 {
         if self.usage.is_none() || self.dice.is_one_in(USAGE_CHANCE) {
             self.usage = Some(self.fast.fill_percent().unwrap_or(0));
@@ -52,7 +53,7 @@ impl<S: SlowLevel> TwoLevels<S> {
         self.usage.unwrap_or(0)
     }
 
-    /// Takes a record out of the fast level; one that is not there is looked for again.
+    /// Removes a record from the fast level; a missing one is loaded once more.
     fn purge(&mut self, id: &str) -> Result<(), StoreError> {
         if self.fast.remove(id)? == Found::No {
             self.fast.load(id, &mut self.received)?;
@@ -60,8 +61,8 @@ impl<S: SlowLevel> TwoLevels<S> {
         Ok(())
     }
 
-    /// What both levels hold, into `received`; not found where the level that has it holds
-    /// something else, which is removed. True where it came from the fast one.
+    /// Reads a record from either level into `received`. True if it came from the fast level;
+    /// `None` if it is missing. Content that is not an array is removed and counts as missing.
     fn received(&mut self, id: &str) -> Result<Option<bool>, StoreError> {
         if self.fast.load(id, &mut self.received)? == Found::Yes {
             if is_array(&self.received) {
@@ -84,7 +85,7 @@ fn is_array(bytes: &[u8]) -> bool {
     matches!(Value::read(bytes), Some(Value::Array(None, _)))
 }
 
-/// Writes the array of a record into `out`, whose earlier content is replaced.
+/// Writes the array of a record to `out` and replaces the previous content.
 fn prepare(out: &mut Vec<u8>, data: Value<'_>, lifetime_s: Option<u64>, priority: Value<'_>) {
     out.clear();
     Value::named([
@@ -107,7 +108,7 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
             let lifetime_s = lifetime.and_then(|s| u64::try_from(s).ok());
             let priority = array.get("priority").cloned().unwrap_or(Value::Null);
             prepare(&mut self.prepared, data.clone(), lifetime_s, priority);
-            // What cannot be copied is still read.
+            // A record that cannot be copied is still read.
             if let Err(e) = self.fast.save(Record::new(id, &self.prepared, &[], lifetime_s))
                 && e.fatal
             {
@@ -124,7 +125,7 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
         prepare(&mut self.prepared, Value::Str(record.value), record.lifetime_s, PRIORITY_VALUE);
         let prepared = Record { value: &self.prepared, ..record };
         if 10 * PRIORITY >= usage {
-            // The slow level is written whether or not the fast one could be.
+            // The slow level is written even if the fast one failed.
             let fast = self.fast.save(Record { lifetime_s: None, ..prepared });
             self.slow.save(prepared)?;
             return fast;
@@ -133,7 +134,7 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
         self.purge(record.id)
     }
 
-    /// Asks less often how full memcached is.
+    /// Checks less often than [`save`](TaggedCache::save) how full memcached is.
     fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         if self.filled.is_multiple_of(FILLED_AT_ONCE) {
             self.fill_end()?;
@@ -171,7 +172,8 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
         }
     }
 
-    // What it found in the slow level goes to the fast one, whatever was saved meanwhile.
+    // A load copies a record from the slow level to the fast one, even if it was saved again in
+    // between.
     fn load_effect(&self) -> LoadEffect {
         self.slow.load_effect().max(LoadEffect::Copies)
     }

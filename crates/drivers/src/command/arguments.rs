@@ -1,16 +1,17 @@
-//! A command line split into arguments, as redis-cli does it (`sdssplitargs`).
+//! Splits a command line into arguments like redis-cli (`sdssplitargs`).
 //!
-//! Blanks separate. Within `"…"` a backslash begins `\n`, `\r`, `\t`, `\b`, `\a` and `\xHH` (a byte
-//! in hexadecimal) and stands before any other character for that one itself; within `'…'` only
-//! `\'` is not what it says. A quotation mark may begin within a word, and ends it.
+//! Arguments are separated by whitespace. Inside `"…"`, `\n`, `\r`, `\t`, `\b`, `\a` and `\xHH` (a
+//! byte in hexadecimal) are escapes, and a backslash before any other character stands for that
+//! character. Inside `'…'` only `\'` is an escape. A quotation mark can start inside a word, and
+//! its closing mark ends the word.
 
 use std::iter::Peekable;
 use std::slice::Iter;
 
 type Bytes<'a> = Peekable<std::iter::Enumerate<Iter<'a, u8>>>;
 
-/// Splits a command line. Errors: a quotation mark without a partner, or a closing one that is not
-/// the end of its word.
+/// Splits a command line. Errors: an unclosed quotation mark, or a closing one that is not at the
+/// end of its word.
 pub(crate) fn split(text: &str) -> Result<Vec<Vec<u8>>, String> {
     let mut bytes = text.as_bytes().iter().enumerate().peekable();
     let mut arguments = Vec::new();
@@ -27,7 +28,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r' | 0)
 }
 
-/// One word, whose first byte is the next.
+/// Reads one word from its first byte on.
 fn word(text: &str, bytes: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
     let mut word = Vec::new();
     while let Some((at, byte)) = bytes.next_if(|(_, byte)| !is_blank(**byte)) {
@@ -39,7 +40,7 @@ fn word(text: &str, bytes: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
         let place = |at: usize| text[..at].chars().count() + 1;
         let Some(end) = end else {
             return Err(format!(
-                "the quotation mark at character {} of `{text}` has no partner (expected a \
+                "the quotation mark at character {} of `{text}` is not closed (expected a \
                  second `{}`)",
                 place(at),
                 char::from(*byte)
@@ -47,8 +48,8 @@ fn word(text: &str, bytes: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
         };
         if bytes.peek().is_some_and(|(_, next)| !is_blank(**next)) {
             return Err(format!(
-                "the quotation mark at character {} of `{text}` ends no word (expected a blank \
-                 behind it)",
+                "the quotation mark at character {} of `{text}` does not end a word (expected a \
+                 space after it)",
                 place(end)
             ));
         }
@@ -56,8 +57,8 @@ fn word(text: &str, bytes: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
     Ok(word)
 }
 
-/// Appends what stands between quotation marks, of which the first was read; where the second
-/// stands, `None` when there is none.
+/// Appends the text up to the closing quotation mark, after the opening one was read, and returns
+/// the position of the closing one; `None` if it is missing.
 fn quoted(mark: u8, bytes: &mut Bytes<'_>, word: &mut Vec<u8>) -> Option<usize> {
     loop {
         match bytes.next()? {
@@ -72,7 +73,7 @@ fn quoted(mark: u8, bytes: &mut Bytes<'_>, word: &mut Vec<u8>) -> Option<usize> 
     }
 }
 
-/// The byte that a backslash and what follows it stand for; `None` when nothing follows.
+/// The byte for an escape sequence after its backslash; `None` at the end of the line.
 fn escaped(bytes: &mut Bytes<'_>) -> Option<u8> {
     let (_, letter) = bytes.next()?;
     Some(match letter {
@@ -92,7 +93,7 @@ fn escaped(bytes: &mut Bytes<'_>) -> Option<u8> {
     })
 }
 
-/// The byte that the next two digits name; `None` when they are none.
+/// The byte of the next two hexadecimal digits; `None` if they are not digits.
 fn hexadecimal(bytes: &Bytes<'_>) -> Option<u8> {
     let mut ahead = bytes.clone();
     let mut digit = || char::from(*ahead.next()?.1).to_digit(16);

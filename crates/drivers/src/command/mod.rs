@@ -1,8 +1,8 @@
-//! Commands as text: how they are split, and what stands for key, value and numbers.
+//! Commands as text: splitting, and placeholders for key, value and numbers.
 //!
-//! Within an argument `__key__` and `__data__` stand for the key and its value, and `__rand_int__`
-//! for twelve digits of a number that is drawn anew each time it occurs, as for redis-benchmark and
-//! memtier. What is made of a command's arguments is the product's.
+//! In an argument, `__key__` and `__data__` are placeholders for the key and its value.
+//! `__rand_int__` is a placeholder for twelve digits of a number drawn separately for each
+//! occurrence, as in redis-benchmark and memtier. Each product encodes the arguments itself.
 
 pub(crate) mod arguments;
 
@@ -11,19 +11,19 @@ use load::wire::template::Segment;
 
 use crate::fault;
 
-/// Stands for the name of the key.
+/// Placeholder for the key's name.
 const KEY: &[u8] = b"__key__";
-/// Stands for the value.
+/// Placeholder for the value.
 const VALUE: &[u8] = b"__data__";
-/// Stands for digits.
+/// Placeholder for digits.
 const DIGITS: &[u8] = b"__rand_int__";
-/// How many digits.
+/// Number of digits.
 const DIGITS_BYTES: usize = 12;
 
 /// A piece of one argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Bytes as they stand.
+    /// Literal bytes.
     Literal(Vec<u8>),
     /// The key's name.
     Key,
@@ -36,38 +36,38 @@ pub enum Piece {
     },
 }
 
-/// One argument, in pieces; an empty one has none.
+/// One argument in pieces; an empty argument has none.
 pub type Part = Vec<Piece>;
 
-/// What fills the holes of requests, as far as their spelling depends on it.
+/// Properties of the placeholders' contents that affect the encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holes {
-    /// Bytes that every key's name has; `None` where they vary.
+pub struct Placeholders {
+    /// Length of every key name; `None` if it varies.
     pub key_bytes: Option<usize>,
-    /// Bytes that every value has; `None` where they vary.
+    /// Length of every value; `None` if it varies.
     pub value_bytes: Option<usize>,
-    /// `__rand_int__` is a number below this, at least 1; `None` leaves that word as it stands.
+    /// `__rand_int__` is a number below this, at least 1; with `None` the word is literal.
     pub below: Option<u64>,
 }
 
-/// A request and how its reply is judged.
+/// A request and its expected reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its bytes with holes.
+    /// Its bytes with placeholders.
     pub segments: Vec<Segment>,
-    /// What its reply must be.
+    /// The expected shape of its reply.
     pub shape: Shape,
-    /// True when it carries the value of its key.
+    /// True if it contains the value of its key.
     pub writes: bool,
-    /// True when a good reply is the whole value of its key, if somebody wrote it there by `SET`.
+    /// True if a successful reply is the whole value of its key, as written by `SET`.
     pub reads_whole: bool,
 }
 
-/// Why a command of no words cannot be sent.
+/// The error for an empty command.
 pub(crate) const EMPTY: &str =
     "an empty command (expected a name and its arguments, such as `GET __key__`)";
 
-/// The error for an unknown operation; it lists those that there are.
+/// The error for an unknown operation, with a list of the known ones.
 pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let expected = known.collect::<Vec<_>>().join(", ");
     format!(
@@ -76,35 +76,33 @@ pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> S
     )
 }
 
-/// Why a command may reach what other people keep on the server; `keys` says how keys must look.
+/// The error for a command that can access foreign keys; `keys` describes the allowed form of keys.
 pub(crate) fn foreign(words: &[Vec<u8>], number: usize, problem: &str, keys: &str) -> String {
-    let word = words.get(number).map(|bytes| fault::words(bytes)).unwrap_or_default();
+    let word = words.get(number).map(|bytes| fault::printable(bytes)).unwrap_or_default();
     format!(
         "argument {number}, `{word}`, {problem} (expected a command that touches only the keys it \
          names, {keys})"
     )
 }
 
-/// Bytes of an argument, all of its pieces together.
-pub(crate) fn sum(number: usize, pieces: &[Piece], holes: &Holes) -> Result<usize, String> {
-    let varies = |hole: &str, cure: &str| {
+/// Length of an argument in bytes, over all its pieces.
+pub(crate) fn sum(number: usize, pieces: &[Piece], holes: &Placeholders) -> Result<usize, String> {
+    let varies = |hole: &str, hint: &str| {
         format!(
             "argument {number} joins `{hole}` with something else, and its length varies \
-             (expected {hole} by itself, or one length for all: {cure})"
+             (expected {hole} alone, or one length for all: {hint})"
         )
     };
     let bytes = pieces.iter().map(|piece| match piece {
         Piece::Literal(bytes) => Ok(bytes.len()),
         Piece::Digits { .. } => Ok(DIGITS_BYTES),
-        Piece::Key => {
-            holes.key_bytes.ok_or_else(|| varies("__key__", "names of keys of one length"))
-        }
+        Piece::Key => holes.key_bytes.ok_or_else(|| varies("__key__", "key names of one length")),
         Piece::Value => holes.value_bytes.ok_or_else(|| varies("__data__", "values of one length")),
     });
     bytes.sum()
 }
 
-/// An argument cut where its holes begin and end.
+/// Splits an argument at its placeholders.
 pub(crate) fn pieces(mut bytes: &[u8], below: Option<u64>) -> Part {
     let mut holes = vec![(KEY, Piece::Key), (VALUE, Piece::Value)];
     holes.extend(below.map(|below| (DIGITS, Piece::Digits { below })));
@@ -133,7 +131,7 @@ pub(crate) fn literal(text: impl Into<String>) -> Segment {
     Segment::Literal(text.into().into_bytes())
 }
 
-/// A piece as what it is in a request.
+/// Converts a piece into a segment of a request.
 pub(crate) fn segment(piece: &Piece) -> Segment {
     match piece {
         Piece::Literal(bytes) => Segment::Literal(bytes.clone()),
@@ -143,8 +141,8 @@ pub(crate) fn segment(piece: &Piece) -> Segment {
     }
 }
 
-/// The decimal length of an argument, which is its only varying part or has none.
-pub(crate) fn length(number: usize, part: &Part, holes: &Holes) -> Result<Segment, String> {
+/// The decimal length of an argument. A piece of varying length must be its only piece.
+pub(crate) fn length(number: usize, part: &Part, holes: &Placeholders) -> Result<Segment, String> {
     Ok(match part.as_slice() {
         [Piece::Key] => Segment::KeyLength,
         [Piece::Value] => Segment::ValueLength,
@@ -152,7 +150,7 @@ pub(crate) fn length(number: usize, part: &Part, holes: &Holes) -> Result<Segmen
     })
 }
 
-/// True when a word is one of these, whatever its case.
+/// True if a word is in the list, ignoring case.
 pub(crate) fn is_one_of(word: &[u8], words: &[&str]) -> bool {
     words.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
 }

@@ -1,5 +1,5 @@
-//! The directory around a run: its file system, and a subdirectory that is ours, with the
-//! directories that the layout of a cache makes in it.
+//! Administration of the directory around a run: its file system, and a subdirectory created for
+//! the run, with the cache layout's directories in it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,25 +15,29 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use workloads::store::StoreError;
 
 use super::directory::{Directory, check_id};
-use super::is_room;
-use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
+use super::is_cache_dir;
+use crate::{Admin, CleanupDeadline, Facts, SessionOptions, admin, fault};
 
 struct FilesAdmin {
     parent: Directory,
     path: PathBuf,
-    /// Subdirectories that we made, by name, with device and inode.
-    made: BTreeMap<String, (u64, u64)>,
+    /// Subdirectories that we created, by name, with device and inode.
+    created: BTreeMap<String, (u64, u64)>,
 }
 
 pub(crate) fn open_admin(path: &Path) -> Result<Box<dyn Admin>, StoreError> {
-    // The user's own directory may be a link; what lies in it may not.
+    // The user's own directory can be a link; entries in it must not be.
     let real = fs::canonicalize(path).map_err(|e| {
         let what = format!("cannot use directory `{}`", path.display());
         let mut error = fault::file(&what, &e);
         error.fatal = true;
         error
     })?;
-    Ok(Box::new(FilesAdmin { parent: Directory::open(&real)?, path: real, made: BTreeMap::new() }))
+    Ok(Box::new(FilesAdmin {
+        parent: Directory::open(&real)?,
+        path: real,
+        created: BTreeMap::new(),
+    }))
 }
 
 impl FilesAdmin {
@@ -42,12 +46,12 @@ impl FilesAdmin {
         fault::file(&format!("cannot {what} `{}`", path.display()), e).into()
     }
 
-    /// Removes a directory that we made, with its files and the directories of a cache in it.
+    /// Removes a directory that we created, with its files and the directories of a cache in it.
     fn remove(
         &self,
         name: &str,
         identity: (u64, u64),
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure> {
         let fd = match directory_in(&self.parent.fd, name) {
             Err(Errno::ENOENT) => return Ok(()),
@@ -55,36 +59,37 @@ impl FilesAdmin {
         };
         let stat = fstat(&fd).map_err(|e| self.failed(name, "stat", &e.into()))?;
         if (stat.st_dev, stat.st_ino) != identity {
-            return Err(not_ours(&self.path.join(name), "was replaced since we made it"));
+            return Err(not_ours(&self.path.join(name), "was replaced after we created it"));
         }
-        for room in self.empty(name, &fd, patience)? {
-            if is_room(&room) {
-                self.remove_room(name, &room, patience)?;
+        for dir in self.empty(name, &fd, patience)? {
+            if is_cache_dir(&dir) {
+                self.remove_dir(name, &dir, patience)?;
             }
         }
         self.remove_empty(&self.parent.fd, name, name)
     }
 
-    /// Removes a directory of the directory `parent`.
-    fn remove_room(
+    /// Removes a subdirectory of the directory `parent`.
+    fn remove_dir(
         &self,
         parent: &str,
-        room: &str,
-        patience: &mut Patience<'_>,
+        dir: &str,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure> {
-        let name = format!("{parent}/{room}");
+        let name = format!("{parent}/{dir}");
         let wrong = |e: Errno| self.failed(&name, "open", &e.into());
         let above = directory_in(&self.parent.fd, parent).map_err(wrong)?;
-        self.empty(&name, &directory_in(&above, room).map_err(wrong)?, patience)?;
-        self.remove_empty(&above, room, &name)
+        self.empty(&name, &directory_in(&above, dir).map_err(wrong)?, patience)?;
+        self.remove_empty(&above, dir, &name)
     }
 
-    /// Removes the files and links of a directory; the names of the directories in it, which stay.
+    /// Removes the files and links in a directory; returns the names of its subdirectories, which
+    /// stay.
     fn empty(
         &self,
         name: &str,
         fd: &OwnedFd,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<Vec<String>, Failure> {
         let mut directories = Vec::new();
         let entries = fs::read_dir(format!("/proc/self/fd/{}", fd.as_raw_fd()))
@@ -104,21 +109,21 @@ impl FilesAdmin {
     fn remove_empty(&self, above: &OwnedFd, entry: &str, name: &str) -> Result<(), Failure> {
         match unlinkat(above, entry, UnlinkatFlags::RemoveDir) {
             Err(Errno::ENOTEMPTY) => {
-                Err(not_ours(&self.path.join(name), "holds a directory that we did not make"))
+                Err(not_ours(&self.path.join(name), "contains a directory that we did not create"))
             }
             other => other.map_err(|e| self.failed(name, "remove", &e.into())),
         }
     }
 }
 
-/// Opens a directory of another, which may be no link.
+/// Opens a subdirectory, which must not be a link.
 fn directory_in(above: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(above, name, flags, Mode::empty())
 }
 
 fn not_ours(path: &Path, why: &str) -> Failure {
-    let message = format!("`{}` {why} (left as it is: look into it)", path.display());
+    let message = format!("`{}` {why} (left unchanged: check its contents)", path.display());
     Failure { class: ErrorClass::NotOurs, message }
 }
 
@@ -126,7 +131,7 @@ impl Admin for FilesAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
         let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let mount = Mount::holding(&table, &self.path);
-        // Neither PHP's files handler nor the 2019 script asks the disk to keep what was written.
+        // Neither PHP's files handler nor the 2019 script syncs its files.
         let mut configuration = vec![("fsync".into(), "no".into())];
         if let Some(m) = &mount {
             configuration.push(("device".into(), m.device.clone()));
@@ -141,14 +146,14 @@ impl Admin for FilesAdmin {
         check_id(name)?;
         match mkdirat(&self.parent.fd, name, Mode::S_IRWXU) {
             Err(Errno::EEXIST) => {
-                return Err(not_ours(&self.path.join(name), "exists already"));
+                return Err(not_ours(&self.path.join(name), "already exists"));
             }
             other => other.map_err(|e| self.failed(name, "make", &e.into()))?,
         }
         let stat = directory_in(&self.parent.fd, name)
             .and_then(fstat)
             .map_err(|e| self.failed(name, "open", &e.into()))?;
-        self.made.insert(name.into(), (stat.st_dev, stat.st_ino));
+        self.created.insert(name.into(), (stat.st_dev, stat.st_ino));
         Ok(self.path.join(name))
     }
 
@@ -171,10 +176,15 @@ impl Admin for FilesAdmin {
         }
     }
 
-    fn clean(&mut self, _: Layout, _: &str, patience: &mut Patience<'_>) -> Result<(), Failure> {
-        while let Some((name, identity)) = self.made.last_key_value() {
+    fn clean(
+        &mut self,
+        _: Layout,
+        _: &str,
+        patience: &mut CleanupDeadline<'_>,
+    ) -> Result<(), Failure> {
+        while let Some((name, identity)) = self.created.last_key_value() {
             self.remove(name, *identity, patience)?;
-            self.made.pop_last();
+            self.created.pop_last();
         }
         Ok(())
     }
@@ -189,7 +199,8 @@ struct Mount {
 }
 
 impl Mount {
-    /// The mount that holds `path`: the deepest mount point above it, the last one made there.
+    /// The mount that contains `path`: the deepest mount point above it; if there are several, the
+    /// last one mounted.
     fn holding(table: &str, path: &Path) -> Option<Self> {
         let above = table.lines().filter_map(Self::parse).filter(|m| path.starts_with(&m.point));
         above.max_by_key(|m| Path::new(&m.point).components().count())
@@ -206,7 +217,7 @@ impl Mount {
     }
 }
 
-/// Blanks, tabs, line ends and backslashes are written as three octal digits.
+/// Decodes spaces, tabs, line feeds and backslashes, which are written as three octal digits.
 fn unescape(text: &str) -> String {
     let replaced = text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n");
     replaced.replace("\\134", "\\")

@@ -1,17 +1,17 @@
-//! `Cm_Cache_Backend_File` (`colinmollenhour/Cm_Cache_Backend_File`, state of 2023) with its own
-//! settings.
+//! `Cm_Cache_Backend_File` (`colinmollenhour/Cm_Cache_Backend_File`, as of 2023) with its own
+//! defaults.
 //!
 //! A record is one file, `cm--HH/cm---ID`: a line with a serialized array of `hash` (empty, as
 //! values are not checked), `mtime`, `expire` (seconds since 1970; 9999999999 for never) and `tags`
-//! joined by commas, then the value. `HH` are the last digits of the id's MD5. A tag is a file
-//! `cm-tags/cm---TAG` of ids, each on a line of its own, to which every save appends; one in a
-//! hundred appends to a file of more than 4,096 bytes writes it anew with each id once.
+//! joined by commas, then the value. `HH` are the last two digits of the ID's MD5. A tag is a file
+//! `cm-tags/cm---TAG` with one ID per line, to which every save appends. One in a hundred saves
+//! rewrites a file of more than 4,096 bytes without duplicates.
 //!
-//! Cleaning a tag empties its file and removes the records it names; their ids stay in the files of
-//! their other tags. Nothing is renamed or synced; modes are those that `umask` leaves.
+//! Cleaning a tag empties its file and removes the records listed in it; their IDs stay in the
+//! files of their other tags. Nothing is renamed or synced; file modes follow `umask`.
 //!
-//! Other than in the original: a link in the place of a file is no record and no tag, and an id or
-//! a tag that is no file name is refused.
+//! Unlike the original, a link in place of a file is neither a record nor a tag, and an ID or a tag
+//! that is not a valid file name is rejected.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -25,27 +25,27 @@ use workloads::store::{Found, StoreError};
 use super::directory::{Directory, check_id};
 use super::stream::Stream;
 use super::tree::{At, Tree, wrong};
-use crate::cache::{Dice, expire_s, now_s};
+use crate::cache::{Random, expire_s, now_s};
 use crate::php::Value;
 
-/// What names of directories of records begin with, and of files.
+/// Prefix of record directories, and of files.
 const GLOB: &str = "cm--";
 const FILE: &str = "cm---";
-/// The directory of tags.
+/// The directory of tag files.
 const TAGS: &str = "cm-tags";
-/// Files of tags above this size are written anew by one save in [`REWRITE_CHANCE`].
+/// Tag files above this size are rewritten by one save in [`REWRITE_CHANCE`].
 const REWRITE_BYTES: u64 = 4096;
 const REWRITE_CHANCE: u64 = 100;
 
 pub(crate) struct CmFile {
     tree: Tree,
     timeout: Duration,
-    dice: Dice,
-    /// Whether the directory of tags was looked for.
+    dice: Random,
+    /// Whether the directory of tag files has been checked.
     tags_checked: bool,
 }
 
-/// What a record's first line says.
+/// Contents of a record's first line.
 struct Metadata {
     expire: i64,
     tags: Vec<String>,
@@ -60,21 +60,21 @@ impl Metadata {
     }
 }
 
-/// How the ids of a tag are changed.
+/// A change to the IDs of a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
     Merge,
     Diff,
 }
 
-/// The directory of an id.
-fn room(id: &str) -> String {
+/// The directory of an ID.
+fn dir(id: &str) -> String {
     let digest = Md5::digest(id.as_bytes());
     format!("{GLOB}{:02x}", digest[digest.len() - 1])
 }
 
-/// Whether a directory of that name is made here.
-pub(super) fn is_room(name: &str) -> bool {
+/// Whether this layout creates a directory of that name.
+pub(super) fn is_cache_dir(name: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let digits = name.strip_prefix(GLOB).unwrap_or_default();
     name == TAGS || (digits.len() == 2 && digits.bytes().all(is_digit))
@@ -84,20 +84,20 @@ fn file_name(id: &str) -> String {
     [FILE, id].concat()
 }
 
-/// Each of the ids once, in the order in which they came.
+/// Removes duplicate IDs and keeps their order.
 fn unique(mut ids: Vec<String>) -> Vec<String> {
-    let mut met = HashSet::new();
-    ids.retain(|id| met.insert(id.clone()));
+    let mut seen = HashSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
     ids
 }
 
-/// Ids of a tag's file; what stands behind the last line end was not written to its end.
+/// IDs in a tag file; an incomplete last line is ignored.
 fn ids_in(content: &[u8]) -> Vec<String> {
     let end = content.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
     let text = String::from_utf8_lossy(&content[..end]);
     let blank = [' ', '\t', '\n', '\r', '\0', '\x0b'];
     let text = text.trim_matches(|c| blank.contains(&c));
-    // PHP takes "0" for nothing.
+    // PHP treats "0" as empty.
     if text.is_empty() || text == "0" {
         return Vec::new();
     }
@@ -111,16 +111,16 @@ fn lines(ids: &[String]) -> Vec<u8> {
 impl CmFile {
     pub(super) fn new(directory: Directory, timeout: Duration) -> Self {
         let tree = Tree::new(directory);
-        Self { tree, timeout, dice: Dice::new(), tags_checked: false }
+        Self { tree, timeout, dice: Random::new(), tags_checked: false }
     }
 
     fn open(&mut self, at: At<'_>, flags: OFlag) -> Result<std::fs::File, StoreError> {
-        let is_known = at.room == TAGS;
+        let is_known = at.dir == TAGS;
         self.tree.open(at, flags, is_known).map_err(|e| wrong("open", at, &e))
     }
 
-    /// Metadata of a record and, where it is asked for, its value. `None` where it is missing or
-    /// no record.
+    /// Metadata of a record and, if requested, its value. `None` if the file is missing or not a
+    /// record.
     fn get(
         &mut self,
         at: At<'_>,
@@ -155,11 +155,12 @@ impl CmFile {
         stream.close()
     }
 
-    /// The name of a tag's file in its directory, which exists afterwards.
+    /// The name of a tag's file. Creates the directory of tag files if needed.
     fn tag_name(&mut self, tag: &str) -> Result<String, StoreError> {
         if tag.contains(['/', '\0']) {
-            let tag = crate::fault::words(tag.as_bytes());
-            let message = format!("tag `{tag}` is no file name (expected neither `/` nor NUL)");
+            let tag = crate::fault::printable(tag.as_bytes());
+            let message =
+                format!("tag `{tag}` is not a valid file name (expected neither `/` nor NUL)");
             return Err(StoreError::soft(ErrorClass::Other, message));
         }
         self.check_tags();
@@ -168,15 +169,15 @@ impl CmFile {
 
     fn check_tags(&mut self) {
         if !self.tags_checked {
-            self.tree.make_room(TAGS, None);
+            self.tree.make_dir(TAGS, None);
             self.tags_checked = true;
         }
     }
 
-    /// Ids of a tag, without its lock.
+    /// IDs of a tag, read without its lock.
     fn ids_of(&mut self, tag: &str) -> Result<Vec<String>, StoreError> {
         let name = self.tag_name(tag)?;
-        let at = At { room: TAGS, name: &name };
+        let at = At { dir: TAGS, name: &name };
         if !self.tree.exists(at) {
             return Ok(Vec::new());
         }
@@ -186,7 +187,7 @@ impl CmFile {
         Ok(ids_in(&content))
     }
 
-    /// Opens a tag's file, reads its ids under the lock, and writes what `change` makes of it.
+    /// Opens a tag's file, reads its IDs under the lock and writes the result of `change`.
     fn rewrite(
         &mut self,
         at: At<'_>,
@@ -221,7 +222,7 @@ impl CmFile {
         }
         for tag in tags {
             let name = self.tag_name(tag)?;
-            let at = At { room: TAGS, name: &name };
+            let at = At { dir: TAGS, name: &name };
             if !self.tree.exists(at) {
                 if change == Change::Merge {
                     self.put(at, &lines(ids), false)?;
@@ -241,8 +242,8 @@ impl CmFile {
         Ok(())
     }
 
-    /// Ids of tags that were asked for with AND or OR, or of all records without them. OR empties
-    /// the files of the tags.
+    /// IDs of the records that match tags by AND or OR, or of all records without the tags. OR also
+    /// empties the files of the tags.
     fn ids_by_tags(&mut self, mode: CleanMode, tags: &[String]) -> Result<Vec<String>, StoreError> {
         let mut ids = Vec::new();
         match (mode, tags) {
@@ -267,7 +268,7 @@ impl CmFile {
             _ => {
                 for tag in tags {
                     let name = self.tag_name(tag)?;
-                    let at = At { room: TAGS, name: &name };
+                    let at = At { dir: TAGS, name: &name };
                     if self.tree.is_file(at) {
                         ids.extend(self.rewrite(at, |_| Some(Vec::new()))?);
                     }
@@ -277,16 +278,16 @@ impl CmFile {
         Ok(unique(ids))
     }
 
-    /// Ids of all records that have not expired.
+    /// IDs of all unexpired records.
     fn all_ids(&mut self) -> Result<Vec<String>, StoreError> {
         let mut ids = Vec::new();
-        for room in self.tree.glob("", GLOB) {
-            if !self.tree.is_directory(At { room: "", name: &room }) {
+        for dir in self.tree.glob("", GLOB) {
+            if !self.tree.is_directory(At { dir: "", name: &dir }) {
                 continue;
             }
-            for name in self.tree.glob(&room, GLOB) {
+            for name in self.tree.glob(&dir, GLOB) {
                 let Some(id) = name.strip_prefix(FILE) else { continue };
-                let at = At { room: &room, name: &name };
+                let at = At { dir: &dir, name: &name };
                 if self.get(at, None)?.is_some_and(|metadata| now_s() <= metadata.expire) {
                     ids.push(id.into());
                 }
@@ -301,10 +302,10 @@ impl CmFile {
             self.change_tags(&ids, tags, Change::Diff)?;
         }
         for id in &ids {
-            // A file of tags that others wrote to may name anything.
+            // A tag file written by another program can contain any text.
             if check_id(id).is_ok() {
-                let (room, name) = (room(id), file_name(id));
-                let at = At { room: &room, name: &name };
+                let (dir, name) = (dir(id), file_name(id));
+                let at = At { dir: &dir, name: &name };
                 if self.tree.is_file(at) {
                     self.tree.unlink(at)?;
                 }
@@ -316,36 +317,36 @@ impl CmFile {
     fn clean_all(&mut self) -> Result<(), StoreError> {
         self.check_tags();
         for name in self.tree.glob(TAGS, FILE) {
-            self.tree.unlink(At { room: TAGS, name: &name })?;
+            self.tree.unlink(At { dir: TAGS, name: &name })?;
         }
-        for room in self.tree.glob("", GLOB) {
-            if !self.tree.is_directory(At { room: "", name: &room }) {
+        for dir in self.tree.glob("", GLOB) {
+            if !self.tree.is_directory(At { dir: "", name: &dir }) {
                 continue;
             }
-            for name in self.tree.glob(&room, GLOB) {
-                let at = At { room: &room, name: &name };
+            for name in self.tree.glob(&dir, GLOB) {
+                let at = At { dir: &dir, name: &name };
                 if self.tree.is_file(at) {
                     self.tree.unlink(at)?;
                 }
             }
-            self.tree.remove_room(&room);
+            self.tree.remove_dir(&dir);
         }
         Ok(())
     }
 
-    /// Removes what has expired and what is no record, or not where it belongs.
+    /// Removes expired records, and files that are not records or in the wrong directory.
     fn clean_old(&mut self) -> Result<(), StoreError> {
-        for own_room in self.tree.glob("", GLOB) {
-            if !self.tree.is_directory(At { room: "", name: &own_room }) {
+        for own_dir in self.tree.glob("", GLOB) {
+            if !self.tree.is_directory(At { dir: "", name: &own_dir }) {
                 continue;
             }
-            for name in self.tree.glob(&own_room, GLOB) {
-                let at = At { room: &own_room, name: &name };
+            for name in self.tree.glob(&own_dir, GLOB) {
+                let at = At { dir: &own_dir, name: &name };
                 if !self.tree.is_file(at) {
                     continue;
                 }
                 let id = name.strip_prefix(FILE).unwrap_or(&name);
-                let metadata = if room(id) == own_room { self.get(at, None)? } else { None };
+                let metadata = if dir(id) == own_dir { self.get(at, None)? } else { None };
                 match metadata {
                     Some(metadata) if now_s() > metadata.expire => {
                         self.tree.unlink(at)?;
@@ -364,8 +365,8 @@ impl TaggedCache for CmFile {
     fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
         check_id(id)?;
         value.clear();
-        let (room, name) = (room(id), file_name(id));
-        let metadata = self.get(At { room: &room, name: &name }, Some(value))?;
+        let (dir, name) = (dir(id), file_name(id));
+        let metadata = self.get(At { dir: &dir, name: &name }, Some(value))?;
         if metadata.is_some_and(|metadata| now_s() <= metadata.expire) {
             return Ok(Found::Yes);
         }
@@ -376,12 +377,12 @@ impl TaggedCache for CmFile {
     fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         let Record { id, value, tags, lifetime_s } = record;
         check_id(id)?;
-        let room = room(id);
-        if !self.tree.is_writable(&room) {
-            self.tree.make_room(&room, None);
+        let dir = dir(id);
+        if !self.tree.is_writable(&dir) {
+            self.tree.make_dir(&dir, None);
         }
-        if !self.tree.is_writable(&room) {
-            let message = format!("directory `{room}` of the cache cannot be made or written to");
+        if !self.tree.is_writable(&dir) {
+            let message = format!("directory `{dir}` of the cache cannot be created or written to");
             return Err(StoreError::soft(ErrorClass::Denied, message));
         }
         let joined = tags.join(",");
@@ -395,14 +396,14 @@ impl TaggedCache for CmFile {
         .write(&mut content);
         content.push(b'\n');
         content.extend_from_slice(value);
-        self.put(At { room: &room, name: &file_name(id) }, &content, false)?;
+        self.put(At { dir: &dir, name: &file_name(id) }, &content, false)?;
         self.change_tags(&[id.into()], tags, Change::Merge)
     }
 
     fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
         check_id(id)?;
-        let (room, name) = (room(id), file_name(id));
-        let at = At { room: &room, name: &name };
+        let (dir, name) = (dir(id), file_name(id));
+        let at = At { dir: &dir, name: &name };
         let Some(metadata) = self.get(at, None)? else { return Ok(Found::No) };
         let was_there = self.tree.unlink(at)?;
         self.change_tags(&[id.into()], &metadata.tags, Change::Diff)?;
@@ -423,8 +424,8 @@ impl TaggedCache for CmFile {
         for name in self.tree.glob(TAGS, FILE) {
             let Some(tag) = name.strip_prefix(FILE) else { continue };
             for id in unique(self.ids_of(tag)?) {
-                let (room, name) = (room(&id), file_name(&id));
-                stale += u64::from(!self.tree.exists(At { room: &room, name: &name }));
+                let (dir, name) = (dir(&id), file_name(&id));
+                stale += u64::from(!self.tree.exists(At { dir: &dir, name: &name }));
             }
         }
         Ok(Some(stale))

@@ -1,4 +1,4 @@
-//! A directory that is held open, its files and their names.
+//! An open directory, its files and their names.
 
 use std::fs::File;
 use std::io;
@@ -12,10 +12,10 @@ use workloads::store::StoreError;
 
 use crate::fault;
 
-/// Mode of session files and of Zend's cache files, as PHP sets it.
+/// Mode of session files and Zend cache files, as set by PHP.
 pub(super) const FILE_MODE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
 
-/// A directory that is held open.
+/// An open directory.
 pub(super) struct Directory {
     pub(super) fd: OwnedFd,
 }
@@ -36,23 +36,24 @@ impl Directory {
         }
     }
 
-    /// Opens a file of the directory; `name` has passed [`check_id`].
+    /// Opens a file in the directory; `name` has passed [`check_id`].
     pub(super) fn file(&self, name: &str, flags: OFlag) -> io::Result<File> {
         let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         Ok(File::from(openat(&self.fd, name, flags, FILE_MODE)?))
     }
 }
 
-/// Refuses what is not a plain file name.
+/// Rejects anything but a plain file name.
 pub(super) fn check_id(id: &str) -> Result<(), StoreError> {
     if id.is_empty() || id == "." || id == ".." || id.bytes().any(|b| b == b'/' || b == 0) {
-        let message = format!("id `{}` is no file name", fault::words(id.as_bytes()));
+        let message = format!("id `{}` is not a file name", fault::printable(id.as_bytes()));
         return Err(StoreError::soft(ErrorClass::Other, message));
     }
     Ok(())
 }
 
-/// Closes a written file and tells what only closing finds out (quotas on network file systems).
+/// Closes a written file and returns errors that only closing detects (quotas on network file
+/// systems).
 pub(super) fn close(file: File) -> io::Result<()> {
     Ok(nix::unistd::close(file.into_raw_fd())?)
 }

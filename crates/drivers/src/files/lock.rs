@@ -1,10 +1,10 @@
-//! A flock that ends.
+//! A `flock` with a timeout.
 //!
-//! PHP calls `flock` once and waits for ever. To count waits, a call with `LOCK_NB` goes
-//! first: one system call more than PHP makes, and only where the lock is taken. The wait itself
-//! is the kernel's own: queued, and woken when the lock is free, so its length is not rounded to
-//! a polling interval. What bounds it is a timer of the thread that interrupts the call (three
-//! more system calls, again only where the lock is taken).
+//! PHP calls `flock` once and waits forever. To count waits, a call with `LOCK_NB` goes first: one
+//! more system call than in PHP, and only if the lock is held. The kernel does the actual waiting:
+//! it queues the thread and wakes it when the lock is free, so the wait is not rounded to a polling
+//! interval. A timer that signals the thread limits the wait (three more system calls, again only
+//! if the lock is held).
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -21,19 +21,20 @@ use workloads::store::{LockWait, StoreError};
 
 use crate::fault;
 
-/// The signal that interrupts a wait. Nothing else here uses out-of-band data, and by default the
-/// signal is ignored, so that a late one does no harm.
+/// The signal that interrupts a wait. Nothing else here uses out-of-band data, and the signal is
+/// ignored by default, so a late one is harmless.
 const ALARM: Signal = Signal::SIGURG;
 
-/// After the time-out the signal is repeated, for one that came before the call was entered.
+/// Interval at which the signal repeats after the timeout, in case one arrives before the call is
+/// entered.
 const REPEAT: Duration = Duration::from_millis(10);
 
-/// Takes the lock of `file` for this client alone, waiting for at most `timeout`.
+/// Takes the exclusive lock of `file`, waiting for at most `timeout`.
 pub(super) fn exclusive(file: &File, timeout: Duration) -> Result<LockWait, StoreError> {
     within(timeout, || file.try_lock(), || file.lock())
 }
 
-/// Takes the lock of `file` beside others that only read, waiting for at most `timeout`.
+/// Takes a shared lock of `file`, waiting for at most `timeout`.
 pub(super) fn shared(file: &File, timeout: Duration) -> Result<LockWait, StoreError> {
     within(timeout, || file.try_lock_shared(), || file.lock_shared())
 }
@@ -57,7 +58,7 @@ fn within(
                 return Err(fault::file("cannot lock", &e));
             }
             Err(_) if started.elapsed() >= timeout => {
-                let message = format!("the file was locked for {} ms", timeout.as_millis());
+                let message = format!("the file stayed locked for {} ms", timeout.as_millis());
                 return Err(StoreError::soft(ErrorClass::Lock, message));
             }
             Err(_) => {}
@@ -66,7 +67,7 @@ fn within(
     Ok(LockWait { attempts: 2, waited_ns: started.elapsed().as_nanos() as u64 })
 }
 
-/// A running timer that signals this thread; dropping it stops it.
+/// Starts a timer that signals this thread; dropping it stops it.
 fn alarm_after(timeout: Duration) -> nix::Result<Timer> {
     static HANDLER: OnceLock<nix::Result<()>> = OnceLock::new();
     (*HANDLER.get_or_init(install))?;
@@ -83,7 +84,7 @@ extern "C" fn nothing(_: nix::libc::c_int) {}
 
 #[expect(unsafe_code, reason = "a blocking flock can only be ended by a signal with a handler")]
 fn install() -> nix::Result<()> {
-    // Without SA_RESTART, so that the call ends instead of going on.
+    // Without SA_RESTART, so that the call returns instead of restarting.
     let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler does nothing, so it is async-signal-safe; the old one is not called.
     unsafe { sigaction(ALARM, &action) }.map(drop)

@@ -1,11 +1,11 @@
-//! Files: one a session in one flat directory, or those of an application cache.
+//! Files: one per session in a flat directory, or those of an application cache.
 //!
 //! - `plain`, `page`: sessions.
-//! - `zend`, `cm`: application caches, by `tree` and `stream` as PHP sees files.
-//! - `directory`: how all of them reach their files; `admin`: what is done around a run.
+//! - `zend`, `cm`: application caches; `tree` and `stream` access files as PHP does.
+//! - `directory`: file access for all of them; `admin`: administration around a run.
 //!
-//! Every file is opened relative to a descriptor of its directory, without following links, so
-//! that no id leads out of it. Nothing is synced: neither PHP nor the 2019 script does.
+//! Every file is opened relative to a descriptor of its directory, without following links, so that
+//! no ID leads outside. Nothing is synced: neither PHP nor the 2019 script does.
 
 mod admin;
 mod cm;
@@ -43,7 +43,7 @@ pub(crate) fn open_cm(options: &CacheOptions) -> Result<CmFile, StoreError> {
     Ok(CmFile::new(Directory::open(&options.directory)?, options.timeout))
 }
 
-/// Whether a layout of caches makes a directory of that name.
-fn is_room(name: &str) -> bool {
-    zend::is_room(name) || cm::is_room(name)
+/// Whether a cache layout creates a directory of that name.
+fn is_cache_dir(name: &str) -> bool {
+    zend::is_cache_dir(name) || cm::is_cache_dir(name)
 }

@@ -1,7 +1,7 @@
-//! PHP's files handler (`ext/session/mod_files.c` of php-src): `sess_<id>`, mode 0600, created
-//! when it is missing, locked by flock from opening to closing; read by fstat and pread, written
-//! by ftruncate to 0 and pwrite at 0, unlocked by close. That is the order of system calls that
-//! PHP 8.2 makes under strace, whether the new value is longer, shorter or as long as the old.
+//! PHP's files handler (`ext/session/mod_files.c` of php-src): `sess_<id>`, mode 0600, created if
+//! it is missing, locked with flock from open to close; read with fstat and pread, written with
+//! ftruncate to 0 and pwrite at 0, unlocked by close. PHP 8.2 makes its system calls in this order
+//! under strace, whether the new value is longer, shorter or as long as the old one.
 
 use std::fs::File;
 use std::io;
@@ -36,7 +36,7 @@ impl Page {
         fault::file(&format!("cannot {what} file `{}`", self.name), e)
     }
 
-    /// PHP serves nobody else's file unless it runs as root.
+    /// PHP rejects files of other users unless it runs as root.
     fn check_owner(&self, file: &File) -> Result<(), StoreError> {
         let owner = file.metadata().map_err(|e| self.wrong("stat", &e))?.uid();
         let me = Uid::current();

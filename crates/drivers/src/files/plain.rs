@@ -1,11 +1,11 @@
-//! The 2019 script's layout: the file's name is the session's, written by open with truncation,
-//! write and close, read by open, fstat, read and close; no lock and no rename.
+//! The layout of the 2019 script: the file's name is the session's. It is written with open
+//! (truncating), write and close, and read with open, fstat, read and close; no lock and no rename.
 //!
 //! With [`Connections::As2019`] a call makes the system calls of PHP's `file_put_contents` and
-//! `file_get_contents`, which the script used, in their order: the path is looked at before it is
-//! read, the stream asks twice for the file's state and once for its position, and it reads on
-//! until it was told twice that nothing follows (as `strace` shows of PHP 8.2; php-src,
-//! `main/streams/plain_wrapper.c` and `main/streams/streams.c`).
+//! `file_get_contents`, which the script used, in the same order: PHP checks the path before it
+//! reads it, gets the file's status twice and its position once, and reads until two reads return
+//! end of file (observed with `strace` on PHP 8.2; php-src, `main/streams/plain_wrapper.c` and
+//! `main/streams/streams.c`).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -52,20 +52,21 @@ impl Plain {
             file.stream_position()?;
             metadata = file.metadata()?;
         }
-        // A value of the same length as the last one is read without clearing the buffer first.
+        // A value of the same length as the previous one is read without clearing the buffer first.
         value.resize(metadata.len() as usize, 0);
         let filled = read_into(&mut file, value)?;
-        // Shorter than fstat said: somebody is writing it, and nothing protects readers.
+        // The file is shorter than fstat reported: another client is writing it, and readers are
+        // not protected.
         value.truncate(filled);
         if self.as_php {
-            // What was appended since fstat is left out, as without these two calls.
+            // Data appended since fstat is ignored, as without these two calls.
             let _appended = file.read(&mut [0])? + file.read(&mut [0])?;
         }
         Ok(())
     }
 }
 
-/// Reads until `value` is full or the file ends; how many bytes there were.
+/// Reads until `value` is full or the file ends; returns the number of bytes read.
 fn read_into(file: &mut File, value: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < value.len() {

@@ -1,6 +1,6 @@
 //! Files as PHP's streams read and write them (php-src, `main/streams/plain_wrapper.c` and
-//! `main/streams/streams.c`; seen under `strace` of PHP 8.2): asked once or twice for their
-//! position, read in pieces until they were told twice to have ended.
+//! `main/streams/streams.c`; observed with `strace` on PHP 8.2): one or two queries of the
+//! position, and reads in pieces until two of them return end of file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,19 +12,19 @@ use super::tree::{At, wrong};
 use super::{directory, lock};
 use crate::fault;
 
-/// Bytes that a stream reads at once.
+/// Bytes per read of a stream.
 const PIECE_BYTES: usize = 8192;
 
-/// An open file with its place for errors. Opening has asked for its state.
+/// An open file with its path for errors. The file's status was read when it was opened.
 pub(super) struct Stream<'a> {
     file: File,
     at: At<'a>,
-    /// Bytes that were read and not yet taken.
+    /// Bytes read ahead.
     ahead: Vec<u8>,
 }
 
 impl<'a> Stream<'a> {
-    /// A file that was opened, for appending or not.
+    /// Wraps a file that was opened, for appending or not.
     pub(super) fn new(mut file: File, at: At<'a>, appends: bool) -> Result<Self, StoreError> {
         for _ in 0..=usize::from(appends) {
             file.stream_position().map_err(|e| wrong("seek in", at, &e))?;
@@ -32,7 +32,7 @@ impl<'a> Stream<'a> {
         Ok(Self { file, at, ahead: Vec::new() })
     }
 
-    /// Waits for the file's lock, alone or beside other readers.
+    /// Waits for the file's lock, exclusive if `alone`, otherwise shared.
     pub(super) fn lock(&self, alone: bool, timeout: Duration) -> Result<(), StoreError> {
         let locked = if alone {
             lock::exclusive(&self.file, timeout)
@@ -42,7 +42,7 @@ impl<'a> Stream<'a> {
         locked.map(drop)
     }
 
-    /// `stream_get_contents`: appends the rest of the file to `value`.
+    /// `stream_get_contents`: appends the remaining content of the file to `value`.
     pub(super) fn rest(&mut self, value: &mut Vec<u8>) -> Result<(), StoreError> {
         self.file.metadata().map_err(|e| wrong("stat", self.at, &e))?;
         value.append(&mut self.ahead);
@@ -50,7 +50,7 @@ impl<'a> Stream<'a> {
         self.piece(value).map(drop)
     }
 
-    /// `fgets`: the first line of the file with its end; empty where the file is.
+    /// `fgets`: the first line of the file with its line ending; empty if the file is empty.
     pub(super) fn line(&mut self) -> Result<Vec<u8>, StoreError> {
         let mut line = Vec::new();
         loop {
@@ -66,7 +66,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// `fseek` to the beginning.
+    /// `fseek` to the start.
     pub(super) fn rewind(&mut self) -> Result<(), StoreError> {
         self.file.seek(SeekFrom::Start(0)).map_err(|e| wrong("seek in", self.at, &e)).map(drop)
     }
@@ -83,7 +83,7 @@ impl<'a> Stream<'a> {
         self.file.unlock().map_err(|e| fault::file("cannot unlock", &e))
     }
 
-    /// Closes what was written; the file's lock ends with it.
+    /// Closes the written file, which releases its lock.
     pub(super) fn close(self) -> Result<(), StoreError> {
         let at = self.at;
         directory::close(self.file).map_err(|e| wrong("close", at, &e))

@@ -1,12 +1,13 @@
-//! The directory of a cache as PHP sees it: files in it and in directories of it, one level deep.
+//! The directory of a cache as PHP sees it: its files and its subdirectories, one level deep.
 //!
-//! Paths are relative to descriptors: of the directory itself and of each directory in it, which
-//! is opened once and without following links, so that no call leads out of it. PHP names whole
-//! paths instead; the kernel finds the same file for both. Where another client has removed a
-//! directory and made it again, its descriptor is renewed.
+//! Paths are relative to descriptors of the directory and of each subdirectory, which is opened
+//! once and without following links, so that no call leads outside. PHP uses full paths instead;
+//! the kernel finds the same file either way. If another client has removed and recreated a
+//! subdirectory, its descriptor is renewed.
 //!
-//! PHP remembers the state of the path that it looked at last (`clearstatcache` in its manual):
-//! looking twice costs one system call, and what was found stays found until something is removed.
+//! PHP caches the status of the last path it checked (`clearstatcache` in its manual): checking it
+//! again costs no system call, and a file that was found counts as existing until something is
+//! removed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,45 +25,46 @@ use workloads::store::StoreError;
 use super::directory::Directory;
 use crate::fault;
 
-/// Where a file is: the name of a directory, empty for the cache's own, and its name in that.
+/// The location of a file: the name of its subdirectory, empty for the cache's own directory, and
+/// its name there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct At<'a> {
-    pub(super) room: &'a str,
+    pub(super) dir: &'a str,
     pub(super) name: &'a str,
 }
 
-/// What a path leads to.
+/// The type of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
     Directory,
-    /// Nothing, a link, or something that is neither a file nor a directory.
+    /// Missing, a link, or neither a file nor a directory.
     Other,
 }
 
 pub(super) struct Tree {
     top: Directory,
     /// Open directories by name.
-    rooms: HashMap<String, OwnedFd>,
-    /// The path whose state is remembered, and what it was.
-    looked_at: Option<(String, String, Kind)>,
-    /// System calls that named a path.
+    dirs: HashMap<String, OwnedFd>,
+    /// The last path checked, and its type.
+    checked: Option<(String, String, Kind)>,
+    /// System calls with a path.
     files: u64,
 }
 
 impl Tree {
     pub(super) fn new(top: Directory) -> Self {
-        Self { top, rooms: HashMap::new(), looked_at: None, files: 0 }
+        Self { top, dirs: HashMap::new(), checked: None, files: 0 }
     }
 
-    /// Files opened, listed, looked at or removed, each time counted.
+    /// Number of calls that opened, listed, checked or removed a file.
     pub(super) fn files(&self) -> u64 {
         self.files
     }
 
     /// `clearstatcache()`.
     pub(super) fn forget(&mut self) {
-        self.looked_at = None;
+        self.checked = None;
     }
 
     pub(super) fn is_file(&mut self, at: At<'_>) -> bool {
@@ -74,8 +76,8 @@ impl Tree {
     }
 
     fn kind(&mut self, at: At<'_>) -> Kind {
-        if let Some((room, name, kind)) = &self.looked_at
-            && room == at.room
+        if let Some((dir, name, kind)) = &self.checked
+            && dir == at.dir
             && name == at.name
         {
             return *kind;
@@ -86,13 +88,13 @@ impl Tree {
             SFlag::S_IFDIR => Kind::Directory,
             _ => Kind::Other,
         };
-        match &mut self.looked_at {
-            Some((room, name, last)) => {
-                room.replace_range(.., at.room);
+        match &mut self.checked {
+            Some((dir, name, last)) => {
+                dir.replace_range(.., at.dir);
                 name.replace_range(.., at.name);
                 *last = kind;
             }
-            None => self.looked_at = Some((at.room.into(), at.name.into(), kind)),
+            None => self.checked = Some((at.dir.into(), at.name.into(), kind)),
         }
         kind
     }
@@ -101,28 +103,28 @@ impl Tree {
         self.call(at, |fd, name| fstatat(fd, name, AtFlags::AT_SYMLINK_NOFOLLOW))
     }
 
-    /// `file_exists` of a path that is not remembered, which PHP asks by `access`.
+    /// `file_exists` of a path that is not cached, which PHP checks with `access`.
     pub(super) fn exists(&mut self, at: At<'_>) -> bool {
         let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
         self.call(at, |fd, name| faccessat(fd, name, AccessFlags::F_OK, flags)).is_ok()
     }
 
-    /// `filesize`; 0 where there is none.
+    /// `filesize`; 0 if the file does not exist.
     pub(super) fn bytes(&mut self, at: At<'_>) -> u64 {
         self.stat(at).map_or(0, |stat| stat.st_size.max(0) as u64)
     }
 
     /// `is_writable` of a directory.
-    pub(super) fn is_writable(&mut self, room: &str) -> bool {
+    pub(super) fn is_writable(&mut self, dir: &str) -> bool {
         let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
-        let at = At { room: "", name: room };
+        let at = At { dir: "", name: dir };
         self.call(at, |fd, name| faccessat(fd, name, AccessFlags::W_OK, flags)).is_ok()
     }
 
-    /// Makes a directory where there is none, with the mode that `umask` leaves, and then gives it
-    /// `mode` where that is given; whether it succeeded, `is_writable` tells.
-    pub(super) fn make_room(&mut self, room: &str, mode: Option<Mode>) {
-        let at = At { room: "", name: room };
+    /// Creates a missing directory with the mode that `umask` leaves and then, if given, sets
+    /// `mode`. Check the result with `is_writable`.
+    pub(super) fn make_dir(&mut self, dir: &str, mode: Option<Mode>) {
+        let at = At { dir: "", name: dir };
         if self.is_directory(at) {
             return;
         }
@@ -134,8 +136,8 @@ impl Tree {
         self.forget();
     }
 
-    /// Opens a file. PHP looks at a path before it opens it for the first time (its realpath
-    /// cache), `is_known` tells that it has done so.
+    /// Opens a file. PHP checks a path before opening it for the first time (its realpath cache);
+    /// `is_known` means that it has done so.
     pub(super) fn open(&mut self, at: At<'_>, flags: OFlag, is_known: bool) -> io::Result<File> {
         if !is_known {
             let _ = self.stat(at);
@@ -143,14 +145,14 @@ impl Tree {
         let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mode = Mode::from_bits_truncate(0o666);
         let file = File::from(self.call(at, |fd, name| openat(fd, name, flags, mode))?);
-        // A pipe or a device under one of our names would block or act.
+        // A pipe or a device with one of our names could block or cause side effects.
         if !file.metadata()?.is_file() {
             return Err(io::Error::from(Errno::ELOOP));
         }
         Ok(file)
     }
 
-    /// Removes a file; false where there was none.
+    /// Removes a file; false if it did not exist.
     pub(super) fn unlink(&mut self, at: At<'_>) -> Result<bool, StoreError> {
         let removed = self.call(at, |fd, name| unlinkat(fd, name, UnlinkatFlags::NoRemoveDir));
         self.forget();
@@ -162,22 +164,22 @@ impl Tree {
     }
 
     /// Removes a directory of the cache if it is empty.
-    pub(super) fn remove_room(&mut self, room: &str) {
-        let at = At { room: "", name: room };
+    pub(super) fn remove_dir(&mut self, dir: &str) {
+        let at = At { dir: "", name: dir };
         let _ = self.call(at, |fd, name| unlinkat(fd, name, UnlinkatFlags::RemoveDir));
-        self.rooms.remove(room);
+        self.dirs.remove(dir);
         self.forget();
     }
 
-    /// Names in a directory, empty for the cache's own, that begin with `prefix`, sorted; none
-    /// where it cannot be listed. Names that are no UTF-8 are nobody's of ours and left out.
-    pub(super) fn glob(&mut self, room: &str, prefix: &str) -> Vec<String> {
+    /// Names in a subdirectory (empty for the cache's own directory) that start with `prefix`,
+    /// sorted; none if it cannot be listed. Names that are not UTF-8 are not ours and are skipped.
+    pub(super) fn glob(&mut self, dir: &str, prefix: &str) -> Vec<String> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let opened = if room.is_empty() {
+        let opened = if dir.is_empty() {
             self.files += 1;
             openat(&self.top.fd, ".", flags, Mode::empty())
         } else {
-            let at = At { room: "", name: room };
+            let at = At { dir: "", name: dir };
             self.call(at, |fd, name| openat(fd, name, flags, Mode::empty()))
         };
         let Ok(mut directory) = opened.and_then(Dir::from_fd) else { return Vec::new() };
@@ -196,38 +198,38 @@ impl Tree {
         call: impl Fn(&OwnedFd, &str) -> nix::Result<T>,
     ) -> nix::Result<T> {
         self.files += 1;
-        if at.room.is_empty() {
+        if at.dir.is_empty() {
             return call(&self.top.fd, at.name);
         }
-        let fd = self.room(at.room)?;
+        let fd = self.dir(at.dir)?;
         match call(fd, at.name) {
-            // A directory that was removed has no links left.
+            // A removed directory has no links left.
             Err(Errno::ENOENT) if fstat(fd).is_ok_and(|stat| stat.st_nlink == 0) => {
-                self.rooms.remove(at.room);
-                call(self.room(at.room)?, at.name)
+                self.dirs.remove(at.dir);
+                call(self.dir(at.dir)?, at.name)
             }
             result => result,
         }
     }
 
-    fn room(&mut self, room: &str) -> nix::Result<&OwnedFd> {
-        if !self.rooms.contains_key(room) {
+    fn dir(&mut self, dir: &str) -> nix::Result<&OwnedFd> {
+        if !self.dirs.contains_key(dir) {
             let flags = OFlag::O_DIRECTORY | OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-            let fd = openat(&self.top.fd, room, flags, Mode::empty())?;
-            self.rooms.insert(room.into(), fd);
+            let fd = openat(&self.top.fd, dir, flags, Mode::empty())?;
+            self.dirs.insert(dir.into(), fd);
         }
-        Ok(&self.rooms[room])
+        Ok(&self.dirs[dir])
     }
 }
 
-/// An error of a file of the cache; what is not a file of ours is told apart.
+/// An error of a cache file. Anything that is not a plain file gets the class `NotOurs`.
 pub(super) fn wrong(what: &str, at: At<'_>, e: &io::Error) -> StoreError {
-    let path = if at.room.is_empty() { at.name.into() } else { [at.room, at.name].join("/") };
+    let path = if at.dir.is_empty() { at.name.into() } else { [at.dir, at.name].join("/") };
     let mut error = fault::file(&format!("cannot {what} file `{path}`"), e);
     let foreign = [nix::libc::ELOOP, nix::libc::ENOTDIR, nix::libc::EISDIR];
     if e.raw_os_error().is_some_and(|code| foreign.contains(&code)) {
         error.class = ErrorClass::NotOurs;
-        error.message = format!("`{path}` is no file of the cache (expected a plain file)");
+        error.message = format!("`{path}` is not a cache file (expected a plain file)");
     }
     error
 }

@@ -1,19 +1,19 @@
 //! `Zend_Cache_Backend_File` of Zend Framework 1 (`Shardj/zf1-future`, 2024) with Magento's
-//! settings: prefix `mage`, one level of directories of mode 0777, the rest as delivered.
+//! settings: prefix `mage`, one level of directories with mode 0777, otherwise the defaults.
 //!
 //! A record is two files: `mage--H/mage---ID` with the value, and
 //! `mage--H/mage---internal-metadatas---ID` with a serialized array of the value's `hash` (CRC-32),
 //! `mtime`, `expire` (seconds since 1970; 9999999999 for never) and `tags`. `H` is the first digit
-//! of the id's Adler-32, which for short ids is nearly always one of two.
+//! of the ID's Adler-32, which for short IDs is nearly always one of two.
 //!
 //! Files are opened for appending, locked, truncated, written and closed; nothing is renamed or
-//! synced. Each client keeps up to 100 metadata in memory and drops the oldest ten when that is
-//! full; so another client's new value of a record has a hash that the client does not expect, and
-//! the record is removed, as in the original. A clean looks at every record.
+//! synced. Each client keeps the metadata of up to 100 records in memory and drops the oldest ten
+//! when that is full. If another client has saved a record again, its hash does not match the one
+//! in memory, and the record is removed, as in the original. A clean reads every record.
 //!
-//! Other than in the original: the mode of a file is set before it is closed and not after; a link
-//! in the place of a file is no record; directories lie one level deep only; tags that PHP takes
-//! for equal numbers (`1e1` and `10`) differ.
+//! Unlike the original, the mode of a file is set before it is closed instead of after; a link in
+//! place of a file is not a record; directories are only one level deep; and tags that PHP
+//! considers equal numbers (`1e1` and `10`) differ.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -30,17 +30,17 @@ use super::tree::{At, Tree, wrong};
 use crate::cache::{SlowLevel, expire_s, now_s};
 use crate::php::Value;
 
-/// Directories by the first digit of an id's Adler-32.
-const ROOMS: [&str; 16] = [
+/// Directories by the first digit of an ID's Adler-32.
+const DIRS: [&str; 16] = [
     "mage--0", "mage--1", "mage--2", "mage--3", "mage--4", "mage--5", "mage--6", "mage--7",
     "mage--8", "mage--9", "mage--a", "mage--b", "mage--c", "mage--d", "mage--e", "mage--f",
 ];
-/// What names of directories and files begin with.
+/// Prefix of directories and files.
 const GLOB: &str = "mage--";
 const FILE: &str = "mage---";
-/// What an id seems to begin with that is made of a metadata file's name.
+/// Apparent prefix of an ID that is derived from a metadata file's name.
 const METADATA: &str = "internal-metadatas---";
-/// Metadata that a client keeps, and how many of them it drops at once.
+/// Records whose metadata a client keeps, and number of them dropped at once.
 const MEMO_MAX: usize = 100;
 const MEMO_DROPPED: usize = 10;
 
@@ -50,10 +50,10 @@ pub(crate) struct ZendFile {
     memo: Memo,
 }
 
-/// What is known of a record besides its value.
+/// A record's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Metadata {
-    /// `None` where no number is stored, which no value has.
+    /// `None` if no number is stored, which no value matches.
     hash: Option<i64>,
     mtime: i64,
     expire: i64,
@@ -85,8 +85,8 @@ impl Metadata {
         out
     }
 
-    /// Whether a clean of that mode removes the record.
-    fn is_meant(&self, mode: CleanMode, tags: &[String]) -> bool {
+    /// Whether a clean in that mode removes the record.
+    fn is_matched(&self, mode: CleanMode, tags: &[String]) -> bool {
         let has = |tag: &String| self.tags.iter().any(|own| **own == *tag.as_bytes());
         match mode {
             CleanMode::All => true,
@@ -98,7 +98,7 @@ impl Metadata {
     }
 }
 
-/// Metadata in memory, in the order in which their records were first met.
+/// Cached metadata, in order of first use.
 #[derive(Default)]
 struct Memo {
     known: HashMap<String, Metadata>,
@@ -106,8 +106,8 @@ struct Memo {
 }
 
 impl Memo {
-    /// Makes room before something is kept, also where it replaces what is there.
-    fn make_room(&mut self) {
+    /// Drops the oldest entries if the cache is full, even before an entry is only replaced.
+    fn evict(&mut self) {
         if self.known.len() >= MEMO_MAX {
             for id in self.order.drain(..MEMO_DROPPED) {
                 self.known.remove(&id);
@@ -128,14 +128,14 @@ impl Memo {
     }
 }
 
-/// The directory of an id.
-fn room(id: &str) -> &'static str {
-    ROOMS[(adler2::adler32_slice(id.as_bytes()) >> 28) as usize]
+/// The directory of an ID.
+fn dir(id: &str) -> &'static str {
+    DIRS[(adler2::adler32_slice(id.as_bytes()) >> 28) as usize]
 }
 
-/// Whether a directory of that name is made here.
-pub(super) fn is_room(name: &str) -> bool {
-    ROOMS.contains(&name)
+/// Whether this layout creates a directory of that name.
+pub(super) fn is_cache_dir(name: &str) -> bool {
+    DIRS.contains(&name)
 }
 
 fn value_name(id: &str) -> String {
@@ -146,7 +146,7 @@ fn metadata_name(id: &str) -> String {
     [FILE, METADATA, id].concat()
 }
 
-/// The id that a file's name says, or the name where it says none.
+/// The ID in a file name, or the name itself if it contains none.
 fn id_of(name: &str) -> &str {
     name.strip_prefix(FILE).unwrap_or(name)
 }
@@ -160,13 +160,13 @@ impl ZendFile {
         Self { tree: Tree::new(directory), timeout, memo: Memo::default() }
     }
 
-    /// Reads a file into `content`, whose earlier content is replaced.
+    /// Reads a file into `content`, replacing its previous content.
     fn get(&mut self, at: At<'_>, content: &mut Vec<u8>) -> Result<Found, StoreError> {
         content.clear();
         if !self.tree.is_file(at) {
             return Ok(Found::No);
         }
-        // Unreadable is as good as missing; a link took the file's place since.
+        // An unreadable file counts as missing; a link can have replaced it.
         let Ok(file) = self.tree.open(at, OFlag::O_RDONLY, false) else { return Ok(Found::No) };
         let mut stream = Stream::new(file, at, false)?;
         stream.lock(false, self.timeout)?;
@@ -189,53 +189,52 @@ impl ZendFile {
         Ok(())
     }
 
-    /// Removes a file; false where there was none.
+    /// Removes a file; false if it did not exist.
     fn unlink(&mut self, at: At<'_>) -> Result<bool, StoreError> {
         if self.tree.is_file(at) { self.tree.unlink(at) } else { Ok(false) }
     }
 
-    /// What is known of a record; it is in memory afterwards.
+    /// A record's metadata, which is cached.
     fn metadata(&mut self, id: &str) -> Result<Option<&Metadata>, StoreError> {
         if !self.memo.known.contains_key(id) {
             let mut content = Vec::new();
             let name = metadata_name(id);
-            self.get(At { room: room(id), name: &name }, &mut content)?;
+            self.get(At { dir: dir(id), name: &name }, &mut content)?;
             let Some(metadata) = Metadata::read(&content) else { return Ok(None) };
-            self.memo.make_room();
+            self.memo.evict();
             self.memo.keep(id, metadata);
         }
         Ok(self.memo.known.get(id))
     }
 
-    /// Removes both files of a record; false where one of them was missing.
+    /// Removes both files of a record; false if one of them was missing.
     fn remove_record(&mut self, id: &str) -> Result<bool, StoreError> {
         let (value, metadata) = (value_name(id), metadata_name(id));
-        let had_value = self.unlink(At { room: room(id), name: &value })?;
+        let had_value = self.unlink(At { dir: dir(id), name: &value })?;
         self.memo.forget(id);
-        Ok(self.unlink(At { room: room(id), name: &metadata })? && had_value)
+        Ok(self.unlink(At { dir: dir(id), name: &metadata })? && had_value)
     }
 
-    fn is_room(&mut self, room: &str) -> bool {
+    fn is_dir(&mut self, dir: &str) -> bool {
         self.tree.forget();
-        let name = if room.is_empty() { "." } else { room };
-        self.tree.is_directory(At { room: "", name })
+        let name = if dir.is_empty() { "." } else { dir };
+        self.tree.is_directory(At { dir: "", name })
     }
 
-    /// Cleans a directory and those in it; false where a file was missing that should have been
-    /// there.
-    fn clean_room(
+    /// Cleans a directory and its subdirectories; false if an expected file was missing.
+    fn clean_dir(
         &mut self,
-        room: &str,
+        dir: &str,
         mode: CleanMode,
         tags: &[String],
     ) -> Result<bool, StoreError> {
-        if !self.is_room(room) {
+        if !self.is_dir(dir) {
             return Ok(false);
         }
-        let mut whole = true;
+        let mut complete = true;
         let mut metadata_files = Vec::new();
-        for name in self.tree.glob(room, GLOB) {
-            let at = At { room, name: &name };
+        for name in self.tree.glob(dir, GLOB) {
+            let at = At { dir, name: &name };
             if self.tree.is_file(at) {
                 let id = id_of(&name);
                 if id.starts_with(METADATA) {
@@ -244,58 +243,58 @@ impl ZendFile {
                     }
                     continue;
                 }
-                let is_meant = match self.metadata(id)? {
-                    Some(metadata) => metadata.is_meant(mode, tags),
+                let is_matched = match self.metadata(id)? {
+                    Some(metadata) => metadata.is_matched(mode, tags),
                     None => Metadata { hash: None, mtime: 1, expire: 1, tags: Vec::new() }
-                        .is_meant(mode, tags),
+                        .is_matched(mode, tags),
                 };
-                // Once a record was not whole, the original removes no further value of this
+                // Once a record was incomplete, the original removes no further value in this
                 // directory in this mode.
-                if is_meant && (whole || mode != CleanMode::All) {
-                    whole = self.remove_record(id)? && whole;
+                if is_matched && (complete || mode != CleanMode::All) {
+                    complete = self.remove_record(id)? && complete;
                 }
             }
-            if self.tree.is_directory(at) && room.is_empty() {
-                whole = self.clean_room(&name, mode, tags)? && whole;
+            if self.tree.is_directory(at) && dir.is_empty() {
+                complete = self.clean_dir(&name, mode, tags)? && complete;
                 if mode == CleanMode::All {
-                    self.tree.remove_room(&name);
+                    self.tree.remove_dir(&name);
                 }
             }
         }
         for name in metadata_files {
-            let at = At { room, name: &name };
+            let at = At { dir, name: &name };
             if self.tree.exists(at) {
-                whole = self.unlink(at)? && whole;
+                complete = self.unlink(at)? && complete;
             }
         }
-        Ok(whole)
+        Ok(complete)
     }
 
-    /// Ids of a directory's records and of those in it that have not expired. Metadata files are
-    /// taken for records, which have no metadata of their own.
-    fn list_room(
+    /// IDs of the unexpired records in a directory and its subdirectories. Metadata files are
+    /// treated as records that have no metadata.
+    fn list_dir(
         &mut self,
-        room: &str,
+        dir: &str,
         mode: CleanMode,
         tags: &[String],
         ids: &mut Vec<String>,
     ) -> Result<(), StoreError> {
-        if !self.is_room(room) {
+        if !self.is_dir(dir) {
             return Ok(());
         }
-        for name in self.tree.glob(room, GLOB) {
-            let at = At { room, name: &name };
+        for name in self.tree.glob(dir, GLOB) {
+            let at = At { dir, name: &name };
             if self.tree.is_file(at) {
                 let id = id_of(&name);
                 match self.metadata(id)? {
                     Some(metadata) if now_s() > metadata.expire => continue,
-                    Some(metadata) if metadata.is_meant(mode, tags) => ids.push(id.into()),
+                    Some(metadata) if metadata.is_matched(mode, tags) => ids.push(id.into()),
                     Some(_) => {}
                     None => continue,
                 }
             }
-            if self.tree.is_directory(at) && room.is_empty() {
-                self.list_room(&name, mode, tags, ids)?;
+            if self.tree.is_directory(at) && dir.is_empty() {
+                self.list_dir(&name, mode, tags, ids)?;
             }
         }
         Ok(())
@@ -311,7 +310,7 @@ impl TaggedCache for ZendFile {
             _ => return Ok(Found::No),
         };
         let name = value_name(id);
-        let found = self.get(At { room: room(id), name: &name }, value)?;
+        let found = self.get(At { dir: dir(id), name: &name }, value)?;
         if Some(hash(value)) != expected {
             self.remove_record(id)?;
             value.clear();
@@ -324,12 +323,12 @@ impl TaggedCache for ZendFile {
         let Record { id, value, tags, lifetime_s } = record;
         check_id(id)?;
         self.tree.forget();
-        let room = room(id);
-        if !self.tree.is_writable(room) {
-            self.tree.make_room(room, Some(Mode::from_bits_truncate(0o777)));
+        let dir = dir(id);
+        if !self.tree.is_writable(dir) {
+            self.tree.make_dir(dir, Some(Mode::from_bits_truncate(0o777)));
         }
-        if !self.tree.is_writable(room) {
-            let message = format!("directory `{room}` of the cache cannot be made or written to");
+        if !self.tree.is_writable(dir) {
+            let message = format!("directory `{dir}` of the cache cannot be created or written to");
             return Err(StoreError::soft(ErrorClass::Denied, message));
         }
         let metadata = Metadata {
@@ -338,10 +337,10 @@ impl TaggedCache for ZendFile {
             expire: expire_s(lifetime_s),
             tags: tags.iter().map(|tag| tag.as_bytes().into()).collect(),
         };
-        self.memo.make_room();
-        self.put(At { room, name: &metadata_name(id) }, &metadata.write())?;
+        self.memo.evict();
+        self.put(At { dir, name: &metadata_name(id) }, &metadata.write())?;
         self.memo.keep(id, metadata);
-        self.put(At { room, name: &value_name(id) }, value)
+        self.put(At { dir, name: &value_name(id) }, value)
     }
 
     fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
@@ -351,10 +350,10 @@ impl TaggedCache for ZendFile {
 
     fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
         self.tree.forget();
-        self.clean_room("", mode, tags).map(drop)
+        self.clean_dir("", mode, tags).map(drop)
     }
 
-    // By the hash that it keeps in memory, of the value before.
+    // The cached hash can be that of an older value.
     fn load_effect(&self) -> LoadEffect {
         LoadEffect::Removes
     }
@@ -368,10 +367,10 @@ impl SlowLevel for ZendFile {
     fn ids(&mut self, mode: CleanMode, tags: &[String]) -> Result<Vec<String>, StoreError> {
         let mut ids = Vec::new();
         if !matches!(mode, CleanMode::All | CleanMode::Old) {
-            self.list_room("", mode, tags, &mut ids)?;
+            self.list_dir("", mode, tags, &mut ids)?;
         }
-        let mut met = HashSet::new();
-        ids.retain(|id| met.insert(id.clone()));
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(id.clone()));
         Ok(ids)
     }
 }

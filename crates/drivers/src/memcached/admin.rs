@@ -1,4 +1,4 @@
-//! memcached servers around a run.
+//! Administration of memcached servers around a run.
 
 use std::thread;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use workloads::store::StoreError;
 use super::line::{Line, unexpected};
 use super::requests::KEY_BYTES_MAX;
 use crate::wire::Dialect;
-use crate::{Admin, Facts, Patience, Room, SessionOptions, admin, fault, tls};
+use crate::{Admin, CleanupDeadline, Facts, Room, SessionOptions, admin, fault, tls};
 
-/// Keys that are removed by one write.
+/// Keys removed per write.
 const REMOVED_AT_ONCE: usize = 4096;
-/// Bytes of a run's keys on one server, at most: ten million of usual length.
+/// Most bytes of a run's keys on one server: ten million keys of usual length.
 const LISTED_BYTES_MAX: usize = 512 << 20;
-/// Keys that a list may have beyond twice those that the server counts: written since, or listed
-/// twice.
+/// Extra keys allowed in a listing beyond twice the server's item count: keys written since, or
+/// listed twice.
 const LISTED_MORE: u64 = 1 << 20;
-/// Lists of a server's keys, at most, until one has none of the run's.
+/// Most listings of a server's keys until one contains none of the run's.
 const LISTS_MAX: usize = 20;
-/// What lists keys, the better one first.
+/// Requests that list keys, the preferred one first.
 const LISTINGS: [&[u8]; 2] = [b"lru_crawler metadump hash\r\n", b"lru_crawler metadump all\r\n"];
-/// Pause before a crawler that is busy is asked again.
+/// Pause before a busy crawler is queried again.
 const BUSY_FOR: Duration = Duration::from_millis(50);
 
 struct MemcachedAdmin {
@@ -36,7 +36,7 @@ pub(crate) fn open_admin(
     memcached: &Memcached,
     timeout: Duration,
 ) -> Result<Box<dyn Admin>, StoreError> {
-    // As in the load, there is one name for the certificates of all.
+    // As in the load, all servers share one certificate name.
     let tls = tls::of_target(memcached.tls.as_ref(), &memcached.servers[0])?;
     let connect = |address: &NetAddress| {
         let line = Line::connect(memcached, address, tls.as_ref(), timeout)?;
@@ -55,7 +55,7 @@ impl MemcachedAdmin {
             let Some(version) = answer.strip_prefix(b"VERSION ") else {
                 return Err(unexpected(&answer));
             };
-            versions.push(format!("memcached {}", fault::words(version)));
+            versions.push(format!("memcached {}", fault::printable(version)));
             empty = Facts::both_empty(empty, items(line)?.map(|items| items == 0));
             let mut own = line.stats(b"stats settings\r\n")?;
             own.sort();
@@ -64,15 +64,15 @@ impl MemcachedAdmin {
         Ok(Facts {
             version: admin::versions(versions),
             empty,
-            configuration: admin::together(settings),
+            configuration: admin::merge_settings(settings),
         })
     }
 
-    /// Every key that begins with `prefix`, of all servers.
+    /// All keys that start with `prefix`, from all servers.
     fn names_of(
         &mut self,
         prefix: &[u8],
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<Vec<Vec<u8>>, StoreError> {
         let mut names = Vec::new();
         for (address, line) in &mut self.servers {
@@ -92,7 +92,7 @@ impl MemcachedAdmin {
         Ok(names)
     }
 
-    /// Writes a value, reads it, compares it and removes it.
+    /// Writes a value, reads it back, compares it and removes it.
     fn round_trip(&mut self, name: &str) -> Result<(), StoreError> {
         if name.len() > KEY_BYTES_MAX {
             let message = format!("key `{name}` is too long (expected at most {KEY_BYTES_MAX})");
@@ -117,7 +117,7 @@ impl MemcachedAdmin {
         if read == written.as_bytes() && end == b"END" && removed == b"DELETED" {
             return Ok(());
         }
-        let message = format!("key `{name}` was written but came back as something else");
+        let message = format!("key `{name}` was written but a different value was read back");
         Err(StoreError::fatal(ErrorClass::Protocol, message))
     }
 
@@ -169,34 +169,34 @@ impl MemcachedAdmin {
     }
 }
 
-/// How many items a server has; `None` where it does not tell.
+/// Number of items on a server; `None` if it does not report it.
 fn items(line: &mut Line) -> Result<Option<u64>, StoreError> {
     let stats = line.stats(b"stats\r\n")?;
     let items = stats.iter().find(|(name, _)| name == "curr_items");
     Ok(items.and_then(|(_, items)| items.parse().ok()))
 }
 
-/// Hands over every key of a server. By its hash table, or where it is too old for that by its
-/// queues, between which keys move meanwhile. A crawler that works for the server itself is waited
-/// for.
+/// Passes every key of a server to `each`. Lists keys by hash table, or on older servers by LRU
+/// queues, between which keys can move during the listing. Waits while the crawler is busy with the
+/// server's own work.
 fn list(
     address: &str,
     line: &mut Line,
-    patience: &mut Patience<'_>,
+    patience: &mut CleanupDeadline<'_>,
     mut each: impl FnMut(Vec<u8>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let fatal = |failure: Failure| StoreError::fatal(failure.class, failure.message);
-    let unlisted = |answer: &[u8]| {
-        let words = fault::words(answer);
+    let cannot_list = |answer: &[u8]| {
+        let words = fault::printable(answer);
         let message = format!(
-            "{address} does not list its keys: it answered `{words}` (expected memcached 1.4.31 \
-             or newer, whose crawler is on)"
+            "{address} cannot list its keys: it answered `{words}` (expected memcached 1.4.31 \
+             or newer with its crawler enabled)"
         );
         StoreError::fatal(ErrorClass::Other, message)
     };
     let endless = |counted: u64| {
         let message =
-            format!("{address} lists keys without end (expected the {counted} it counts)");
+            format!("{address} lists keys endlessly (expected the {counted} that it reports)");
         StoreError::fatal(ErrorClass::Protocol, message)
     };
     let counted = items(line)?.unwrap_or(0);
@@ -210,7 +210,7 @@ fn list(
             |entry| {
                 patience.check().map_err(fatal)?;
                 left = left.checked_sub(1).ok_or_else(|| endless(counted))?;
-                each(key_of(entry).ok_or_else(|| unlisted(entry))?)
+                each(key_of(entry).ok_or_else(|| cannot_list(entry))?)
             },
         )?;
         let Some(refusal) = refusal else { return Ok(()) };
@@ -220,16 +220,16 @@ fn list(
         } else {
             way = ways.next();
             if way.is_none() {
-                return Err(unlisted(&refusal));
+                return Err(cannot_list(&refusal));
             }
         }
     }
     Ok(())
 }
 
-/// The key in a line of `lru_crawler metadump`, `key=… exp=… …`, in which `%` and two digits stand
-/// for what a line cannot hold; `None` for another line. Source: the section on the crawler in
-/// memcached's `doc/protocol.txt`.
+/// The key in a line of `lru_crawler metadump`, `key=… exp=… …`, in which `%` and two digits encode
+/// bytes that a line cannot contain; `None` for any other line. Source: the section on the crawler
+/// in memcached's `doc/protocol.txt`.
 fn key_of(entry: &[u8]) -> Option<Vec<u8>> {
     let encoded = entry.strip_prefix(b"key=")?.split(|b| *b == b' ').next()?;
     let mut key = Vec::with_capacity(encoded.len());
@@ -265,8 +265,8 @@ impl Admin for MemcachedAdmin {
         commands.iter().try_for_each(|command| admin::check_own_keys(dialect, command))
     }
 
-    /// Keys cannot be listed: those of a run are removed by [`Admin::remove_names`].
-    fn clean(&mut self, _: Layout, _: &str, _: &mut Patience<'_>) -> Result<(), Failure> {
+    /// Does nothing, since keys cannot be listed: [`Admin::remove_names`] removes those of a run.
+    fn clean(&mut self, _: Layout, _: &str, _: &mut CleanupDeadline<'_>) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -274,11 +274,10 @@ impl Admin for MemcachedAdmin {
         &mut self,
         _: Layout,
         prefix: &str,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure> {
         admin::check_prefix(prefix)?;
-        // What is listed while the server moves keys can lack some, so it is not done before a
-        // list has none.
+        // A listing can miss keys that the server moves, so repeat until a listing contains none.
         for _ in 0..LISTS_MAX {
             let names = self.names_of(prefix.as_bytes(), patience)?;
             if names.is_empty() {
@@ -289,7 +288,7 @@ impl Admin for MemcachedAdmin {
                 self.remove_names(names)?;
             }
         }
-        let message = format!("keys `{prefix}…` are listed again after they were removed");
+        let message = format!("keys `{prefix}…` are still listed after their removal");
         Err(Failure { class: ErrorClass::Protocol, message })
     }
 
@@ -303,18 +302,18 @@ impl Admin for MemcachedAdmin {
 
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
         let servers = self.servers.iter_mut();
-        admin::counted(servers.map(|(_, line)| Ok(counters(&line.stats(b"stats\r\n")?))))
+        admin::merge_counters(servers.map(|(_, line)| Ok(counters(&line.stats(b"stats\r\n")?))))
     }
 
     fn room(&mut self) -> Result<Vec<Room>, Failure> {
         let of_server = |(address, line): &mut (String, Line)| {
-            let told = counters(&line.stats(b"stats\r\n")?);
+            let reported = counters(&line.stats(b"stats\r\n")?);
             Ok(Room {
                 server: address.clone(),
-                used_bytes: told.used_bytes,
-                limit_bytes: told.limit_bytes,
-                keys: told.keys,
-                evicted: told.evicted,
+                used_bytes: reported.used_bytes,
+                limit_bytes: reported.limit_bytes,
+                keys: reported.keys,
+                evicted: reported.evicted,
                 by_size_class: true,
                 ..Room::default()
             })
@@ -323,11 +322,11 @@ impl Admin for MemcachedAdmin {
     }
 }
 
-/// The counters of `stats`. Source: memcached's `doc/protocol.txt`, "General-purpose statistics".
+/// The counters from `stats`. Source: memcached's `doc/protocol.txt`, "General-purpose statistics".
 ///
-/// Commands are those on keys: a store by whatever command counts in `cmd_set`, a read of several
-/// keys once for each. Expired items are counted where they are met: by a read, by a store that
-/// takes their memory, or by the crawler.
+/// `commands` counts commands on keys: `cmd_set` includes every kind of store, and a read of
+/// several keys counts once per key. Expired items are counted when a read, a store that reuses
+/// their memory, or the crawler finds them.
 fn counters(stats: &[(String, String)]) -> StoreCounters {
     let value = |name: &str| {
         let found = stats.iter().find(|(own, _)| own == name);
@@ -367,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_read_from_the_crawlers_lines() {
+    fn keys_are_parsed_from_crawler_lines() {
         let key = |line: &str| key_of(line.as_bytes()).map(|k| String::from_utf8(k).unwrap());
         assert_eq!(key("key=a-1 exp=-1 la=3").as_deref(), Some("a-1"));
         assert_eq!(key("key=a%20b%25%zz%4 exp=-1").as_deref(), Some("a b%%zz%4"));
@@ -375,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_taken_from_the_general_statistics() {
+    fn counters_are_parsed_from_stats() {
         let stats = [
             ("pid", "1"),
             ("bytes", "640"),

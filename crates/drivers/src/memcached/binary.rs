@@ -1,11 +1,12 @@
-//! A blocking client by the binary protocol, with the requests that the PHP extension memcached
-//! makes of it: many keys are read by one `GETKQ` each and a `NOOP` behind them, and stored or
-//! deleted one after the other.
+//! A blocking client for the binary protocol that sends the same requests as the PHP extension
+//! memcached: it reads several keys with one `GETKQ` each and a final `NOOP`, and stores or deletes
+//! them one after the other.
 //!
-//! A request is a header of 24 bytes (0x80, operation, length of the key in two bytes, of the
-//! extras in one, two zeros in three, length of extras, key and value in four, a number of ours in
-//! four, eight zeros), extras, key and value; a reply the same with 0x81, and a status in place of
-//! the second zero. Source: <https://github.com/memcached/memcached/wiki/BinaryProtocolRevamped>.
+//! A request is a header of 24 bytes, extras, key and value. The header has 0x80, the operation,
+//! the key length (two bytes), the extras length (one byte), three zero bytes, the length of
+//! extras, key and value (four bytes), a sequence number (four bytes) and eight zero bytes. A reply
+//! is the same with 0x81, and with a status in place of the second and third zero byte. Source:
+//! <https://github.com/memcached/memcached/wiki/BinaryProtocolRevamped>.
 
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub(super) struct Binary {
     requests: u32,
 }
 
-/// What a reply says.
+/// A parsed reply.
 struct Reply<'a> {
     operation: u8,
     status: u16,
@@ -46,11 +47,14 @@ struct Reply<'a> {
 }
 
 impl Binary {
-    /// Connects to every server and waits for a `NOOP`. Accounts, which are of the text protocol,
-    /// are refused.
+    /// Connects to every server and waits for a `NOOP`. Rejects accounts, which only the text
+    /// protocol supports.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         if let Endpoint::Memcached(Memcached { user: Some(user), .. }) = endpoint {
-            let message = format!("user `{user}` cannot log in here (expected none)");
+            let message = format!(
+                "user `{user}` cannot log in: this client does not support accounts (expected no \
+                 user)"
+            );
             return Err(StoreError::fatal(ErrorClass::Denied, message));
         }
         let servers = Servers::connect(endpoint, timeout)?;
@@ -59,7 +63,7 @@ impl Binary {
         for line in client.servers.all() {
             line.send(&client.out)?;
             if reply(line)?.operation != NOOP {
-                return Err(malformed("another operation"));
+                return Err(malformed("a different operation"));
             }
         }
         client.servers.effort = Effort::default();
@@ -70,7 +74,7 @@ impl Binary {
         self.servers.effort
     }
 
-    /// Reads keys; a value each, in their order, or `None`.
+    /// Reads keys and returns their values in order, `None` for each missing one.
     pub(super) fn get_each(&mut self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
         let mut values = vec![None; keys.len()];
         for node in 0..self.servers.number() {
@@ -101,7 +105,8 @@ impl Binary {
         Ok(values)
     }
 
-    /// Stores a value for so many seconds, for ever with 0; above 30 days it is a time since 1970.
+    /// Stores a value for `ttl_s` seconds, or forever with 0; above 30 days it is a time since
+    /// 1970.
     pub(super) fn set(&mut self, key: &[u8], ttl_s: u32, value: &[u8]) -> Result<(), StoreError> {
         let mut extras = [0; 8];
         extras[4..].copy_from_slice(&ttl_s.to_be_bytes());
@@ -131,7 +136,11 @@ impl Binary {
         let line = self.servers.at(self.servers.node(key), 1);
         line.send(&self.out)?;
         let reply = reply(line)?;
-        if reply.operation == operation { Ok(reply) } else { Err(malformed("another operation")) }
+        if reply.operation == operation {
+            Ok(reply)
+        } else {
+            Err(malformed("a different operation"))
+        }
     }
 
     /// Appends a request.
@@ -152,7 +161,7 @@ impl Binary {
 }
 
 fn reply(line: &mut Line) -> Result<Reply<'_>, StoreError> {
-    /// Longest body; the server's own limit of a value is 1 GiB.
+    /// Longest body; the server's own limit for a value is 1 GiB.
     const BODY_BYTES_MAX: usize = 1 << 30;
     let header: [u8; HEADER_BYTES] =
         line.exactly(HEADER_BYTES)?.try_into().map_err(|_| malformed("a short header"))?;
@@ -161,16 +170,17 @@ fn reply(line: &mut Line) -> Result<Reply<'_>, StoreError> {
     let body = u32::from_be_bytes([a, b, c, d]) as usize;
     let (key, extras) = (usize::from(number(2)), usize::from(header[4]));
     if header[0] != REPLY || key + extras > body || body > BODY_BYTES_MAX {
-        return Err(malformed(&format!("a header `{}`", fault::words(&header[..8]))));
+        return Err(malformed(&format!("a header `{}`", fault::printable(&header[..8]))));
     }
     let rest = line.exactly(body)?;
     let (head, value) = rest.split_at(extras + key);
     Ok(Reply { operation: header[1], status: number(6), key: &head[extras..], value })
 }
 
-/// A reply that refuses a request. The server has read it whole, so that the connection is good.
+/// The error for a rejected request. The server has read the whole request, so the connection stays
+/// usable.
 fn refused(operation: &str, reply: &Reply<'_>) -> StoreError {
-    let (class, cure) = match reply.status {
+    let (class, hint) = match reply.status {
         OUT_OF_MEMORY => (ErrorClass::Full, ""),
         TOO_LARGE => {
             (ErrorClass::Reply, " (expected a value within its item size, 1 MiB by default)")
@@ -178,12 +188,12 @@ fn refused(operation: &str, reply: &Reply<'_>) -> StoreError {
         0x20 => (ErrorClass::Denied, ""),
         _ => (ErrorClass::Reply, ""),
     };
-    let words = fault::words(reply.value);
-    let message = format!("the server answered `{words}` to {operation}{cure}");
+    let words = fault::printable(reply.value);
+    let message = format!("the server answered `{words}` to {operation}{hint}");
     StoreError::soft(class, message)
 }
 
 fn malformed(problem: &str) -> StoreError {
-    let message = format!("{problem} came as a reply (expected memcached's binary protocol)");
+    let message = format!("received {problem} as a reply (expected memcached's binary protocol)");
     StoreError::fatal(ErrorClass::Protocol, message)
 }

@@ -1,27 +1,27 @@
-//! How a reply of memcached is counted, by its words; pure.
+//! Classification of memcached replies by their text; no I/O.
 
 use load::wire::protocol::{Expect, Judged, Malformed, Plain, Shape};
 use model::ErrorClass;
 
 use crate::fault;
-use crate::lines::{WORDS_BYTES_MAX, length};
+use crate::lines::{MESSAGE_BYTES_MAX, length};
 
 pub(super) const OK: Plain = Plain::Ok { verified: false };
 
-/// What a line says.
+/// Meaning of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// It is the whole reply, or the last line of one.
+    /// A complete reply, or the last line of one.
     Last(Judged),
     /// The end of a list, which may be empty.
     End,
     /// A line of a list.
     Listed,
-    /// A value of that many bytes follows. `name` is that of its key where it is told.
+    /// A value of `bytes` bytes follows. `name` is its key, if the reply contains it.
     Value { name: Option<&'a [u8]>, bytes: u64, listed: bool },
 }
 
-/// Reads a line without its end.
+/// Parses a line without its line ending.
 pub(super) fn line<'a>(line: &'a [u8], expect: &Expect) -> Result<Line<'a>, Malformed> {
     let (word, rest) = match line.iter().position(|byte| *byte == b' ') {
         Some(at) => (&line[..at], &line[at + 1..]),
@@ -33,7 +33,9 @@ pub(super) fn line<'a>(line: &'a [u8], expect: &Expect) -> Result<Line<'a>, Malf
         b"END" => return Ok(Line::End),
         b"STAT" | b"ITEM" => return Ok(Line::Listed),
         b"STORED" | b"DELETED" | b"TOUCHED" | b"OK" => done(expect.shape),
-        b"HD" => named(flag(rest, b'k').filter(|_| !is_base64(rest)), expect, done(expect.shape)),
+        b"HD" => {
+            check_name(flag(rest, b'k').filter(|_| !is_base64(rest)), expect, done(expect.shape))
+        }
         b"NOT_FOUND" | b"NF" | b"EN" => Plain::Miss,
         b"NOT_STORED" | b"EXISTS" | b"NS" | b"EX" | b"VERSION" | b"RESET" | b"MN" | b"ME" => {
             other(expect.shape)
@@ -41,8 +43,10 @@ pub(super) fn line<'a>(line: &'a [u8], expect: &Expect) -> Result<Line<'a>, Malf
         b"ERROR" | b"CLIENT_ERROR" | b"SERVER_ERROR" => return Ok(Line::Last(failed(line))),
         _ if !line.is_empty() && line.iter().all(u8::is_ascii_digit) => other(expect.shape),
         _ => {
-            let text = fault::words(&line[..line.len().min(40)]);
-            return Err(Malformed(format!("`{text}` is no reply (expected memcached's protocol)")));
+            let text = fault::printable(&line[..line.len().min(40)]);
+            return Err(Malformed(format!(
+                "`{text}` is not a reply (expected memcached's protocol)"
+            )));
         }
     };
     Ok(Line::Last(plain.into()))
@@ -56,7 +60,7 @@ fn value(rest: &[u8]) -> Result<Line<'_>, Malformed> {
     Ok(Line::Value { name, bytes: length(bytes)?, listed: true })
 }
 
-/// `VA <bytes> <flags>*`; of the flags, `k` returns the key and `b` says that it is in base 64.
+/// `VA <bytes> <flags>*`. The flag `k` returns the key, and `b` marks it as base64.
 fn meta_value(rest: &[u8]) -> Result<Line<'_>, Malformed> {
     let (bytes, flags) = match rest.iter().position(|byte| *byte == b' ') {
         Some(at) => (&rest[..at], &rest[at + 1..]),
@@ -66,7 +70,7 @@ fn meta_value(rest: &[u8]) -> Result<Line<'_>, Malformed> {
     Ok(Line::Value { name, bytes: length(bytes)?, listed: false })
 }
 
-/// What follows the letter of a flag.
+/// The token after a flag's letter.
 fn flag(flags: &[u8], letter: u8) -> Option<&[u8]> {
     flags.split(|byte| *byte == b' ').find_map(|flag| flag.strip_prefix(&[letter]))
 }
@@ -79,20 +83,20 @@ pub(super) fn done(shape: Shape) -> Plain {
     if shape == Shape::Value { Plain::Wrong } else { OK }
 }
 
-/// Neither a value nor the word for "done".
+/// A reply that is neither a value nor a confirmation.
 fn other(shape: Shape) -> Plain {
     if shape == Shape::Any { OK } else { Plain::Wrong }
 }
 
-/// As judged, unless a name was told that is not the asked key's.
-pub(super) fn named(name: Option<&[u8]>, expect: &Expect, judged: Plain) -> Plain {
+/// Returns `judged`, or `Wrong` if the reply names a different key than the requested one.
+pub(super) fn check_name(name: Option<&[u8]>, expect: &Expect, judged: Plain) -> Plain {
     match name {
         Some(name) if expect.bytes.is_some() && !ends_with_number(name, expect.key) => Plain::Wrong,
         _ => judged,
     }
 }
 
-/// Names of keys end with their numbers ([`workloads::kv::KeyNames`]).
+/// Key names end with their number ([`workloads::kv::KeyNames`]).
 fn ends_with_number(name: &[u8], mut number: u64) -> bool {
     for digit in name.iter().rev() {
         if *digit != b'0' + (number % 10) as u8 {
@@ -107,11 +111,11 @@ fn ends_with_number(name: &[u8], mut number: u64) -> bool {
 }
 
 fn failed(line: &[u8]) -> Judged {
-    let text = fault::words_within(line, WORDS_BYTES_MAX);
+    let text = fault::printable_within(line, MESSAGE_BYTES_MAX);
     Judged::Error(error_class(&text), text)
 }
 
-/// The class of an error by its words; the protocol knows no codes.
+/// The class of an error by its text; the protocol has no error codes.
 pub(super) fn error_class(text: &str) -> ErrorClass {
     const FULL: &str = "SERVER_ERROR out of memory";
     const DENIED: [&str; 2] =

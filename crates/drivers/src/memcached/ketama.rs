@@ -1,82 +1,81 @@
-//! Which of several memcached servers a key lives on: ketama's ring, with weights, as libmemcached
-//! makes it where `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED` is set
-//! (`Memcached::OPT_LIBKETAMA_COMPATIBLE` of PHP).
+//! Distributes keys over several memcached servers: the weighted ketama ring that libmemcached uses
+//! with `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED` (`Memcached::OPT_LIBKETAMA_COMPATIBLE` in PHP).
 //!
-//! Each server has 160 points on a ring of 32 bits, more or fewer by its weight, always four at a
-//! time: the MD5 sum of `<host>:<port>-<n>` (of `<host>-<n>` on the usual port), cut into four
-//! numbers, least byte first. A key's place is the first of the four numbers of its own sum, and
-//! its server the one whose point is there or follows. Sources: `libmemcached/hosts.cc` of
+//! Each server has 160 points on a 32-bit ring, more or fewer by its weight, in groups of four: the
+//! MD5 sum of `<host>:<port>-<n>` (of `<host>-<n>` on the default port), split into four
+//! little-endian numbers. A key's position is the first of the four numbers of its own sum. Its
+//! server owns the first point at or after that position. Sources: `libmemcached/hosts.cc` of
 //! libmemcached for the facts, and PHP's extension as an oracle in the tests.
 
 use load::wire::route::Route;
 use md5::{Digest, Md5};
 
-/// Points of a server of average weight.
+/// Points of a server with average weight.
 const POINTS: u16 = 160;
-/// Points from one sum.
-const POINTS_A_SUM: u16 = 4;
-/// The port that is left out.
-const USUAL_PORT: u16 = 11211;
+/// Points per MD5 sum.
+const POINTS_PER_SUM: u16 = 4;
+/// The default port, which is omitted from names.
+const DEFAULT_PORT: u16 = 11211;
 
 /// A server on the ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its host as clients name it, or the path of its socket: another spelling has other points.
+    /// Its host as clients write it, or the path of its socket; another form gives other points.
     pub host: String,
-    /// Its port. A socket has 0 in lists of servers (`addServers` of PHP), and the usual port when
-    /// it is added by itself (`addServer`).
+    /// Its port. A socket has 0 in server lists (`addServers` in PHP) and the default port when
+    /// added alone (`addServer`).
     pub port: u16,
     /// Its weight, at least 1.
     pub weight: u32,
 }
 
-/// The points of all servers, in their order on the ring.
+/// The points of all servers in ring order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ring {
-    /// Place and number of its server.
+    /// Position and server number of each point.
     points: Vec<(u32, u32)>,
 }
 
 impl Ring {
-    /// Puts servers on the ring; `None` when no server has a point, as when there is none. A server
-    /// whose weight is below 1/40 of the average may have none.
+    /// Builds the ring; `None` if no server has a point, for example without servers. A server
+    /// whose weight is below 1/40 of the average can have none.
     pub fn new(servers: &[Server]) -> Option<Self> {
         let total: u32 = servers.iter().map(|server| server.weight).sum();
         let mut points = Vec::new();
         for (number, server) in servers.iter().enumerate() {
             for n in 0..sums(server.weight, total, servers.len()) {
-                let name = if server.port == USUAL_PORT {
+                let name = if server.port == DEFAULT_PORT {
                     format!("{}-{n}", server.host)
                 } else {
                     format!("{}:{}-{n}", server.host, server.port)
                 };
                 let sum = Md5::digest(name.as_bytes());
-                let places = sum.chunks_exact(usize::from(POINTS_A_SUM));
-                points.extend(places.map(|place| (number_of(place), number as u32)));
+                let positions = sum.chunks_exact(usize::from(POINTS_PER_SUM));
+                points.extend(positions.map(|position| (number_of(position), number as u32)));
             }
         }
-        points.sort_by_key(|(place, _)| *place);
+        points.sort_by_key(|(position, _)| *position);
         (!points.is_empty()).then_some(Self { points })
     }
 
-    /// Number of the server that has the key of that name.
+    /// Number of the server that owns the key with this name.
     pub fn node(&self, name: &[u8]) -> usize {
-        let place = number_of(&Md5::digest(name)[..usize::from(POINTS_A_SUM)]);
-        let at = self.points.partition_point(|(point, _)| *point < place);
-        // Behind the last point the ring begins again.
+        let position = number_of(&Md5::digest(name)[..usize::from(POINTS_PER_SUM)]);
+        let at = self.points.partition_point(|(point, _)| *point < position);
+        // The ring wraps around after the last point.
         self.points[at % self.points.len()].1 as usize
     }
 }
 
-/// Sums of a server: a quarter of its points. In the precision that libmemcached computes it with,
-/// since its rounding decides.
+/// Number of MD5 sums of a server: a quarter of its points. Uses the float precision of
+/// libmemcached, since its rounding affects the result.
 fn sums(weight: u32, total: u32, servers: usize) -> u32 {
     let share = weight as f32 / total as f32;
-    let sums = share * f32::from(POINTS) / f32::from(POINTS_A_SUM) * servers as f32;
+    let sums = share * f32::from(POINTS) / f32::from(POINTS_PER_SUM) * servers as f32;
     (f64::from(sums) + 1e-10) as f32 as u32
 }
 
-/// Four bytes as a number, the least first.
+/// Reads a little-endian number.
 fn number_of(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }

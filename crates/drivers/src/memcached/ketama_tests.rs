@@ -1,4 +1,4 @@
-//! The ring against what libmemcached said, and its own properties.
+//! Compares the ring with libmemcached and checks its own properties.
 
 use super::*;
 use proptest::prelude::*;
@@ -9,9 +9,9 @@ fn server(host: &str, port: u16, weight: u32) -> Server {
 
 const KEYS: [&str; 5] = ["a", "foo", "key:000000000042", "session", "x"];
 
-/// What `Memcached::getServerByKey` of PHP's extension 3.2.0 with libmemcached 1.1.4 answered.
+/// Results of `Memcached::getServerByKey` in PHP's extension 3.2.0 with libmemcached 1.1.4.
 #[test]
-fn keys_live_where_libmemcached_puts_them() {
+fn keys_map_to_the_same_servers_as_in_libmemcached() {
     let even = Ring::new(&["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|host| server(host, 11211, 1)));
     let even = even.unwrap();
     assert_eq!(even.points.len(), 3 * 160);
@@ -23,7 +23,7 @@ fn keys_live_where_libmemcached_puts_them() {
 }
 
 #[test]
-fn a_ring_without_points_is_none() {
+fn new_returns_none_without_points() {
     assert_eq!(Ring::new(&[]), None);
     assert_eq!(Ring::new(&[server("a", 1, 0)]), None);
     let one = Ring::new(&[server("a", 1, 7)]).unwrap();
@@ -31,9 +31,9 @@ fn a_ring_without_points_is_none() {
 }
 
 proptest! {
-    /// A server that is added takes keys over, and no key changes between the others.
+    /// A new server takes over keys, and no key moves between the other servers.
     #[test]
-    fn a_new_server_only_takes(keys in prop::collection::vec("[a-z0-9:]{1,30}", 1..50)) {
+    fn a_new_server_only_takes_over_keys(keys in prop::collection::vec("[a-z0-9:]{1,30}", 1..50)) {
         let four = ["a", "b", "c", "d"].map(|host| server(host, 11211, 1));
         let (before, after) = (Ring::new(&four[..3]).unwrap(), Ring::new(&four).unwrap());
         for key in keys {
@@ -44,7 +44,7 @@ proptest! {
 }
 
 #[test]
-fn servers_get_keys_by_their_weights() {
+fn keys_are_distributed_by_weight() {
     let ring = Ring::new(&[server("a", 11211, 1), server("b", 11211, 3)]).unwrap();
     let keys = 20_000;
     let of_b = (0..keys).filter(|n| ring.node(format!("key:{n}").as_bytes()) == 1).count();

@@ -1,4 +1,4 @@
-//! One blocking connection to memcached: requests as they are given, replies by line or by length.
+//! One blocking connection to memcached: sends raw requests and reads replies by line or by length.
 
 use std::io;
 use std::time::Duration;
@@ -12,29 +12,29 @@ use super::requests::hello;
 use crate::fault;
 use crate::socket::Socket;
 
-/// Longest line, and longest list of them; lists of settings have some KiB.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Bytes that are read at once.
+/// Longest line and longest list of lines, bytes; settings take a few KiB.
+const REPLY_BYTES_MAX: usize = 1 << 20;
+/// Bytes per read.
 const PIECE_BYTES: usize = 16 << 10;
-/// Bytes of requests that are sent before their answers are waited for.
+/// Bytes of requests sent before waiting for their replies.
 const STREAMED_BYTES: usize = 64 << 10;
 
-/// Such a connection, logged in.
+/// A blocking connection that is logged in.
 pub(super) struct Line {
     socket: Socket,
     timeout: Duration,
-    /// Received bytes; those from `start` on are not yet read.
+    /// Received bytes; those from `start` on are unread.
     inbox: Vec<u8>,
     start: usize,
-    /// Requests that are to be sent by [`Line::stream`].
+    /// Requests queued by [`Line::stream`].
     batch: Vec<u8>,
-    /// How many these are, and how many were sent whose answers nobody has read yet.
-    begun: u64,
+    /// Number of queued requests, and number of sent ones whose replies are unread.
+    queued: u64,
     streamed: u64,
 }
 
 impl Line {
-    /// Connects, over TLS where that is given, and logs in where the user gave an account.
+    /// Connects, over TLS if given, and logs in if the user gave an account.
     pub(super) fn connect(
         memcached: &Memcached,
         address: &NetAddress,
@@ -43,7 +43,7 @@ impl Line {
     ) -> Result<Self, StoreError> {
         let socket = Socket::connect(address, tls, timeout)?;
         let (inbox, batch) = (Vec::new(), Vec::new());
-        let mut line = Self { socket, timeout, inbox, start: 0, batch, begun: 0, streamed: 0 };
+        let mut line = Self { socket, timeout, inbox, start: 0, batch, queued: 0, streamed: 0 };
         match (&memcached.user, &memcached.password) {
             (None, _) => {}
             (Some(user), Some(password)) => line.log_in(user, password)?,
@@ -56,38 +56,39 @@ impl Line {
         Ok(line)
     }
 
-    /// A server without accounts takes a login for a value to be stored, so it is asked first.
+    /// Logs in. A server without accounts would store a login as a value, so it is checked first.
     fn log_in(&mut self, user: &str, password: &Secret) -> Result<(), StoreError> {
         self.send(b"version\r\n")?;
         if self.next()?.starts_with(b"VERSION") {
-            let message = "the server asks for no user and password (leave them out)";
+            let message = "the server needs no user and password (leave them out)";
             return Err(StoreError::fatal(ErrorClass::Denied, message));
         }
         self.send(&hello(user, password).0)?;
         if self.next()? == b"STORED" {
             return Ok(());
         }
-        let message = "user or password was not accepted (expected those of the target's URL)";
+        let message =
+            "the server rejected the user or the password (expected those of the target's URL)";
         Err(StoreError::fatal(ErrorClass::Denied, message))
     }
 
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         if self.start < self.inbox.len() {
-            return Err(malformed("bytes came unasked"));
+            return Err(malformed("bytes arrived without a request"));
         }
         self.inbox.clear();
         self.start = 0;
         self.socket.begin();
         match self.socket.write_all(bytes) {
-            // The server hung up; its last words, if any (too many clients), are still to be read.
+            // The server closed the connection. A final error, such as too many clients, can still
+            // be read.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             other => other.map_err(|e| fault::connection(&e, self.timeout)),
         }
     }
 
-    /// Adds a request, each answered by a line, to those that are sent together; goes on without
-    /// their answers, which the next write waits for. Until [`Line::settle`] nothing else may be
-    /// asked.
+    /// Queues a request with a one-line reply and sends full batches without waiting for their
+    /// replies; the next write waits for those. No other request is allowed until [`Line::settle`].
     pub(super) fn stream(
         &mut self,
         parts: &[&[u8]],
@@ -96,30 +97,30 @@ impl Line {
         for part in parts {
             self.batch.extend_from_slice(part);
         }
-        self.begun += 1;
-        if self.batch.len() < STREAMED_BYTES { Ok(()) } else { self.send_on(&judge) }
+        self.queued += 1;
+        if self.batch.len() < STREAMED_BYTES { Ok(()) } else { self.send_queued(&judge) }
     }
 
-    /// Sends what is left of a stream and judges all answers; the first error is the error.
+    /// Sends the remaining requests of a stream and checks all replies; fails with the first error.
     pub(super) fn settle(
         &mut self,
         judge: impl Fn(&[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.send_on(&judge)?;
+        self.send_queued(&judge)?;
         self.answers(&judge)
     }
 
-    fn send_on(
+    fn send_queued(
         &mut self,
         judge: &impl Fn(&[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.answers(judge)?;
-        if self.begun > 0 {
+        if self.queued > 0 {
             let mut batch = std::mem::take(&mut self.batch);
             self.send(&batch)?;
             batch.clear();
             self.batch = batch;
-            self.streamed = std::mem::take(&mut self.begun);
+            self.streamed = std::mem::take(&mut self.queued);
         }
         Ok(())
     }
@@ -135,12 +136,12 @@ impl Line {
         result
     }
 
-    /// The next line without its end; an error of the server is a line.
+    /// Reads the next line without its line ending; an error of the server is a line, too.
     pub(super) fn next(&mut self) -> Result<Vec<u8>, StoreError> {
         self.line().map(<[u8]>::to_vec)
     }
 
-    /// As [`Line::next`], borrowed.
+    /// Like [`Line::next`], but borrowed.
     pub(super) fn line(&mut self) -> Result<&[u8], StoreError> {
         let mut searched = 0;
         loop {
@@ -150,21 +151,21 @@ impl Line {
                 self.start += searched + end + 2;
                 return Ok(&self.inbox[from..self.start - 2]);
             }
-            if left.len() > ANSWER_BYTES_MAX {
-                return Err(malformed("a line does not end"));
+            if left.len() > REPLY_BYTES_MAX {
+                return Err(malformed("a line is too long"));
             }
             searched = left.len().saturating_sub(1);
             self.receive()?;
         }
     }
 
-    /// That many bytes and the end of their line.
+    /// Reads a block of `bytes` bytes and its line ending.
     pub(super) fn block(&mut self, bytes: usize) -> Result<Vec<u8>, StoreError> {
         let block = self.exactly(bytes + 2)?;
         Ok(block[..bytes].to_vec())
     }
 
-    /// That many bytes.
+    /// Reads exactly `bytes` bytes.
     pub(super) fn exactly(&mut self, bytes: usize) -> Result<&[u8], StoreError> {
         while self.inbox.len() - self.start < bytes {
             self.receive()?;
@@ -190,10 +191,10 @@ impl Line {
         }
     }
 
-    /// Asks for a dump of any length: hands over each line, ended by a line feed with or without a
-    /// carriage return, until `END`. Each line must come within the time-out. Instead of a first
-    /// line for which `is_entry` is false there is no dump; that line is returned. After an error
-    /// the connection is of no use.
+    /// Requests a dump of any length and passes each line to `each` until `END`. Lines end with a
+    /// line feed, with or without a carriage return, and each must arrive within the timeout. If
+    /// `is_entry` is false for the first line, there is no dump and that line is returned. After an
+    /// error the connection is unusable.
     pub(super) fn dump(
         &mut self,
         request: &[u8],
@@ -204,14 +205,14 @@ impl Line {
         let mut is_first = true;
         loop {
             while !self.inbox[self.start..].contains(&b'\n') {
-                if self.inbox.len() - self.start > ANSWER_BYTES_MAX {
-                    return Err(malformed("a line does not end"));
+                if self.inbox.len() - self.start > REPLY_BYTES_MAX {
+                    return Err(malformed("a line is too long"));
                 }
                 self.inbox.drain(..self.start);
                 self.start = 0;
                 self.receive()?;
             }
-            // Each piece that ends a line is an answer of its own.
+            // Each received line counts as its own reply for the limits.
             self.socket.begin();
             let left = &self.inbox[self.start..];
             let end = left.iter().position(|b| *b == b'\n').unwrap_or_default();
@@ -227,7 +228,7 @@ impl Line {
         }
     }
 
-    /// Asks for a list of `STAT <name> <value>` lines.
+    /// Requests a list of `STAT <name> <value>` lines.
     pub(super) fn stats(&mut self, request: &[u8]) -> Result<Vec<(String, String)>, StoreError> {
         self.send(request)?;
         let (mut list, mut bytes) = (Vec::new(), 0);
@@ -241,28 +242,30 @@ impl Line {
             let Some(pair) = text.strip_prefix("STAT ") else { return Err(unexpected(&line)) };
             let (name, value) = pair.split_once(' ').unwrap_or((pair, ""));
             list.push((name.into(), value.into()));
-            if bytes > ANSWER_BYTES_MAX {
-                return Err(malformed("a list does not end"));
+            if bytes > REPLY_BYTES_MAX {
+                return Err(malformed("a list is too long"));
             }
         }
     }
 }
 
-/// A line that does not answer the question.
+/// The error for an unexpected line.
 pub(super) fn unexpected(line: &[u8]) -> StoreError {
-    let words = fault::words(line);
+    let words = fault::printable(line);
     let class = match words.split(' ').next() {
         Some("ERROR" | "CLIENT_ERROR" | "SERVER_ERROR") => error_class(&words),
         _ => ErrorClass::Protocol,
     };
-    let cure = match class {
+    let hint = match class {
         _ if words.starts_with('-') => {
-            " (expected memcached's protocol; is this Redis? its URL begins with redis://)"
+            " (expected memcached's protocol; is this Redis? its URL starts with redis://)"
         }
-        ErrorClass::Denied if words.starts_with("CLIENT_ERROR unauthenticated") => fault::PASSWORD,
+        ErrorClass::Denied if words.starts_with("CLIENT_ERROR unauthenticated") => {
+            fault::PASSWORD_HINT
+        }
         _ => "",
     };
-    StoreError::fatal(class, format!("the server answered `{words}`{cure}"))
+    StoreError::fatal(class, format!("the server answered `{words}`{hint}"))
 }
 
 fn malformed(problem: &str) -> StoreError {

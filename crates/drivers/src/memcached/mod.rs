@@ -1,11 +1,11 @@
-//! memcached, by its text protocol and the meta commands of it.
+//! memcached, through its text protocol and meta commands.
 //!
-//! - [`Replies`]: reads the replies to both, for the event loop of `load`.
-//! - [`requests`]: what is sent, as text or meta commands.
-//! - [`ketama`]: which of several servers a key lives on.
-//! - `line`: a blocking connection; on it `admin`, what is done around a run, and `text`, a
-//!   client of one worker, and `binary`, the same by the binary protocol.
-//! - `own_keys`: which commands are safe on a server that others use.
+//! - [`Replies`]: parses the replies to both, for the event loop of `load`.
+//! - [`requests`]: requests, as text or meta commands.
+//! - [`ketama`]: distributes keys over several servers.
+//! - `line`: a blocking connection; `admin`, `text` and `binary` build on it: administration around
+//!   a run, and clients of one worker for the text and the binary protocol.
+//! - `own_keys`: commands that are safe on a shared server.
 //! - `zend`, `symfony`: records of application caches.
 //!
 //! Source of the protocol: <https://github.com/memcached/memcached/blob/master/doc/protocol.txt>.
@@ -33,8 +33,8 @@ pub use replies::Replies;
 pub(crate) use symfony::Symfony;
 pub(crate) use zend::ZendMemcached;
 
-/// Which of the servers a key lives on: of several by ketama, with equal weights and under the
-/// names that the user gave them.
+/// The route from keys to servers: ketama for several, with equal weights and the server names as
+/// the user gave them.
 pub(crate) fn route(memcached: &Memcached) -> Result<Box<dyn Route>, StoreError> {
     if memcached.servers.len() < 2 {
         return Ok(Box::new(Single));
@@ -50,12 +50,12 @@ pub(crate) fn route(memcached: &Memcached) -> Result<Box<dyn Route>, StoreError>
     let servers: Vec<_> = memcached.servers.iter().map(server).collect();
     match Ring::new(&servers) {
         Some(ring) => Ok(Box::new(ring)),
-        None => Err(StoreError::fatal(ErrorClass::Other, "no server has a place on the ring")),
+        None => Err(StoreError::fatal(ErrorClass::Other, "no server has a point on the ring")),
     }
 }
 
-/// Why no session is kept here.
+/// The error for memcached as a session store.
 pub(crate) fn no_sessions() -> StoreError {
-    let message = "memcached is no session store here (expected another)";
+    let message = "memcached is not supported as a session store (expected another)";
     StoreError::fatal(ErrorClass::Other, message)
 }

@@ -1,27 +1,27 @@
-//! Which commands touch only the key of the request.
+//! Commands that only touch the key of the request.
 //!
-//! The key must be exactly `__key__`: memcached cannot list keys, so a run removes those it has
-//! names for. Numbers must be numbers: a server that cannot read the head of `set` takes the value
-//! that follows for a command.
+//! The key must be exactly `__key__`: memcached cannot list keys, so a run removes its keys by
+//! name. Numbers must be valid: a server that cannot parse the header of `set` interprets the
+//! following value as a command.
 
 use crate::command::{EMPTY, foreign};
 
-/// A word behind a command's name.
+/// An argument of a command.
 #[derive(Clone, Copy, Debug)]
 enum Word {
     Key,
-    /// A decimal number without a sign, of at most so many bits.
+    /// An unsigned decimal number of at most this many bits.
     Number(u32),
-    /// A lifetime in seconds; a negative one has passed.
+    /// A lifetime in seconds; a negative one has already expired.
     Lifetime,
-    /// A value of any content, whose length the server is told.
+    /// A value of any content, sent with its length.
     Value,
-    /// The value of a command that old servers do not know: they would take it for a command,
-    /// which nothing that is generated is.
+    /// The value of a command that old servers do not know. They would interpret it as a command,
+    /// so only generated values are allowed, which never are one.
     Generated,
 }
 
-/// Text commands and all of their words, and meta commands with the words before their flags.
+/// Text commands with all their arguments, and meta commands with the arguments before their flags.
 const TEXT: [(&str, &[Word]); 14] = [
     ("version", &[]),
     ("get", &[Word::Key]),
@@ -40,8 +40,7 @@ const TEXT: [(&str, &[Word]); 14] = [
 ];
 const STORE: [Word; 4] = [Word::Key, Word::Number(32), Word::Lifetime, Word::Value];
 
-/// Meta commands, the letters of flags without a token, those of flags with a number and those of
-/// flags with a word.
+/// Meta commands with their allowed flags: without a token, with a number, and with a word.
 const META: [(&str, &str, &str, &str); 4] = [
     ("mg", "cfhklstv", "ENRT", "O"),
     ("ms", "ckIs", "CEFT", "MO"),
@@ -49,9 +48,9 @@ const META: [(&str, &str, &str, &str); 4] = [
     ("ma", "ckItv", "CDEJNT", "MO"),
 ];
 
-/// Checks that a command touches nothing but its key, which is `__key__`.
+/// Checks that a command touches only its key, which must be `__key__`.
 ///
-/// Errors: the word that is not as it must be.
+/// Errors: names the first invalid argument.
 pub(crate) fn check(words: &[Vec<u8>]) -> Result<(), String> {
     let Some((name, rest)) = words.split_first() else { return Err(EMPTY.into()) };
     let text = TEXT.iter().find(|(known, _)| name == known.as_bytes());
@@ -62,13 +61,13 @@ pub(crate) fn check(words: &[Vec<u8>]) -> Result<(), String> {
         (None, None) => Some((0, "is not on the list of safe commands")),
     };
     let Some((number, problem)) = faulty else { return Ok(()) };
-    Err(foreign(words, number, problem, "a single one, which is `__key__`"))
+    Err(foreign(words, number, problem, "a single key, which is `__key__`"))
 }
 
-/// Number and fault of the first word that is not as expected; the first has the number `from`.
+/// Index and problem of the first invalid word; the first word has the index `from`.
 fn fault_in(words: &[Vec<u8>], expected: &[Word], from: usize) -> Option<(usize, &'static str)> {
     if words.len() > expected.len() {
-        return Some((from + expected.len(), "is one word too many"));
+        return Some((from + expected.len(), "is one argument too many"));
     }
     let fault = |(at, kind): (usize, &Word)| {
         let problem = match words.get(at) {
@@ -103,7 +102,7 @@ fn meta_fault(
 }
 
 impl Word {
-    /// What is wrong with a word of this kind, if anything.
+    /// The problem of a word of this kind, if any.
     fn fault(self, word: &[u8]) -> Option<&'static str> {
         let text = std::str::from_utf8(word).unwrap_or_default();
         let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -112,7 +111,7 @@ impl Word {
             Self::Number(bits) => {
                 let number = text.parse::<u64>().ok().filter(|_| are_digits(text));
                 let fits = number.is_some_and(|n| n.checked_shr(bits).unwrap_or(0) == 0);
-                (fits, "is not a number that the command takes")
+                (fits, "is not a valid number for the command")
             }
             Self::Lifetime => {
                 let is_number = are_digits(text.strip_prefix('-').unwrap_or(text));

@@ -1,4 +1,4 @@
-//! What is sent to memcached servers that others use, and what is not.
+//! Commands that are allowed on shared memcached servers, and rejected ones.
 
 use super::*;
 use crate::command::arguments;
@@ -8,7 +8,7 @@ fn checked(command: &str) -> Result<(), String> {
 }
 
 #[test]
-fn commands_on_the_runs_key_are_sent() {
+fn commands_on_the_runs_key_are_allowed() {
     let commands = [
         "get __key__",
         "gets __key__",
@@ -32,7 +32,7 @@ fn commands_on_the_runs_key_are_sent() {
 }
 
 #[test]
-fn all_else_is_refused_with_the_word() {
+fn other_commands_are_rejected_with_the_argument() {
     let cases = [
         ("get order:1", 1),
         ("get __key__ order:1", 2),

@@ -1,31 +1,32 @@
-//! Replies to text and meta commands for the event loop: counted and judged, never copied.
+//! Parses replies to text and meta commands for the event loop: classified and counted, never
+//! copied.
 //!
-//! A reply to a text command is one line, but for `get` and its kin, whose values come each as
-//! `VALUE <key> <flags> <bytes> [<cas>]\r\n<value>\r\n` with `END\r\n` behind the last, and for
-//! statistics, lines of `STAT` that `END\r\n` ends. A reply to a meta command is one line of a code
-//! and flags; `VA <bytes> <flags>*\r\n` is followed by `<value>\r\n`.
+//! A reply to a text command is one line, with two exceptions. `get` and similar commands return
+//! each value as `VALUE <key> <flags> <bytes> [<cas>]\r\n<value>\r\n`, with a final `END\r\n`.
+//! Statistics are `STAT` lines followed by `END\r\n`. A reply to a meta command is one line of a
+//! code and flags; `VA <bytes> <flags>*\r\n` is followed by `<value>\r\n`.
 
 use load::wire::protocol::{Body, Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use workloads::kv::Values;
 
-use super::judge::{Line, OK, done, line, named};
+use super::judge::{Line, OK, check_name, done, line};
 use crate::lines::{DIGITS_MAX, Lines};
 
-/// Reads the replies of one connection to memcached, to text and meta commands alike.
+/// Parses the replies of one connection to memcached, to both text and meta commands.
 ///
-/// The reply to [`Shape::Done`] must be `STORED`, `DELETED`, `TOUCHED`, `OK` or `HD`; that to
-/// [`Shape::Value`] one value. `NOT_FOUND`, `NF`, `EN` and a list of no values are misses, whatever
-/// the shape. Where a value has a known length, and so is that of the request's key, the name that
-/// comes with it must end with the key's number. Lines of more than 64 KiB are malformed.
+/// The reply to [`Shape::Done`] must be `STORED`, `DELETED`, `TOUCHED`, `OK` or `HD`, and the reply
+/// to [`Shape::Value`] must be one value. `NOT_FOUND`, `NF`, `EN` and an empty list are misses for
+/// every shape. If the lengths of the value and of the request's key are known, a key name in the
+/// reply must end with the key's number. Lines of more than 64 KiB are malformed.
 #[derive(Debug, Default)]
 pub struct Replies {
     next: Next,
-    /// How the reply is counted as far as it came.
+    /// Classification of the reply so far.
     judged: Option<Judged>,
     lines: Lines,
 }
 
-/// What the next bytes are.
+/// Kind of the next bytes.
 #[derive(Clone, Copy, Debug, Default)]
 enum Next {
     #[default]
@@ -33,20 +34,20 @@ enum Next {
     /// Bytes of a value.
     Value {
         body: Body,
-        /// False when it came with another key's name.
+        /// False if the reply names a different key.
         is_own: bool,
         listed: bool,
     },
-    /// That many bytes of a value that nobody looks at.
+    /// Remaining bytes of a value that is skipped.
     Skip { left: u64, listed: bool },
-    /// The line end behind a value.
+    /// The line ending after a value.
     End { listed: bool },
 }
 
-/// How it goes on after some bytes.
+/// Next action after some bytes were consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
-    GoOn,
+enum Action {
+    Continue,
     /// More bytes are needed.
     Wait,
     /// The reply is complete.
@@ -75,33 +76,33 @@ impl Parser for Replies {
         let mut at = 0;
         loop {
             let rest = &bytes[at..];
-            let (used, then) = match self.next {
+            let (used, action) = match self.next {
                 Next::Line => self.line(rest, expect)?,
                 Next::Value { mut body, is_own, listed } => {
                     let used = body.take(rest, values);
                     self.next = Next::Value { body, is_own, listed };
                     let whole = body.left() == 0;
                     if whole {
-                        self.came(if is_own { body.judged() } else { Plain::Wrong }.into());
+                        self.record(if is_own { body.judged() } else { Plain::Wrong }.into());
                         self.next = Next::End { listed };
                     }
-                    (used, if whole { Then::GoOn } else { Then::Wait })
+                    (used, if whole { Action::Continue } else { Action::Wait })
                 }
                 Next::Skip { left, listed } => {
                     let used = usize::try_from(left).map_or(rest.len(), |n| n.min(rest.len()));
                     let left = left - used as u64;
                     self.next =
                         if left > 0 { Next::Skip { left, listed } } else { Next::End { listed } };
-                    (used, if left > 0 { Then::Wait } else { Then::GoOn })
+                    (used, if left > 0 { Action::Wait } else { Action::Continue })
                 }
                 Next::End { listed } => self.end(rest, listed)?,
             };
             at += used;
-            match then {
-                Then::GoOn => {}
-                Then::Wait => return Ok(Step::More { used: at }),
-                Then::Whole => {
-                    // A list of nothing says that nothing is there.
+            match action {
+                Action::Continue => {}
+                Action::Wait => return Ok(Step::More { used: at }),
+                Action::Whole => {
+                    // An empty list is a miss.
                     let judged = self.judged.take().unwrap_or(Judged::Miss);
                     return Ok(Step::Whole { used: at, judged });
                 }
@@ -114,7 +115,7 @@ impl Parser for Replies {
 fn at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usize, Plain)> {
     let (name, length, start, end) = match bytes {
         [b'V', b'A', b'L', b'U', b'E', b' ', rest @ ..] => {
-            // The first byte that ends a word must be a blank, and not the end of the line.
+            // The key must end with a space, not with the line.
             let space = rest.iter().take(256).position(|byte| *byte <= b' ')?;
             let _ = rest[space..].strip_prefix(b" ")?;
             let (_, flags) = short_number(&rest[space + 1..], b" ")?;
@@ -138,11 +139,11 @@ fn at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usize, Pla
     }
     let mut body = Body::new(length, expect);
     body.take(value, values);
-    Some((start + length + end.len(), named(name, expect, body.judged())))
+    Some((start + length + end.len(), check_name(name, expect, body.judged())))
 }
 
-/// A number of a few digits and the bytes up to the end of what must follow; `None` for all that is
-/// not so simple.
+/// A short number and the bytes up to the end of the expected suffix; `None` for anything less
+/// simple.
 fn short_number(bytes: &[u8], behind: &[u8]) -> Option<(usize, usize)> {
     let mut number = 0;
     for (at, byte) in bytes.iter().take(DIGITS_MAX + 1).enumerate() {
@@ -157,34 +158,35 @@ fn short_number(bytes: &[u8], behind: &[u8]) -> Option<(usize, usize)> {
 }
 
 impl Replies {
-    /// A value or a line of a list came: the second of what one was asked for is wrong.
-    fn came(&mut self, judged: Judged) {
+    /// Records a value or a line of a list; a second one is wrong if only one was requested.
+    fn record(&mut self, judged: Judged) {
         self.judged = Some(if self.judged.is_some() { Judged::Wrong } else { judged });
     }
 
-    fn line(&mut self, bytes: &[u8], expect: &Expect) -> Result<(usize, Then), Malformed> {
-        let Some(text) = self.lines.first(bytes)? else { return Ok((0, Then::Wait)) };
+    fn line(&mut self, bytes: &[u8], expect: &Expect) -> Result<(usize, Action), Malformed> {
+        let Some(text) = self.lines.first(bytes)? else { return Ok((0, Action::Wait)) };
         let used = text.len() + 2;
-        let then = match line(text, expect)? {
-            // Behind a part of a list it can only be an error, or the answer to something else.
+        let action = match line(text, expect)? {
+            // After part of a list, only an error is valid; anything else answers a different
+            // request.
             Line::Last(judged) => {
                 let fits = self.judged.is_none() || matches!(judged, Judged::Error(..));
                 self.judged = Some(if fits { judged } else { Judged::Wrong });
-                Then::Whole
+                Action::Whole
             }
-            Line::End => Then::Whole,
+            Line::End => Action::Whole,
             Line::Listed => {
                 self.judged =
                     Some(if expect.shape == Shape::Any { OK } else { Plain::Wrong }.into());
-                Then::GoOn
+                Action::Continue
             }
             Line::Value { name, bytes, listed } => {
-                let is_own = named(name, expect, OK) == OK;
+                let is_own = check_name(name, expect, OK) == OK;
                 self.value(bytes, is_own, listed, expect);
-                Then::GoOn
+                Action::Continue
             }
         };
-        Ok((used, then))
+        Ok((used, action))
     }
 
     fn value(&mut self, bytes: u64, is_own: bool, listed: bool, expect: &Expect) {
@@ -198,14 +200,14 @@ impl Replies {
         }
     }
 
-    fn end(&mut self, bytes: &[u8], listed: bool) -> Result<(usize, Then), Malformed> {
+    fn end(&mut self, bytes: &[u8], listed: bool) -> Result<(usize, Action), Malformed> {
         match bytes {
             [b'\r', b'\n', ..] => {}
-            [] | [_] => return Ok((0, Then::Wait)),
-            _ => return Err(Malformed("a value goes on behind its length".into())),
+            [] | [_] => return Ok((0, Action::Wait)),
+            _ => return Err(Malformed("a value continues beyond its length".into())),
         }
         self.next = Next::Line;
-        Ok((2, if listed { Then::GoOn } else { Then::Whole }))
+        Ok((2, if listed { Action::Continue } else { Action::Whole }))
     }
 }
 

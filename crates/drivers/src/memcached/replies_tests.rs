@@ -1,16 +1,16 @@
-//! The parser against every form, every cut and any bytes.
+//! Tests the parser with every kind of reply, every split and arbitrary bytes.
 
 use super::*;
 use crate::lines::LINE_BYTES_MAX;
 use crate::replay::{self, cuts, expects};
-use crate::streams::{self, ANY, DONE, Told, VALUE, VALUES};
+use crate::streams::{self, ANY, DONE, ParsedStream, VALUE, VALUES};
 use model::ErrorClass;
 use proptest::prelude::*;
 
 const OK: Judged = Judged::Ok { verified: false };
 
-fn told(stream: &[u8], expect: &Expect, pieces: &[usize]) -> Told {
-    streams::told::<Replies>(stream, expect, pieces)
+fn parse(stream: &[u8], expect: &Expect, pieces: &[usize]) -> ParsedStream {
+    streams::parse_stream::<Replies>(stream, expect, pieces)
 }
 
 fn reply(stream: &str, expect: &Expect) -> Judged {
@@ -22,9 +22,9 @@ fn fault(stream: &str) -> String {
 }
 
 #[test]
-fn words_are_judged_by_what_was_asked_for() {
+fn replies_are_classified_by_the_requested_shape() {
     use Judged::{Miss, Wrong};
-    // Each with what it is for Any, Done and Value.
+    // Each with its classification for Any, Done and Value.
     let cases = [
         ("STORED", [OK, OK, Wrong]),
         ("DELETED", [OK, OK, Wrong]),
@@ -61,7 +61,7 @@ fn words_are_judged_by_what_was_asked_for() {
 }
 
 #[test]
-fn a_value_has_its_length_and_content() {
+fn values_are_checked_for_length_and_content() {
     let mut value = Vec::new();
     VALUES.append(&mut value, 42, 3, 100);
     let mut other = value.clone();
@@ -98,12 +98,12 @@ fn another_keys_value_is_wrong() {
     for name in ["key:000000001043", "042", "", "1042a", "key:000000002042"] {
         let text = format!("VALUE {name} 0 2\r\nab\r\nEND\r\n");
         assert_eq!(reply(&text, &own), Judged::Wrong, "{name}");
-        assert_eq!(reply(&text, &Expect { bytes: None, ..own }), OK, "of a key of the user's own");
+        assert_eq!(reply(&text, &Expect { bytes: None, ..own }), OK, "custom key");
         assert_eq!(reply(&format!("VA 2 k{name}\r\nab\r\n"), &own), Judged::Wrong, "{name}");
         let done = Expect { shape: Shape::Done, ..own };
         assert_eq!(reply(&format!("HD k{name}\r\n"), &done), Judged::Wrong, "{name}");
     }
-    assert_eq!(reply("VA 2 kMTA0Mw== b\r\nab\r\n", &own), OK, "in base 64 it is not read");
+    assert_eq!(reply("VA 2 kMTA0Mw== b\r\nab\r\n", &own), OK, "base64 names are not checked");
     assert_eq!(reply("VALUE k0 0 2\r\nab\r\nEND\r\n", &Expect { key: 0, ..own }), OK);
 }
 
@@ -128,34 +128,34 @@ fn errors_have_classes() {
     }
     let long = reply(&format!("SERVER_ERROR {}\r\n", "x".repeat(500)), &ANY);
     assert!(matches!(long, Judged::Error(ErrorClass::Reply, words) if words.len() == 200));
-    // An error may break off a list.
+    // An error can end a list early.
     let broken = "VALUE a 0 1\r\na\r\nSERVER_ERROR out of memory writing get response\r\n";
     assert!(matches!(reply(broken, &VALUE), Judged::Error(ErrorClass::Full, _)));
 }
 
 #[test]
-fn what_is_not_of_the_protocol_is_refused() {
+fn invalid_replies_are_malformed() {
     assert!(
-        fault("HTTP/1.1 400 Bad Request\r\n").contains("`HTTP/1.1 400 Bad Request` is no reply")
+        fault("HTTP/1.1 400 Bad Request\r\n").contains("`HTTP/1.1 400 Bad Request` is not a reply")
     );
-    assert!(fault("\r\n").contains("`` is no reply"));
+    assert!(fault("\r\n").contains("`` is not a reply"));
     assert!(fault("STORED\n").contains("carriage return"));
-    assert!(fault("-1\r\n").contains("`-1` is no reply"));
+    assert!(fault("-1\r\n").contains("`-1` is not a reply"));
     assert!(fault("VALUE a 0\r\n").contains("without a length"));
     assert!(fault("VALUE a\r\nb 0 1\r\nx\r\nEND\r\n").contains("without a length"));
-    assert!(fault("VALUE a 0 x\r\n").contains("`x` is no length"));
-    assert!(fault("VALUE a 0 1234567890123456789\r\n").contains("no length"));
-    assert!(fault("VA\r\n").contains("`` is no length"));
-    assert!(fault("VA -1\r\n").contains("`-1` is no length"));
-    assert!(fault("VA 2\r\nabc\r\n").contains("goes on"));
-    assert!(fault("VALUE a 0 2\r\nabc\r\nEND\r\n").contains("goes on"));
+    assert!(fault("VALUE a 0 x\r\n").contains("`x` is not a length"));
+    assert!(fault("VALUE a 0 1234567890123456789\r\n").contains("not a length"));
+    assert!(fault("VA\r\n").contains("`` is not a length"));
+    assert!(fault("VA -1\r\n").contains("`-1` is not a length"));
+    assert!(fault("VA 2\r\nabc\r\n").contains("continues beyond"));
+    assert!(fault("VALUE a 0 2\r\nabc\r\nEND\r\n").contains("continues beyond"));
     let line = |bytes: usize| format!("ME {}\r\n", "x".repeat(bytes));
     assert_eq!(reply(&line(LINE_BYTES_MAX - 5), &ANY), OK);
     assert!(fault(&line(LINE_BYTES_MAX - 4)).contains("longer than 65536"));
 }
 
 #[test]
-fn a_huge_value_is_taken_as_it_comes() {
+fn a_huge_value_is_consumed_in_pieces() {
     let mut parser = Replies::default();
     let head = b"VA 999999999999999999\r\nabc";
     assert_eq!(parser.advance(head, &VALUE, &VALUES), Ok(Step::More { used: head.len() }));
@@ -189,46 +189,46 @@ fn a_reply() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn replies_end_where_they_end(
+    fn each_reply_is_parsed_to_its_end(
         replies in prop::collection::vec(a_reply(), 1..6), expect in expects(), cuts in cuts()
     ) {
         let stream = replies.concat();
-        let whole = told(&stream, &expect, &[stream.len()]);
+        let whole = parse(&stream, &expect, &[stream.len()]);
         prop_assert_eq!(&whole.fault, &None);
         prop_assert_eq!((whole.judged.len(), whole.taken), (replies.len(), stream.len()));
-        prop_assert_eq!(told(&stream, &expect, &cuts), whole);
+        prop_assert_eq!(parse(&stream, &expect, &cuts), whole);
     }
 
     #[test]
-    fn any_bytes_are_survived_and_cuts_change_nothing(
+    fn arbitrary_bytes_parse_the_same_however_split(
         bytes in prop::collection::vec(any::<u8>(), 1..300), expect in expects(), cuts in cuts()
     ) {
-        let whole = told(&bytes, &expect, &[bytes.len()]);
-        let cut = told(&bytes, &expect, &cuts);
+        let whole = parse(&bytes, &expect, &[bytes.len()]);
+        let cut = parse(&bytes, &expect, &cuts);
         prop_assert_eq!((cut.judged, cut.fault), (whole.judged, whole.fault));
     }
 
     #[test]
-    fn bytes_that_look_like_replies_are_survived(
+    fn reply_like_bytes_parse_the_same_however_split(
         text in "(VALUE|VA|END|EN|HD|STAT|STORED|ERROR|SERVER_ERROR|[0-9]{1,2}| |k5|b|a|\r?\n){1,60}",
         expect in expects(),
         cuts in cuts()
     ) {
-        let whole = told(text.as_bytes(), &expect, &[text.len()]);
-        let cut = told(text.as_bytes(), &expect, &cuts);
+        let whole = parse(text.as_bytes(), &expect, &[text.len()]);
+        let cut = parse(text.as_bytes(), &expect, &cuts);
         prop_assert_eq!((cut.judged, cut.fault), (whole.judged, whole.fault));
     }
 
     #[test]
-    fn a_flipped_byte_is_survived(
+    fn a_flipped_byte_parses_the_same_however_split(
         replies in prop::collection::vec(a_reply(), 1..4),
         expect in expects(), cuts in cuts(), at in any::<prop::sample::Index>(), byte in any::<u8>()
     ) {
         let mut stream = replies.concat();
         let at = at.index(stream.len());
         stream[at] = byte;
-        let whole = told(&stream, &expect, &[stream.len()]);
-        let cut = told(&stream, &expect, &cuts);
+        let whole = parse(&stream, &expect, &[stream.len()]);
+        let cut = parse(&stream, &expect, &cuts);
         prop_assert_eq!((cut.judged, cut.fault), (whole.judged, whole.fault));
     }
 }

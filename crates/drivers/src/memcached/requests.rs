@@ -1,10 +1,11 @@
-//! Requests to memcached, as bytes with holes.
+//! Requests to memcached, as bytes with placeholders.
 //!
-//! A text command is a line of words; what stores a value has its length behind the other words and
-//! the value in a second line: `set <key> <flags> <lifetime> <bytes>\r\n<value>\r\n`. Of the meta
-//! commands `ms <key> <bytes> <flags>*` does so. Here the value is a command's last word, and the
-//! length is put where it belongs: `set __key__ 0 60 __data__`, `ms __key__ T60 __data__`. A
-//! request must have a reply, so `noreply` and the meta flag `q` are refused.
+//! A text command is a line of words. A command that stores a value has its length after the other
+//! words and the value on a second line: `set <key> <flags> <lifetime> <bytes>\r\n<value>\r\n`.
+//! Among the meta commands only `ms <key> <bytes> <flags>*` does so. In a command line here, the
+//! value is the last word and the length is inserted where it belongs: `set __key__ 0 60 __data__`,
+//! `ms __key__ T60 __data__`. A request must have a reply, so `noreply` and the meta flag `q` are
+//! rejected.
 
 use load::wire::protocol::{Expect, Greeting, Shape};
 use load::wire::template::Segment;
@@ -13,15 +14,14 @@ use stats::append_number;
 
 use crate::command::{EMPTY, arguments, is_one_of, length, literal, pieces, segment, sum, unknown};
 
-pub use crate::command::{Holes, Part, Piece, Request};
+pub use crate::command::{Part, Piece, Placeholders, Request};
 
-/// Longest name of a key.
+/// Longest key name, bytes.
 pub const KEY_BYTES_MAX: usize = 250;
-/// Longest lifetime, 30 days: what is more is taken for a date.
-const LIFE_S_MAX: u64 = 60 * 60 * 24 * 30;
+/// Longest lifetime, 30 days: memcached interprets larger numbers as a date.
+const LIFETIME_S_MAX: u64 = 60 * 60 * 24 * 30;
 
-/// Operations by name, as text and as meta commands; `@` stands for the lifetime in seconds, 0 for
-/// none.
+/// Operations by name, as text and as meta commands. `@` is the lifetime in seconds, or 0 for none.
 const OPERATIONS: [(&str, &str, &str); 12] = [
     ("get", "get __key__", "mg __key__ v"),
     ("gets", "gets __key__", "mg __key__ c v"),
@@ -37,37 +37,38 @@ const OPERATIONS: [(&str, &str, &str); 12] = [
     ("ping", "version", "mn"),
 ];
 
-/// Text commands that store a value, and how many words they have with it.
+/// Text commands that store a value, and their number of words including it.
 const STORING: [&str; 5] = ["set", "add", "replace", "append", "prepend"];
 const STORING_WORDS: usize = 5;
 /// Commands that read one value.
 const READING: [&str; 2] = ["get", "gets"];
 
-/// A named operation on the key that is drawn, such as `get` or `set`; `ttl_s` is the lifetime of
-/// what it writes or touches, in seconds. Errors: no operation of that name, or a lifetime of more
-/// than 30 days.
+/// Builds a named operation on the drawn key, such as `get` or `set`. `ttl_s` is the lifetime in
+/// seconds of what it writes or touches. Errors: an unknown name, or a lifetime of more than 30
+/// days.
 pub fn operation(
     spelling: Spelling,
     name: &str,
     ttl_s: Option<u64>,
-    holes: &Holes,
+    holes: &Placeholders,
 ) -> Result<Request, String> {
     let Some((_, text, meta)) = OPERATIONS.iter().find(|(known, ..)| *known == name) else {
         return Err(unknown(name, OPERATIONS.iter().map(|(known, ..)| *known)));
     };
     let ttl_s = ttl_s.unwrap_or(0);
-    if ttl_s > LIFE_S_MAX {
+    if ttl_s > LIFETIME_S_MAX {
         return Err(format!(
-            "a lifetime of `{ttl_s}` seconds (expected at most {LIFE_S_MAX}: memcached takes more \
-             for a date)"
+            "a lifetime of `{ttl_s}` seconds (expected at most {LIFETIME_S_MAX}: memcached treats \
+             larger numbers as a date)"
         ));
     }
     let spelled = if spelling == Spelling::Text { text } else { meta };
     custom(&spelled.replace('@', &ttl_s.to_string()), holes)
 }
 
-/// A command line, its value last, split as redis-cli splits it. Errors: a sentence for people.
-pub fn custom(text: &str, holes: &Holes) -> Result<Request, String> {
+/// Builds a request from a command line with its value last, split as by redis-cli. Errors: a
+/// readable message.
+pub fn custom(text: &str, holes: &Placeholders) -> Result<Request, String> {
     let words = arguments::split(text)?;
     let Some((name, rest)) = words.split_first() else { return Err(EMPTY.into()) };
     let name = String::from_utf8_lossy(name).into_owned();
@@ -82,7 +83,7 @@ pub fn custom(text: &str, holes: &Holes) -> Result<Request, String> {
             segments.push(literal(" "));
         }
         segments.extend(part.iter().map(segment));
-        // Flags of a meta command come behind the length.
+        // Flags of a meta command follow the length.
         if name == "ms" && number == 1 {
             segments.push(literal(" "));
             segments.push(length(parts.len() - 1, &value[0], holes)?);
@@ -107,7 +108,7 @@ pub fn custom(text: &str, holes: &Holes) -> Result<Request, String> {
     })
 }
 
-/// Checks that a command has what its kind needs, and a reply.
+/// Checks that a command has the arguments it needs, and a reply.
 fn check(name: &str, rest: &[Vec<u8>], stores: bool) -> Result<(), String> {
     let wrong = |problem, expected| Err(format!("`{name}` {problem} (expected {expected})"));
     let is_meta = matches!(name, "mg" | "ms" | "md" | "ma");
@@ -118,21 +119,19 @@ fn check(name: &str, rest: &[Vec<u8>], stores: bool) -> Result<(), String> {
         return wrong("with noreply has no reply", "it without noreply");
     }
     match name {
-        "cas" => {
-            wrong("needs a number that the server gave", "set, or ms with a flag C of your own")
-        }
+        "cas" => wrong("needs a number from the server", "set, or ms with your own flag C"),
         "ms" if rest.len() < 2 => {
             wrong("has no value", "`ms __key__ __data__`, flags between them")
         }
         _ if stores && name != "ms" && rest.len() != STORING_WORDS - 1 => {
-            wrong("has more or less than four arguments", "key, flags, lifetime and value")
+            wrong("does not have four arguments", "key, flags, lifetime and value")
         }
         _ => Ok(()),
     }
 }
 
-/// Checks that words are words, and the key no longer than it may be.
-fn check_words(words: &[Part], holes: &Holes) -> Result<(), String> {
+/// Rejects empty words, words with spaces or control characters, and keys that are too long.
+fn check_words(words: &[Part], holes: &Placeholders) -> Result<(), String> {
     let ends = |byte: &u8| *byte <= b' ' || *byte == 0x7f;
     for (number, word) in words.iter().enumerate() {
         let literals = word.iter().filter_map(|piece| match piece {
@@ -141,11 +140,11 @@ fn check_words(words: &[Part], holes: &Holes) -> Result<(), String> {
         });
         if word.is_empty() || literals.flatten().any(ends) {
             return Err(format!(
-                "argument {number} holds a blank or a control character (expected none: \
-                 memcached's protocol ends words there)"
+                "argument {number} contains a space or a control character (expected neither: \
+                 they end words in memcached's protocol)"
             ));
         }
-        // Names of several lengths are checked by whoever makes them.
+        // Key names of varying length are checked where they are generated.
         if word.contains(&Piece::Key)
             && let Ok(bytes) = sum(number, word, holes)
             && bytes > KEY_BYTES_MAX
@@ -156,12 +155,12 @@ fn check_words(words: &[Part], holes: &Holes) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a key of so many bytes cannot be sent.
+/// The error for a key of this many bytes.
 pub(crate) fn long_key(bytes: usize) -> String {
     format!("a key of `{bytes}` bytes (expected at most {KEY_BYTES_MAX})")
 }
 
-/// What the reply to a command must be, as far as its words say.
+/// The expected reply to a command, as determined by its arguments.
 fn shape(name: &str, rest: &[Vec<u8>]) -> Shape {
     let flag = |letters: &[u8]| {
         rest.iter().skip(1).any(|word| word.first().is_some_and(|letter| letters.contains(letter)))
@@ -177,9 +176,9 @@ fn shape(name: &str, rest: &[Vec<u8>]) -> Shape {
     }
 }
 
-/// What a connection to a server with accounts begins with: a value of the form `user password`,
-/// which the server takes for no value; neither may hold blanks. It fits no server without
-/// accounts, which would store it.
+/// The first request to a server with accounts: a `set` with the value `user password`, which the
+/// server treats as a login. Neither may contain spaces. A server without accounts would store it,
+/// so do not send it there.
 pub fn hello(user: &str, password: &Secret) -> (Vec<u8>, Vec<Greeting>) {
     let password = password.reveal();
     let mut bytes = b"set login 0 0 ".to_vec();

@@ -1,13 +1,14 @@
-//! Commands on the wire, and what is refused.
+//! Commands on the wire, and rejected commands.
 
 use super::*;
 use load::wire::template::{Filling, Template};
 use proptest::prelude::*;
 use workloads::kv::{Key, KeyNames, Stream, Values};
 
-const FIXED: Holes = Holes { key_bytes: Some(16), value_bytes: Some(20), below: None };
-/// A hole where values vary, as the engine leaves it.
-const VARYING: Holes = Holes { value_bytes: None, ..FIXED };
+const FIXED: Placeholders =
+    Placeholders { key_bytes: Some(16), value_bytes: Some(20), below: None };
+/// Values of varying length, whose placeholder the engine fills.
+const VARYING: Placeholders = Placeholders { value_bytes: None, ..FIXED };
 
 fn value() -> String {
     let mut value = Vec::new();
@@ -27,7 +28,7 @@ fn sent(request: &Request) -> String {
 }
 
 #[test]
-fn operations_are_spelled_in_both_spellings() {
+fn operations_are_encoded_as_text_and_meta_commands() {
     let key = "key:000000000007";
     let value = value();
     let cases = [
@@ -66,7 +67,7 @@ fn operations_are_spelled_in_both_spellings() {
 }
 
 #[test]
-fn commands_of_the_users_own_are_completed() {
+fn custom_commands_are_completed() {
     let own = |text| custom(text, &FIXED).unwrap();
     assert_eq!(
         sent(&own("set a:__key__:b 5 0 <__data__>")).lines().next(),
@@ -83,19 +84,19 @@ fn commands_of_the_users_own_are_completed() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn invalid_commands_are_rejected() {
     let problem = |text: &str| custom(text, &FIXED).unwrap_err();
     assert_eq!(
         problem("set k 0 0 v noreply"),
         "`set` with noreply has no reply (expected it without noreply)"
     );
     assert!(problem("mg k v q").contains("with the flag q has no reply"));
-    assert!(problem("set k 0 0").contains("has more or less than four arguments"));
+    assert!(problem("set k 0 0").contains("does not have four arguments"));
     assert!(problem("ms k").contains("`ms` has no value"));
     assert!(problem("cas k 0 0 v").contains("needs a number"));
-    assert!(problem("get 'a b'").contains("argument 1 holds a blank"));
-    assert!(problem("get \"a\\r\\nflush_all\"").contains("argument 1 holds a blank"));
-    assert!(problem("get ''").contains("argument 1 holds a blank"));
+    assert!(problem("get 'a b'").contains("argument 1 contains a space"));
+    assert!(problem("get \"a\\r\\nflush_all\"").contains("argument 1 contains a space"));
+    assert!(problem("get ''").contains("argument 1 contains a space"));
     assert!(problem(&format!("get {}__key__", "x".repeat(235))).contains("a key of `251` bytes"));
     assert!(problem("").contains("an empty command"));
     let life = operation(Spelling::Text, "set", Some(2_592_001), &FIXED).unwrap_err();
@@ -108,7 +109,7 @@ fn what_cannot_be_sent_is_refused() {
 }
 
 #[test]
-fn accounts_log_in_by_a_value() {
+fn accounts_log_in_with_a_value() {
     let (bytes, replies) = hello("ann", &Secret::new("p w"));
     assert_eq!(bytes, b"set login 0 0 7\r\nann p w\r\n");
     assert!(matches!(replies[..], [Greeting { secret: true, harmless: false, .. }]));
@@ -116,14 +117,14 @@ fn accounts_log_in_by_a_value() {
 }
 
 proptest! {
-    /// Whatever is typed: a request is lines, and only a value may hold an end of one.
+    /// For any input, a request consists of lines, and only a value can contain a line ending.
     #[test]
-    fn no_word_smuggles_a_command(text in "(get|set|ms|mg|touch|x)( |'|\"|\\\\r|\\\\n|[a-z0-9]|__key__|__data__|\n){0,30}") {
+    fn no_argument_smuggles_a_command(text in "(get|set|ms|mg|touch|x)( |'|\"|\\\\r|\\\\n|[a-z0-9]|__key__|__data__|\n){0,30}") {
         if let Ok(request) = custom(&text, &FIXED) {
             let sent = sent(&request);
             let head = sent.split("\r\n").next().unwrap();
             prop_assert!(!head.contains(['\r', '\n']), "{:?}", sent);
-            // By what was sent: quotes may stand around a name, and in the midst of it.
+            // Checks the sent bytes, since quotes can surround a name or appear inside it.
             let stores = ["set", "ms"].iter().any(|name| head.split(' ').next() == Some(name));
             if !stores {
                 prop_assert_eq!(sent.len(), head.len() + 2, "{:?}", sent);

@@ -1,19 +1,18 @@
-//! Symfony's `TagAwareAdapter` over its `MemcachedAdapter` (symfony/cache 7.1) by the binary
-//! protocol, as `MemcachedAdapter::createConnection` sets it up, with values serialized by PHP.
+//! Symfony's `TagAwareAdapter` on its `MemcachedAdapter` (symfony/cache 7.1) through the binary
+//! protocol, set up as by `MemcachedAdapter::createConnection`, with values serialized by PHP.
 //!
-//! Keys begin with five characters and a colon, the version of the name space, which stands under
-//! the key `:`. An item is an object of the class `\xA9`: a key of six bytes (seconds until which
-//! it lives since 1648206727, little-endian; two bytes that say that there are tags and when it was
-//! made) with the value, then tags with their versions, six random bytes each. A tag's version
-//! stands under the tag and `\1tags\1`. A read fetches the item and, unless they were fetched
-//! within 0.15 s, its tags' versions; where one is missing or another, the item is a miss. To
-//! invalidate tags is to delete their versions, so its cost does not grow with the items.
+//! Keys start with five characters and a colon: the namespace version, which is stored under the
+//! key `:`. An item is an object of the class `\xA9`: a key of six bytes (expiry time in seconds
+//! since 1648206727, little-endian; two bytes with a tag bit and the creation time) with the value,
+//! then tags with their versions, six random bytes each. A tag's version is stored under the tag
+//! plus `\1tags\1`. A read fetches the item and, unless they were fetched within 0.15 s, its tags'
+//! versions; if one is missing or differs, the item is a miss. Invalidating tags deletes their
+//! versions, so its cost does not grow with the number of items.
 //!
-//! As the adapter does: an item is read before it is saved; what was not found is looked for once
-//! more under the name that versions before 6.1 gave to tags; deletions of which one found
-//! something are made again; to clean all is to choose another version of the name space.
-//! Other than in the adapter: a reserved character in an id is refused also where PHP's
-//! assertions are off.
+//! As in the adapter: an item is read before it is saved; a missing item is looked up once more
+//! under the name that versions before 6.1 gave to tags; deletions are repeated if one of them
+//! found something; a clean of all records chooses a new namespace version. Unlike the adapter,
+//! reserved characters in an ID are rejected even if PHP's assertions are off.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -27,47 +26,47 @@ use workloads::store::{Found, StoreError};
 
 use super::binary::Binary;
 use super::requests::KEY_BYTES_MAX;
-use crate::cache::{Dice, now_s};
+use crate::cache::{Random, now_s};
 use crate::fault;
 use crate::php::Value;
 
-/// Where the version of the name space stands.
+/// Key of the namespace version.
 const SPACE: &[u8] = b":";
-/// What stands behind a tag in the key of its version.
+/// Suffix of a tag in the key of its version.
 const TAG_SUFFIX: &str = "\x01tags\x01";
-/// What stood before an item's key in that of its tags' versions.
+/// Former prefix of an item's key in the key of its tags' versions.
 const OLD_PREFIX: &str = "\0tags\0";
-/// Class of items, and how its times are packed (`Traits/ValueWrapper.php`).
+/// Class of items, and the packing of their times (`Traits/ValueWrapper.php`).
 const CLASS: &[u8] = b"\xa9";
 const EXPIRY_OFFSET: i64 = 1_648_206_727;
 const NO_EXPIRY: i64 = i32::MAX as i64;
-/// No creation time, and the bit that says that tags follow.
+/// No creation time, and the bit for following tags.
 const PACKED: [u8; 2] = [0x40 | 0x80, 0x1e];
-/// How long a tag's version is used again.
+/// How long a tag's version is reused.
 const KNOWN_FOR: Duration = Duration::from_millis(150);
-/// Versions that are kept before those that have expired are dropped.
+/// Cached versions before expired ones are dropped.
 const KNOWN_MAX: usize = 10_000;
-/// Longest lifetime that memcached takes for one and not for a time.
+/// Longest lifetime that memcached does not interpret as a date.
 const LIFETIME_S_MAX: u64 = 30 * 86_400;
 const RESERVED: [char; 8] = ['{', '}', '(', ')', '/', '\\', '@', ':'];
 
 pub(crate) struct Symfony {
     binary: Binary,
-    dice: Dice,
-    /// Version of the name space; empty until it was asked for.
+    dice: Random,
+    /// Namespace version; empty until it is fetched.
     space: String,
-    /// Versions of tags, and until when they are used.
+    /// Cached versions of tags, with their expiry times.
     known: HashMap<String, (Instant, Vec<u8>)>,
 }
 
-/// A version of the name space.
+/// The namespace version for a number.
 fn space_version(number: u32) -> String {
     let mut text = STANDARD.encode(number.to_le_bytes());
     text.truncate(5);
     text.replace('/', "_") + ":"
 }
 
-/// What a key becomes on its way: characters that memcached does not take are replaced.
+/// Encodes a key for the wire: replaces characters that memcached does not accept.
 fn encoded(key: &str) -> Vec<u8> {
     let byte = |byte| match byte {
         b' ' => b'@',
@@ -82,8 +81,8 @@ fn encoded(key: &str) -> Vec<u8> {
     key.bytes().map(byte).collect()
 }
 
-/// The name under which a key stands: itself behind the version of the name space or, where that
-/// is too long, a hash of it.
+/// The stored name of a key: the namespace version followed by the key, or by its hash if that is
+/// too long.
 fn name(space: &str, key: &str) -> Vec<u8> {
     let mut name = [space, key].concat();
     if name.len() > KEY_BYTES_MAX {
@@ -94,7 +93,7 @@ fn name(space: &str, key: &str) -> Vec<u8> {
     encoded(&name)
 }
 
-/// The bytes of an item. `expiry` is in seconds since 1970.
+/// Serializes an item. `expiry` is in seconds since 1970.
 fn item(value: &[u8], tags: &[(String, Vec<u8>)], expiry: Option<i64>) -> Vec<u8> {
     let expiry = expiry.map_or(NO_EXPIRY, |expiry| expiry - EXPIRY_OFFSET) as u32;
     let mut pack = [0; 6];
@@ -110,7 +109,7 @@ fn item(value: &[u8], tags: &[(String, Vec<u8>)], expiry: Option<i64>) -> Vec<u8
 /// Tags with their versions.
 type Versions<'a> = Vec<(String, &'a [u8])>;
 
-/// Value and tags of an item; `None` of what is none with tags.
+/// Parses the value and tags of an item; `None` if it is not an item with tags.
 fn read_item(bytes: &[u8]) -> Option<(&[u8], Versions<'_>)> {
     let Value::Array(Some(CLASS), entries) = Value::read(bytes)? else { return None };
     let ((pack, value), tags) = entries.split_first()?;
@@ -126,7 +125,7 @@ fn read_item(bytes: &[u8]) -> Option<(&[u8], Versions<'_>)> {
     Some((value.str()?, read))
 }
 
-/// A text that PHP serialized.
+/// A string as serialized by PHP.
 fn serialized(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     Value::Str(bytes).write(&mut out);
@@ -137,20 +136,20 @@ fn check_word(what: &str, word: &str) -> Result<(), StoreError> {
     if !word.is_empty() && !word.contains(RESERVED) {
         return Ok(());
     }
-    let word = fault::words(word.as_bytes());
+    let word = fault::printable(word.as_bytes());
     let message =
-        format!("{what} `{word}` is refused (expected some characters, none of {{}}()/\\@:)");
+        format!("{what} `{word}` is rejected (expected some characters, none of {{}}()/\\@:)");
     Err(StoreError::soft(ErrorClass::Other, message))
 }
 
 impl Symfony {
-    /// Connects, and asks for one answer.
+    /// Connects and waits for one reply.
     pub(crate) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         let binary = Binary::connect(endpoint, timeout)?;
-        Ok(Self { binary, dice: Dice::new(), space: String::new(), known: HashMap::new() })
+        Ok(Self { binary, dice: Random::new(), space: String::new(), known: HashMap::new() })
     }
 
-    /// The name of a key; asks for the version of the name space before the first one.
+    /// The stored name of a key. Fetches the namespace version the first time.
     fn name(&mut self, key: &str) -> Result<Vec<u8>, StoreError> {
         if self.space.is_empty() {
             let stored = self.binary.get_each(&[SPACE])?.pop().flatten();
@@ -175,7 +174,7 @@ impl Symfony {
         self.name(&[tag, TAG_SUFFIX].concat())
     }
 
-    /// Fetches the versions of tags, in their order; they are known afterwards.
+    /// Fetches and caches the versions of tags, in their order.
     fn fetch<'t>(
         &mut self,
         tags: impl Iterator<Item = &'t str> + Clone,
@@ -199,7 +198,7 @@ impl Symfony {
         Ok(versions)
     }
 
-    /// Versions of an item's tags, of which missing ones are made, all of a save the same.
+    /// Versions of an item's tags. Creates missing ones, all with the same version in one save.
     fn versions(&mut self, tags: &[String]) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         let mut each: Vec<&str> = Vec::new();
         for tag in tags {
@@ -226,7 +225,7 @@ impl Symfony {
         Ok(each.into_iter().map(String::from).zip(versions).collect())
     }
 
-    /// True where every tag still has the version that the item was saved with.
+    /// True if every tag still has the version with which the item was saved.
     fn is_valid(&mut self, tags: &[(String, &[u8])]) -> Result<bool, StoreError> {
         let now = Instant::now();
         let is_known = |(tag, version): &(String, &[u8])| {
@@ -239,8 +238,8 @@ impl Symfony {
         Ok(tags.iter().zip(versions).all(|((_, saved), now)| now.as_deref() == Some(saved)))
     }
 
-    /// Deletes keys; where one of them was there, all are deleted again, since the adapter takes
-    /// the extension's answer for a fault. True where one was there.
+    /// Deletes keys and returns true if any existed. In that case all are deleted again, since the
+    /// adapter interprets the extension's result as an error.
     fn delete_each(&mut self, names: &[Vec<u8>]) -> Result<bool, StoreError> {
         let mut was_there = false;
         for name in names {
@@ -286,7 +285,8 @@ impl TaggedCache for Symfony {
         self.binary.set(&name, ttl_s as u32, &item(value, &versions, expiry))
     }
 
-    // Whoever finds no version of a tag draws one; the last that is stored makes the others void.
+    // Each client that finds no version of a tag creates one; the last one stored invalidates the
+    // others.
     fn new_tags_race(&self) -> bool {
         true
     }
@@ -297,8 +297,8 @@ impl TaggedCache for Symfony {
         Ok(if self.delete_each(&names)? { Found::Yes } else { Found::No })
     }
 
-    /// Tags can only be invalidated each by itself, so neither those of several at once nor what
-    /// does not carry them can be meant; memcached forgets old records by itself.
+    /// Tags can only be invalidated individually, so cleans by several tags at once or by missing
+    /// tags are not supported; memcached expires old records without help.
     fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
         match mode {
             CleanMode::All => {
@@ -319,7 +319,7 @@ impl TaggedCache for Symfony {
             }
             _ => {
                 let message =
-                    format!("`{mode:?}` is not offered (expected `All` or `MatchingAnyTag`)");
+                    format!("`{mode:?}` is not supported (expected `All` or `MatchingAnyTag`)");
                 Err(StoreError::soft(ErrorClass::Other, message))
             }
         }
@@ -334,9 +334,9 @@ impl TaggedCache for Symfony {
 mod tests {
     use super::*;
 
-    /// What Symfony 7.1 wrote on PHP 8.2.
+    /// Items as written by Symfony 7.1 on PHP 8.2.
     #[test]
-    fn items_are_those_of_symfony() {
+    fn items_match_symfony() {
         let version = b"\xc3\xb1\x83Zv\xac".to_vec();
         let tags = [("T1".to_string(), version.clone()), ("7".to_string(), version)];
         let written = b"O:1:\"\xa9\":3:{s:6:\"\xf6#\xc5\x08\xc0\x1e\";s:11:\"hello world\";\
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_symfony() {
+    fn names_match_symfony() {
         assert_eq!(space_version(1_795_337_053), "XasCa:");
         assert_eq!(name("XasCa:", "\0tags\0ABC"), b"XasCa:/tags/ABC");
         let long = name("XasCa:", &"x".repeat(250));

@@ -1,4 +1,5 @@
-//! A blocking client by the text protocol: one request in flight at a time, as a PHP worker's.
+//! A blocking client for the text protocol with one request in flight at a time, like that of a PHP
+//! worker.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::line::{Line, unexpected};
 use super::requests::KEY_BYTES_MAX;
 use crate::{fault, tls};
 
-/// The servers of an endpoint, each by a connection, and what was asked of them.
+/// Connections to the servers of an endpoint, with counts of their requests.
 pub(super) struct Servers {
     lines: Vec<Line>,
     route: Box<dyn Route>,
@@ -19,7 +20,8 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    /// Connects to every server; nothing is asked yet, since the first byte chooses the protocol.
+    /// Connects to every server without sending anything, since the first byte selects the
+    /// protocol.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         let Endpoint::Memcached(memcached) = endpoint else {
             return Err(StoreError::fatal(ErrorClass::Other, "not an endpoint of memcached"));
@@ -30,24 +32,24 @@ impl Servers {
         Ok(Self { lines, route: super::route(memcached)?, effort: Effort::default() })
     }
 
-    /// How many servers there are.
+    /// Number of servers.
     pub(super) fn number(&self) -> usize {
         self.lines.len()
     }
 
-    /// The server of a key, counted from 0.
+    /// Number of the server of a key, from 0.
     pub(super) fn node(&self, key: &[u8]) -> usize {
         self.route.node(key)
     }
 
-    /// The connection to a server, for one more request of so many commands.
+    /// The connection to a server; counts one more request with `commands` commands.
     pub(super) fn at(&mut self, node: usize, commands: u64) -> &mut Line {
         self.effort.round_trips += 1;
         self.effort.commands += commands;
         &mut self.lines[node]
     }
 
-    /// The connections to all servers, for one more request each.
+    /// The connections to all servers; counts one more request each.
     pub(super) fn all(&mut self) -> &mut [Line] {
         self.effort.round_trips += self.lines.len() as u64;
         self.effort.commands += self.lines.len() as u64;
@@ -55,15 +57,15 @@ impl Servers {
     }
 }
 
-/// Such a client. Keys are checked as the PHP extension memcached does, which sends nothing of one
-/// that is empty, longer than 250 bytes, or holds blanks or control characters.
+/// A client for the text protocol. Keys are checked as in the PHP extension memcached, which sends
+/// nothing for an empty key, one longer than 250 bytes, or one with spaces or control characters.
 pub(super) struct Text {
     servers: Servers,
     out: Vec<u8>,
 }
 
 impl Text {
-    /// Connects to every server and asks it for its version.
+    /// Connects to every server and requests its version.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         let mut servers = Servers::connect(endpoint, timeout)?;
         for line in &mut servers.lines {
@@ -80,8 +82,8 @@ impl Text {
         self.servers.effort
     }
 
-    /// Reads a value into `value`, whose earlier content is replaced; its flags, or `None` where
-    /// there is none.
+    /// Reads a value into `value`, replacing its content. Returns its flags, or `None` if it is
+    /// missing.
     pub(super) fn get(
         &mut self,
         key: &str,
@@ -96,12 +98,13 @@ impl Text {
         }
         let (flags, bytes) = value_line(answer, key).ok_or_else(|| unexpected(answer))?;
         value.extend_from_slice(line.exactly(bytes)?);
-        // What follows a value is as much part of the answer.
+        // The lines after the value are part of the reply.
         let end = line.exactly(7)?;
         if end == b"\r\nEND\r\n" { Ok(Some(flags)) } else { Err(unexpected(end)) }
     }
 
-    /// Stores a value for so many seconds, for ever with 0; above 30 days it is a time since 1970.
+    /// Stores a value for `ttl_s` seconds, or forever with 0; above 30 days it is a time since
+    /// 1970.
     pub(super) fn set(
         &mut self,
         key: &str,
@@ -115,7 +118,8 @@ impl Text {
         stored(line.line()?)
     }
 
-    /// As [`Text::set`], among many whose answers come later; [`Text::settle`] ends them.
+    /// Like [`Text::set`] in a stream whose replies are read later, at the latest by
+    /// [`Text::settle`].
     pub(super) fn stream_set(
         &mut self,
         key: &str,
@@ -130,7 +134,7 @@ impl Text {
         self.servers.lines[node].stream(&[head.as_bytes(), value, b"\r\n"], stored)
     }
 
-    /// Waits until all is stored that [`Text::stream_set`] has sent.
+    /// Waits for the replies to all [`Text::stream_set`] requests.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         self.servers.lines.iter_mut().try_for_each(|line| line.settle(stored))
     }
@@ -145,7 +149,7 @@ impl Text {
         }
     }
 
-    /// Share of the servers' memory that is used, in whole per cent, by one `stats` each.
+    /// Used share of the servers' memory, in whole per cent, with one `stats` request each.
     pub(super) fn fill_percent(&mut self) -> Result<u64, StoreError> {
         let (mut used, mut size) = (0.0, 0.0);
         for line in self.servers.all() {
@@ -161,7 +165,7 @@ impl Text {
         if size > 0.0 { Ok((100.0 * (used / size)) as u64) } else { Ok(0) }
     }
 
-    /// Removes everything of every server, whoever wrote it.
+    /// Removes all items from all servers, including foreign ones.
     pub(super) fn flush_all(&mut self) -> Result<(), StoreError> {
         for line in self.servers.all() {
             line.send(b"flush_all \r\n")?;
@@ -173,7 +177,7 @@ impl Text {
         Ok(())
     }
 
-    /// Sends a request of these parts to the server of `key`.
+    /// Sends a request to the server of `key`.
     fn request(&mut self, key: &str, parts: &[&[u8]]) -> Result<&mut Line, StoreError> {
         self.out.clear();
         for part in parts {
@@ -185,7 +189,7 @@ impl Text {
     }
 }
 
-/// The line before a value that is to be stored.
+/// The line before a value to store.
 fn set_line(key: &str, flags: u32, ttl_s: u64, value: &[u8]) -> String {
     format!("set {key} {flags} {ttl_s} {}\r\n", value.len())
 }
@@ -207,13 +211,14 @@ fn check_key(key: &str) -> Result<(), StoreError> {
         return Ok(());
     }
     let message = format!(
-        "`{}` is no key of memcached (expected 1 to {KEY_BYTES_MAX} bytes without blanks)",
-        fault::words(key.as_bytes())
+        "`{}` is not a memcached key (expected 1 to {KEY_BYTES_MAX} bytes without spaces)",
+        fault::printable(key.as_bytes())
     );
     Err(StoreError::soft(ErrorClass::Other, message))
 }
 
-/// An answer that refuses a value. The server has read it whole, so that the connection is good.
+/// The error for a rejected value. The server has read the whole value, so the connection stays
+/// usable.
 fn refused(answer: &[u8]) -> StoreError {
     let mut error = unexpected(answer);
     error.fatal = !answer.starts_with(b"SERVER_ERROR ");
@@ -228,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_those_that_are_sent() {
+    fn invalid_keys_are_rejected() {
         for key in ["", "a b", "a\nb", "a\0", "\x7f", &"x".repeat(251)] {
             assert_eq!(check_key(key).unwrap_err().class, ErrorClass::Other, "{key:?}");
         }
@@ -238,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_that_of_its_key() {
+    fn a_value_line_must_match_its_key() {
         assert_eq!(value_line(b"VALUE a 4 17", "a"), Some((4, 17)));
         for line in ["VALUE b 4 17", "VALUE aa 4 17", "VALUE a 4", "VALUE a x 1", "END"] {
             assert_eq!(value_line(line.as_bytes(), "a"), None, "{line}");
@@ -246,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_value_leaves_the_connection() {
+    fn a_rejected_value_keeps_the_connection() {
         let large = refused(b"SERVER_ERROR object too large for cache");
         assert!(!large.fatal && large.message.contains("1 MiB"), "{large}");
         assert_eq!(refused(b"SERVER_ERROR out of memory storing object").class, ErrorClass::Full);

@@ -1,8 +1,8 @@
 //! `Zend_Cache_Backend_Libmemcached` of Zend Framework 1 (`Shardj/zf1-future`, 2024) on the PHP
-//! extension memcached with `memcached.serializer=php`: the key is the id, the value a
-//! serialized list of the data, the time of saving and the lifetime in seconds, or null. It knows
-//! no tags. Values are not compressed, which the extension does by default above 2,000 bytes where
-//! it saves a quarter; one that was compressed by others is told as not ours.
+//! extension memcached with `memcached.serializer=php`: the key is the ID, the value a serialized
+//! list of the data, the save time and the lifetime in seconds, or null. It does not support tags.
+//! Values are not compressed; the extension compresses them by default above 2,000 bytes if that
+//! saves a quarter. A value that another program compressed is reported as not ours.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use super::text::Text;
 use crate::cache::now_s;
 use crate::php::Value;
 
-/// Flags of what PHP serialized (`php_memcached_private.h` of the extension).
+/// Flags of a value serialized by PHP (`php_memcached_private.h` of the extension).
 const SERIALIZED: u32 = 4;
-/// The lowest flags of what this does not read: serialized otherwise, or compressed.
-const OTHERWISE: u32 = 5;
+/// The lowest flags of unsupported values: compressed, or serialized differently.
+const UNSUPPORTED: u32 = 5;
 
 pub(crate) struct ZendMemcached {
     text: Text,
@@ -26,19 +26,19 @@ pub(crate) struct ZendMemcached {
 }
 
 impl ZendMemcached {
-    /// Connects, and asks for one answer.
+    /// Connects and waits for one reply.
     pub(crate) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         let text = Text::connect(endpoint, timeout)?;
         Ok(Self { text, received: Vec::new(), out: Vec::new() })
     }
 
-    /// What was asked since the client was opened.
+    /// Requests sent since the client was opened.
     pub(crate) fn effort(&self) -> Effort {
         self.text.effort()
     }
 
-    /// Reads a record's data into `data`, whose earlier content is replaced. Not found is also
-    /// what memcached takes for no key, and what cannot be unserialized.
+    /// Reads a record's data into `data`, replacing its content. An invalid key or a value that
+    /// cannot be unserialized counts as not found.
     pub(crate) fn load(&mut self, id: &str, data: &mut Vec<u8>) -> Result<Found, StoreError> {
         data.clear();
         let flags = match self.text.get(id, &mut self.received) {
@@ -48,7 +48,7 @@ impl ZendMemcached {
         };
         match flags {
             Some(0) => {
-                // A plain text of others: what PHP takes for its first entry is its first byte.
+                // A plain string of another program: PHP returns its first byte as the first entry.
                 data.extend_from_slice(&self.received[..self.received.len().min(1)]);
             }
             Some(SERIALIZED) => {
@@ -58,9 +58,9 @@ impl ZendMemcached {
                 data.extend_from_slice(first);
                 return Ok(Found::Yes);
             }
-            Some(OTHERWISE..) => {
+            Some(UNSUPPORTED..) => {
                 let message = format!(
-                    "record `{id}` was compressed or serialized by other means (expected \
+                    "record `{id}` is compressed or serialized differently (expected \
                      `memcached.serializer=php` and no compression)"
                 );
                 return Err(StoreError::soft(ErrorClass::NotOurs, message));
@@ -76,13 +76,13 @@ impl ZendMemcached {
         self.text.set(record.id, SERIALIZED, record.lifetime_s.unwrap_or(0), &self.out)
     }
 
-    /// As [`ZendMemcached::save`], among many whose answers come later.
+    /// Like [`ZendMemcached::save`] in a stream whose replies are read later.
     pub(crate) fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         self.write(record);
         self.text.stream_set(record.id, SERIALIZED, record.lifetime_s.unwrap_or(0), &self.out)
     }
 
-    /// Waits until all is stored that was filled.
+    /// Waits until all filled records are stored.
     pub(crate) fn fill_end(&mut self) -> Result<(), StoreError> {
         self.text.settle()
     }
@@ -94,7 +94,7 @@ impl ZendMemcached {
         Value::list(list.into_iter()).write(&mut self.out);
     }
 
-    /// Removes a record; one that memcached takes for no key was not there.
+    /// Removes a record; an invalid key counts as not found.
     pub(crate) fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
         match self.text.delete(id) {
             Err(e) if !e.fatal => Ok(Found::No),
@@ -102,13 +102,13 @@ impl ZendMemcached {
         }
     }
 
-    /// Share of the servers' memory that is used, in whole per cent.
+    /// Used share of the servers' memory, in whole per cent.
     pub(crate) fn fill_percent(&mut self) -> Result<u64, StoreError> {
         self.text.fill_percent()
     }
 
-    /// Removes everything of the servers by `flush_all`, also what others wrote: only for
-    /// `CleanMode::All`, which is offered to private servers alone.
+    /// Removes everything from the servers with `flush_all`, including foreign items. Only for
+    /// `CleanMode::All`, which is only available on private servers.
     pub(crate) fn remove_all(&mut self) -> Result<(), StoreError> {
         self.text.flush_all()
     }

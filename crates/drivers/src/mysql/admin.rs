@@ -1,4 +1,4 @@
-//! A MySQL or MariaDB server around a run.
+//! Administration of a MySQL or MariaDB server around a run.
 
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
@@ -15,15 +15,15 @@ use workloads::store::StoreError;
 use super::magento;
 use super::server::Server;
 use crate::tables::{Tables, id_column, identifier};
-use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
+use crate::{Admin, CleanupDeadline, Facts, SessionOptions, admin, fault};
 
 /// Longest value of the types TEXT and BLOB; longer ones need the medium types.
 const SHORT_BYTES_MAX: usize = 65_535;
 
-/// Bytes of the rows of an answer, at most: variables and names of tables have some hundred KiB.
-const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Most bytes of a result's rows; variables and table names take a few hundred KiB.
+const REPLY_BYTES_MAX: usize = 64 << 20;
 
-/// Asks for what [`counters`] reads.
+/// Queries the status variables that [`counters`] reads.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Bytes_received', 'Bytes_sent', \
      'Connection_errors_max_connections', 'Innodb_buffer_pool_bytes_data', \
      'Innodb_buffer_pool_pages_total', 'Innodb_page_size', 'Questions', 'Threads_connected')";
@@ -33,7 +33,7 @@ struct MysqlAdmin {
     server: Server,
     conn: Conn,
     /// Tables that we created.
-    made: Vec<String>,
+    created: Vec<String>,
 }
 
 pub(crate) fn open_admin(
@@ -41,18 +41,18 @@ pub(crate) fn open_admin(
     timeout: Duration,
 ) -> Result<Box<dyn Admin>, StoreError> {
     let (server, conn) = connect(Server::new(endpoint, timeout)?)?;
-    Ok(Box::new(MysqlAdmin { endpoint: endpoint.clone(), server, conn, made: Vec::new() }))
+    Ok(Box::new(MysqlAdmin { endpoint: endpoint.clone(), server, conn, created: Vec::new() }))
 }
 
-/// Connects within the time-out. The library bounds each read of the handshake and not all of them
-/// together, so that it runs on a thread that is left behind when it is late.
+/// Connects within the timeout. The library only limits each read of the handshake, so it runs on a
+/// separate thread, which is abandoned when it is late.
 fn connect(server: Server) -> Result<(Server, Conn), StoreError> {
     let late = fault::connecting(std::io::ErrorKind::TimedOut, &server.address, server.timeout);
     let timeout = server.timeout;
     let (answer, answered) = mpsc::channel();
     thread::spawn(move || {
         let connected = server.connect();
-        // Nobody waits for an answer that is late.
+        // Nobody is waiting for a late result.
         let _ = answer.send(connected.map(|conn| (server, conn)));
     });
     answered.recv_timeout(timeout).map_err(|_| late)?
@@ -60,12 +60,12 @@ fn connect(server: Server) -> Result<(Server, Conn), StoreError> {
 
 /// The statements that create a layout's table.
 ///
-/// Plain: the 2019 script fills three columns by position, `name`, `value` and one that accepts
-/// NULL; it published no schema. Ours: the name is the primary key (without one every read would
-/// scan the table), as ASCII compared by byte; the value is TEXT, or MEDIUMTEXT where it must be;
+/// Plain: the 2019 script fills three columns by position: `name`, `value` and one that accepts
+/// NULL; its schema was not published. In ours, the name is the primary key (otherwise every read
+/// would scan the table), ASCII and compared bytewise; the value is TEXT, or MEDIUMTEXT if needed;
 /// the third column is a timestamp.
 ///
-/// Page: Symfony's `PdoSessionHandler::createTable` 7.1; MEDIUMBLOB, as Shopware has, where the
+/// Page: Symfony's `PdoSessionHandler::createTable` 7.1; with MEDIUMBLOB, as in Shopware, if the
 /// values need it.
 pub(super) fn schema(layout: Layout, table: &str, value_bytes: usize) -> Vec<String> {
     let medium = if value_bytes > SHORT_BYTES_MAX { "MEDIUM" } else { "" };
@@ -90,8 +90,8 @@ pub(super) fn schema(layout: Layout, table: &str, value_bytes: usize) -> Vec<Str
 }
 
 impl MysqlAdmin {
-    /// Asks the server; its answer must end within the time-out. The library bounds each read and
-    /// not all of them together, so that the connection is shut down when it is late.
+    /// Queries the server; its reply must end within the timeout. The library only limits each
+    /// read, so the connection is shut down when it is late.
     fn ask<T>(
         &mut self,
         question: impl FnOnce(&mut Conn) -> Result<T, ::mysql::Error>,
@@ -101,7 +101,7 @@ impl MysqlAdmin {
             let (done, answered) = mpsc::channel::<()>();
             let watch = scope.spawn(move || {
                 let is_late = answered.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout);
-                // The connection outlives this thread, and so does the number of its socket.
+                // The connection outlives this thread, so its socket's descriptor stays valid.
                 is_late && socket::shutdown(fd, socket::Shutdown::Both).is_ok()
             });
             let answer = question(&mut self.conn);
@@ -117,8 +117,8 @@ impl MysqlAdmin {
         })
     }
 
-    /// The rows of an answer, which must end within [`ANSWER_BYTES_MAX`]. After a longer one the
-    /// connection is of no use.
+    /// The rows of a result, which must end within [`REPLY_BYTES_MAX`]. After a longer one the
+    /// connection is unusable.
     fn rows<T: FromRow>(&mut self, statement: &str) -> Result<Vec<T>, Failure> {
         let rows = self.ask(|conn| {
             let fd = conn.as_raw_fd();
@@ -127,8 +127,8 @@ impl MysqlAdmin {
                 let row = row?;
                 let values = (0..row.len()).filter_map(|at| row.as_ref(at));
                 bytes += size_of::<Row>() + values.map(|v| v.bin_len() as usize).sum::<usize>();
-                if bytes > ANSWER_BYTES_MAX {
-                    // The library would read on to the end that never comes.
+                if bytes > REPLY_BYTES_MAX {
+                    // The library would otherwise read forever.
                     let _ = socket::shutdown(fd, socket::Shutdown::Both);
                     return Ok(None);
                 }
@@ -137,7 +137,7 @@ impl MysqlAdmin {
             Ok(Some(rows))
         })?;
         rows.ok_or_else(|| {
-            let message = "an answer does not end (expected that of a MySQL server)".into();
+            let message = "a reply is too long (expected that of a MySQL server)".into();
             Failure { class: ErrorClass::Protocol, message }
         })
     }
@@ -156,14 +156,14 @@ impl Tables for MysqlAdmin {
         ))
     }
 
-    fn made(&mut self) -> &mut Vec<String> {
-        &mut self.made
+    fn created(&mut self) -> &mut Vec<String> {
+        &mut self.created
     }
 }
 
-/// The counters of `SHOW GLOBAL STATUS`, by their names. Source: MySQL's manual, "Server Status
-/// Variables". Data is what InnoDB keeps in its buffer pool; keys, hits and misses are nothing that
-/// such a server tells.
+/// The counters from `SHOW GLOBAL STATUS`, by name. Source: MySQL's manual, "Server Status
+/// Variables". Data is what InnoDB keeps in its buffer pool; such a server does not report keys,
+/// hits and misses.
 fn counters(status: &[(String, String)]) -> StoreCounters {
     let value = |name: &str| {
         let found = status.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
@@ -182,7 +182,7 @@ fn counters(status: &[(String, String)]) -> StoreCounters {
     }
 }
 
-/// Settings that hold passwords or may hold statements and addresses with them.
+/// Settings that contain passwords, or that can contain statements and addresses with passwords.
 fn may_be_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["pass", "secret", "private_key", "sst_auth", "provider_options", "init_connect", "init_slave"]
@@ -191,9 +191,10 @@ fn may_be_secret(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// `MariaDB 10.11.19` from `10.11.19-MariaDB-0+deb12u1` and the server's comment on itself.
+/// Product and version: `MariaDB 10.11.19` from `10.11.19-MariaDB-0+deb12u1` and the server's
+/// version comment.
 fn version(version: &str, comment: &str) -> String {
-    // Older MariaDB servers put 5.5.5- first for the sake of old replicas.
+    // Older MariaDB servers prepend 5.5.5- for compatibility with old replicas.
     let version = version.strip_prefix("5.5.5-").unwrap_or(version);
     let product = match (version.contains("MariaDB"), comment.contains("Percona")) {
         (true, _) => "MariaDB",
@@ -205,18 +206,18 @@ fn version(version: &str, comment: &str) -> String {
 
 impl Admin for MysqlAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
-        let told: Option<(String, String)> =
+        let reported: Option<(String, String)> =
             self.ask(|conn| conn.query_first("SELECT VERSION(), @@version_comment"))?;
-        let (number, comment) = told.unwrap_or_default();
+        let (number, comment) = reported.unwrap_or_default();
         let empty = Some(self.names("")?.is_empty());
-        // Values may be bytes of no character set.
+        // Values can be bytes without a valid encoding.
         let rows: Vec<(String, Value)> = self.rows("SHOW GLOBAL VARIABLES")?;
         let text = |value| match value {
             Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             _ => String::new(),
         };
-        let told = rows.into_iter().filter(|(name, _)| !may_be_secret(name));
-        let mut configuration: Vec<_> = told.map(|(name, value)| (name, text(value))).collect();
+        let reported = rows.into_iter().filter(|(name, _)| !may_be_secret(name));
+        let mut configuration: Vec<_> = reported.map(|(name, value)| (name, text(value))).collect();
         configuration.sort();
         let version = admin::versions(vec![version(&number, &comment)]);
         Ok(Facts { version, empty, configuration })
@@ -238,7 +239,7 @@ impl Admin for MysqlAdmin {
             return Ok(());
         }
         for table in magento::TABLES {
-            self.expect_none(table)?;
+            self.expect_absent(table)?;
         }
         for (table, statement) in magento::TABLES.into_iter().zip(magento::SCHEMA) {
             self.create(table, &[statement.into()])?;
@@ -264,15 +265,15 @@ impl Admin for MysqlAdmin {
         &mut self,
         _: Layout,
         prefix: &str,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure> {
         self.drop_all(prefix, patience)
     }
 
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
         let status: Vec<(String, String)> = self.rows(STATUS)?;
-        let told = counters(&status);
-        Ok(Some(told).filter(|told| *told != StoreCounters::default()))
+        let reported = counters(&status);
+        Ok(Some(reported).filter(|reported| *reported != StoreCounters::default()))
     }
 }
 
@@ -281,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_names_itself() {
+    fn versions_include_the_product() {
         assert_eq!(version("10.11.19-MariaDB-0+deb12u1", "Debian 12"), "MariaDB 10.11.19");
         assert_eq!(version("5.5.5-10.4.1-MariaDB", ""), "MariaDB 10.4.1");
         assert_eq!(version("8.4.0", "MySQL Community Server - GPL"), "MySQL 8.4.0");
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_taken_from_the_status() {
+    fn counters_are_parsed_from_the_status() {
         let status = [
             ("Bytes_sent", "9"),
             ("Innodb_buffer_pool_pages_total", "2048"),
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_known_by_name() {
+    fn secrets_are_recognized_by_name() {
         for name in ["report_password", "wsrep_sst_auth", "init_connect"] {
             assert!(may_be_secret(name), "{name}");
         }

@@ -1,17 +1,17 @@
-//! Magento's cache in tables, by `Varien_Cache_Backend_Database` over PDO, which quotes values
-//! itself and sends statements as text.
+//! Magento's cache in tables through `Varien_Cache_Backend_Database` on PDO, which quotes values on
+//! the client and sends statements as text.
 //!
-//! `core_cache` holds the records, `core_cache_tag` a row for each record and tag. A load is one
-//! statement, a save writes the record, asks for its tags and adds those that are missing. A clean
-//! asks for ids by their tags and deletes them in batches from either table.
+//! `core_cache` contains the records, `core_cache_tag` a row for each record and tag. A load is one
+//! statement. A save writes the record, reads its tags and adds missing ones. A clean reads IDs by
+//! tag and deletes them in batches from both tables.
 //!
-//! What the software does and one would not expect, it does here too:
-//! - A record keeps the tags that it had before it was saved again.
-//! - A clean of what does not match removes records with any other tag, and none without tags.
-//! - A clean ends at a batch of which nothing was there any more, as when a record is found by two
-//!   tags; a record without its row keeps its tags.
+//! Surprising behaviour of the software is reproduced here:
+//! - A record keeps its previous tags when it is saved again.
+//! - A clean by missing tags removes records with any other tag, and never records without tags.
+//! - A clean stops at a batch whose rows are all gone already, as when a record is found by two
+//!   tags. A record without its row keeps its tags.
 //!
-//! One thing it does alone: to save the same value again within a second does not add its tags.
+//! One difference: saving the same value again within a second does not add its tags.
 
 use ::mysql::prelude::Queryable;
 use ::mysql::{Conn, Row};
@@ -24,11 +24,11 @@ use super::sql;
 use crate::CacheOptions;
 use crate::clock::now_s;
 
-/// Its tables, that of the records first.
+/// Its tables, the one with the records first.
 pub(super) const TABLES: [&str; 2] = ["core_cache", "core_cache_tag"];
 
-/// The statements that create them, as Magento's installer does since 1.6: without the foreign key
-/// of earlier versions, which forbids to empty the table of the records.
+/// The statements that create them, as in Magento's installer since 1.6: without the foreign key of
+/// earlier versions, which prevents truncating the table of records.
 pub(super) const SCHEMA: [&str; 2] = [
     "CREATE TABLE core_cache (id VARCHAR(200) NOT NULL, data MEDIUMBLOB, create_time INT, \
      update_time INT, expire_time INT, PRIMARY KEY (id), KEY (expire_time)) \
@@ -37,12 +37,12 @@ pub(super) const SCHEMA: [&str; 2] = [
      PRIMARY KEY (tag, cache_id), KEY (cache_id)) ENGINE = InnoDB DEFAULT CHARSET = utf8",
 ];
 
-/// Counts rows of tags whose record is gone; not a statement of the software.
+/// Counts tag rows whose record is gone; not a statement of the software.
 const STALE: &str = "SELECT COUNT(*) FROM `core_cache_tag` LEFT JOIN `core_cache` \
                      ON `core_cache`.`id` = `core_cache_tag`.`cache_id` \
                      WHERE `core_cache`.`id` IS NULL";
 
-/// Ids that a batch deletes: the software counts beyond a hundred.
+/// IDs deleted per batch; the software flushes a batch only once it exceeds a hundred.
 const IDS_AT_ONCE: usize = 101;
 
 pub(super) struct Magento {
@@ -60,7 +60,7 @@ impl Magento {
         Ok(Self { server, conn, sql: String::new(), effort: Effort::default() })
     }
 
-    /// Begins a statement.
+    /// Starts a statement.
     fn begin(&mut self, text: &str) -> &mut Self {
         self.sql.clear();
         self.text(text)
@@ -76,7 +76,7 @@ impl Magento {
         self
     }
 
-    /// Values with commas and blanks between, and brackets around.
+    /// Appends values separated by commas and spaces, in parentheses.
     fn values<'a>(&mut self, values: impl IntoIterator<Item = &'a str>) -> &mut Self {
         self.text("(");
         for (at, value) in values.into_iter().enumerate() {
@@ -90,14 +90,14 @@ impl Magento {
         self.effort.commands += 1;
     }
 
-    /// Runs the statement: how many rows it changed.
+    /// Runs the statement and returns the number of changed rows.
     fn run(&mut self) -> Result<u64, StoreError> {
         self.count();
         self.conn.query_drop(&self.sql).map_err(|e| self.server.error(&e))?;
         Ok(self.conn.affected_rows())
     }
 
-    /// Runs the statement: the texts of its only column.
+    /// Runs the statement and returns the texts of its only column.
     fn column(&mut self) -> Result<Vec<String>, StoreError> {
         self.count();
         self.conn.query(&self.sql).map_err(|e| self.server.error(&e))
@@ -121,7 +121,7 @@ impl Magento {
         self.run().map(drop)
     }
 
-    /// Deletes records in batches, until one of which nothing is there.
+    /// Deletes records in batches; stops at a batch that deletes nothing.
     fn delete(&mut self, ids: &[String]) -> Result<(), StoreError> {
         for ids in ids.chunks(IDS_AT_ONCE) {
             let ids = || ids.iter().map(String::as_str);

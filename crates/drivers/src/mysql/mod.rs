@@ -1,11 +1,12 @@
-//! MySQL and MariaDB, by the client library `mysql` (blocking, no TLS).
+//! MySQL and MariaDB, through the client library `mysql` (blocking, no TLS).
 //!
-//! - [`plain`]: the 2019 script's table, by kept prepared statements or a connection a call.
+//! - [`plain`]: the table of the 2019 script, with persistent prepared statements or one connection
+//!   per call.
 //! - [`page`]: the statements of Symfony's session handler (Shopware's default).
 //! - [`magento`]: Magento's tables of an application cache.
-//! - [`server`]: where a server is, and its errors as ours.
-//! - [`sql`]: statements as text with their values quoted.
-//! - [`admin`]: what is done around a run.
+//! - [`server`]: connection options, and conversion of errors.
+//! - [`sql`]: statements as text with quoted values.
+//! - [`admin`]: administration around a run.
 
 mod admin;
 mod magento;
@@ -46,7 +47,7 @@ pub(crate) fn open_page(
     Ok(Box::new(Page::new(connection, options.ttl_s)))
 }
 
-/// Opens one client of an application cache that needs MySQL alone.
+/// Opens one client of an application cache that uses only MySQL.
 pub(crate) fn open_cache(options: &CacheOptions) -> Result<Box<dyn TaggedCache>, Failure> {
     Ok(Box::new(magento::Magento::open(options.only_endpoint("MySQL")?, options)?))
 }

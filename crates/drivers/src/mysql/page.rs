@@ -1,5 +1,5 @@
 //! Statements of Symfony's `PdoSessionHandler` on MySQL. PDO emulates prepared statements there, so
-//! every statement goes as text:
+//! every statement is sent as text:
 //!
 //! `SET TRANSACTION ISOLATION LEVEL READ COMMITTED`, `START TRANSACTION`, `SELECT … FOR UPDATE`,
 //! `INSERT`; `INSERT … ON DUPLICATE KEY UPDATE`, `COMMIT`.
@@ -14,7 +14,7 @@ use super::sql;
 use crate::SessionOptions;
 use crate::pdo;
 
-/// Number of the server error "duplicate entry".
+/// Code of the server error "duplicate entry".
 const DUPLICATE: u16 = 1062;
 
 pub(super) struct Connection {
@@ -30,7 +30,7 @@ impl Connection {
         options: &SessionOptions,
         table: &str,
     ) -> Result<Self, StoreError> {
-        // By default the server waits for a lock for 50 s.
+        // By default the server waits 50 s for a lock.
         let (timeout, wait) = pdo::timeouts(options.timeout);
         let statement = format!("SET SESSION innodb_lock_wait_timeout = {}", wait.as_secs());
         let server = Server::with_statements(endpoint, timeout, vec![statement])?;
@@ -41,7 +41,7 @@ impl Connection {
         self.conn.query_drop(statement).map_err(|e| self.server.error(&e))
     }
 
-    /// Sends the insert of a row with what follows its values.
+    /// Sends the insert of a row; `behind` follows its values.
     fn send(&mut self, row: &pdo::Row<'_>, behind: &str) -> Result<(), Error> {
         let plain = self.conn.no_backslash_escape();
         self.sql.clear();
@@ -75,7 +75,7 @@ impl pdo::Connection for Connection {
         let Some(mut row) = row else { return Ok(None) };
         let expires_s = row.take_opt::<u64, _>(1).and_then(Result::ok);
         let expires_s = expires_s.ok_or_else(|| {
-            StoreError::soft(ErrorClass::Protocol, "column `sess_lifetime` is no number")
+            StoreError::soft(ErrorClass::Protocol, "column `sess_lifetime` is not a number")
         })?;
         super::plain::take(Some(row), 0, value)?;
         Ok(Some(expires_s))

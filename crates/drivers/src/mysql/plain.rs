@@ -1,6 +1,5 @@
-//! The 2019 script's table of three columns, of which it only published that they are named
-//! `name` and `value` and that the third accepts NULL. Ours is described at
-//! [`super::admin::schema`].
+//! The table of the 2019 script with three columns. The script only published that they are named
+//! `name` and `value` and that the third accepts NULL. See [`super::admin::schema`] for ours.
 
 use ::mysql::prelude::Queryable;
 use ::mysql::{Conn, Error, Row, Statement};
@@ -11,7 +10,7 @@ use super::server::Server;
 use super::sql;
 use crate::fault;
 
-/// One connection with prepared statements, kept.
+/// One persistent connection with prepared statements.
 pub(super) struct Persistent {
     server: Server,
     conn: Conn,
@@ -108,12 +107,12 @@ fn begin(sql: &mut String, parts: &[&str]) {
     sql.extend(parts.iter().copied());
 }
 
-/// The connection asked for matched rows, so that a row of the same value counts too.
+/// The connection reports matched rows, so a row with an unchanged value counts, too.
 fn matched(conn: &Conn) -> Found {
     if conn.affected_rows() > 0 { Found::Yes } else { Found::No }
 }
 
-/// Moves a row's column of bytes into `value`.
+/// Moves a byte column of a row into `value`.
 pub(super) fn take(
     row: Option<Row>,
     column: usize,
@@ -127,7 +126,7 @@ pub(super) fn take(
             Ok(Found::Yes)
         }
         other => {
-            let kind = if other.is_some() { "is no text" } else { "is missing" };
+            let kind = if other.is_some() { "is not text" } else { "is missing" };
             let message = format!("column {} of the table {kind}", column + 1);
             Err(StoreError::soft(ErrorClass::Protocol, message))
         }

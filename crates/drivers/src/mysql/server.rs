@@ -1,4 +1,4 @@
-//! A server and how it is reached.
+//! A server and its connection options.
 
 use std::io;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use workloads::store::StoreError;
 
 use crate::fault;
 
-/// Longest packet that is sent or accepted; asking the server for its own limit would be one
-/// more statement on every connection.
+/// Longest packet to send or accept. Querying the server's own limit would take one more statement
+/// per connection.
 const PACKET_BYTES_MAX: usize = 64 << 20;
 
-/// A server and how it is reached.
+/// A server and its connection options.
 pub(super) struct Server {
     options: Opts,
     pub(super) address: String,
@@ -27,7 +27,7 @@ impl Server {
         Self::with_statements(endpoint, timeout, Vec::new())
     }
 
-    /// A server to which every connection says `statements` first.
+    /// A server whose connections first run `statements`.
     pub(super) fn with_statements(
         endpoint: &Endpoint,
         timeout: Duration,
@@ -40,7 +40,7 @@ impl Server {
             .user(Some(user.as_str()))
             .pass(password.as_ref().map(|p| p.reveal().to_string()))
             .db_name(Some(name.as_str()))
-            // Over TCP when TCP was asked for, also on loopback.
+            // Use TCP when TCP was requested, even on loopback.
             .prefer_socket(false)
             .tcp_nodelay(true)
             .max_allowed_packet(Some(PACKET_BYTES_MAX))
@@ -77,7 +77,7 @@ impl Server {
         })
     }
 
-    /// An error of the library as one of ours.
+    /// Converts an error of the library.
     pub(super) fn error(&self, e: &Error) -> StoreError {
         let under = match e {
             Error::MySqlError(e) => return reply(e),
@@ -90,20 +90,21 @@ impl Server {
         if let Some(e) = under {
             return fault::connection(e, self.timeout);
         }
-        let message = fault::words(e.to_string().as_bytes()).to_lowercase();
+        let message = fault::printable(e.to_string().as_bytes()).to_lowercase();
         StoreError::fatal(ErrorClass::Protocol, message)
     }
 }
 
-/// An error that the server reports, by its number: the table of server errors of MySQL
-/// (<https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html>) and of MariaDB
+/// Converts an error of the server by its code, as listed in the server errors of MySQL
+/// (<https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html>) and MariaDB
 /// (<https://mariadb.com/kb/en/mariadb-error-code-reference/>).
 fn reply(e: &MySqlError) -> StoreError {
-    let text = fault::words(e.message.as_bytes());
+    let text = fault::printable(e.message.as_bytes());
     let class = match e.code {
         1045 | 1698 => {
             let message = format!(
-                "user or password was not accepted (`{}`; expected those of the target's URL)",
+                "the server rejected the user or the password (`{}`; expected those of the \
+                 target's URL)",
                 e.code
             );
             return StoreError::fatal(ErrorClass::Denied, message);
@@ -115,7 +116,10 @@ fn reply(e: &MySqlError) -> StoreError {
         1205 | 1213 => ErrorClass::Lock,
         1969 | 3024 => ErrorClass::Timeout,
         1053 | 1079 | 1927 => {
-            return StoreError::fatal(ErrorClass::Closed, format!("the server ended: `{text}`"));
+            return StoreError::fatal(
+                ErrorClass::Closed,
+                format!("the server shut down: `{text}`"),
+            );
         }
         _ => ErrorClass::Reply,
     };
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_their_class() {
+    fn errors_have_the_right_class() {
         assert_eq!(class(1045, "Access denied for user"), (ErrorClass::Denied, true));
         assert_eq!(class(1040, "Too many connections"), (ErrorClass::Refused, false));
         assert_eq!(class(1114, "The table 't' is full"), (ErrorClass::Full, false));

@@ -1,9 +1,9 @@
-//! Statements as text, as PHP's clients send them: values are quoted by the client.
+//! Statements as text, as PHP's clients send them: the client quotes the values.
 
-/// Appends a value as a string literal. Text is quoted as `mysql_real_escape_string` does, or by
-/// doubled quotes alone where the server runs with `NO_BACKSLASH_ESCAPES`. Bytes that are no
-/// UTF-8 cannot stand in a statement of the client library and become a hexadecimal literal, which
-/// the server takes as the same bytes.
+/// Appends a value as a string literal. Text is quoted as by `mysql_real_escape_string`, or only by
+/// doubling quotes if the server uses `NO_BACKSLASH_ESCAPES`. The client library does not support
+/// bytes that are not UTF-8 in a statement; they become a hexadecimal literal, which the server
+/// treats as the same bytes.
 pub(super) fn push_value(sql: &mut String, value: &[u8], no_backslash_escapes: bool) {
     let Ok(text) = std::str::from_utf8(value) else {
         sql.push_str("x'");

@@ -1,4 +1,4 @@
-//! A PostgreSQL server around a run.
+//! Administration of a PostgreSQL server around a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use workloads::store::StoreError;
 
 use super::connection::{Connection, TEXT};
 use crate::tables::{Tables, id_column, identifier};
-use crate::{Admin, Facts, Patience, SessionOptions, admin};
+use crate::{Admin, CleanupDeadline, Facts, SessionOptions, admin};
 
 struct PostgresAdmin {
     endpoint: Endpoint,
     connection: Connection,
     /// Tables that we created.
-    made: Vec<String>,
+    created: Vec<String>,
 }
 
 pub(crate) fn open_admin(
@@ -22,13 +22,13 @@ pub(crate) fn open_admin(
     timeout: Duration,
 ) -> Result<Box<dyn Admin>, StoreError> {
     let connection = Connection::open(endpoint, timeout)?;
-    Ok(Box::new(PostgresAdmin { endpoint: endpoint.clone(), connection, made: Vec::new() }))
+    Ok(Box::new(PostgresAdmin { endpoint: endpoint.clone(), connection, created: Vec::new() }))
 }
 
 /// The statements that create a layout's table.
 ///
-/// Plain: as that of MySQL; the 2019 script had none on PostgreSQL.
-/// Page: Symfony's `PdoSessionHandler::createTable` 7.1.
+/// Plain: as on MySQL; the 2019 script did not support PostgreSQL. Page: Symfony's
+/// `PdoSessionHandler::createTable` 7.1.
 pub(super) fn schema(layout: Layout, table: &str) -> Vec<String> {
     match layout {
         Layout::Plain => vec![format!(
@@ -41,7 +41,8 @@ pub(super) fn schema(layout: Layout, table: &str) -> Vec<String> {
                  sess_data BYTEA NOT NULL, sess_lifetime INTEGER NOT NULL, \
                  sess_time INTEGER NOT NULL)"
             ),
-            // The server names it after the table, so that two tables may have one.
+            // The server derives the index name from the table, so that several tables can have
+            // one.
             format!("CREATE INDEX ON {table} (sess_lifetime)"),
         ],
     }
@@ -72,25 +73,25 @@ impl Tables for PostgresAdmin {
         Ok(rows.into_iter().flatten().collect())
     }
 
-    fn made(&mut self) -> &mut Vec<String> {
-        &mut self.made
+    fn created(&mut self) -> &mut Vec<String> {
+        &mut self.created
     }
 }
 
-/// Settings that may hold passwords: of archives, of other servers, of keys.
+/// Settings that can contain passwords: of archives, other servers or keys.
 fn may_be_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["pass", "secret", "conninfo", "command", "key"].iter().any(|part| name.contains(part))
 }
 
-/// `PostgreSQL 15.18` from `15.18 (Debian 15.18-0+deb12u1)`.
-fn version(told: &str) -> String {
-    format!("PostgreSQL {}", told.split(' ').next().unwrap_or(told))
+/// Product and version: `PostgreSQL 15.18` from `15.18 (Debian 15.18-0+deb12u1)`.
+fn version(reported: &str) -> String {
+    format!("PostgreSQL {}", reported.split(' ').next().unwrap_or(reported))
 }
 
 impl Admin for PostgresAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
-        // Whatever can hold data of others, in any of their schemas.
+        // Any relation that can contain foreign data, in any user schema.
         let others = self.number(
             "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
              ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'm', 'f', 'S', 'v') \
@@ -102,8 +103,8 @@ impl Admin for PostgresAdmin {
         });
         let mut configuration: Vec<_> = pairs.filter(|(name, _)| !may_be_secret(name)).collect();
         configuration.sort();
-        let told = configuration.iter().find(|(name, _)| name == "server_version");
-        let version = version(told.map_or("", |(_, value)| value));
+        let reported = configuration.iter().find(|(name, _)| name == "server_version");
+        let version = version(reported.map_or("", |(_, value)| value));
         let version = admin::versions(vec![version]);
         Ok(Facts { version, empty: others.map(|count| count == 0), configuration })
     }
@@ -135,7 +136,7 @@ impl Admin for PostgresAdmin {
         &mut self,
         _: Layout,
         prefix: &str,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure> {
         self.drop_all(prefix, patience)
     }
@@ -155,13 +156,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_names_itself() {
+    fn versions_include_the_product() {
         assert_eq!(version("15.18 (Debian 15.18-0+deb12u1)"), "PostgreSQL 15.18");
         assert_eq!(version("17beta1"), "PostgreSQL 17beta1");
     }
 
     #[test]
-    fn secrets_are_known_by_name() {
+    fn secrets_are_recognized_by_name() {
         for name in ["primary_conninfo", "archive_command", "ssl_key_file", "ssl_passphrase"] {
             assert!(may_be_secret(name), "{name}");
         }

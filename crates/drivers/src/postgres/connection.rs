@@ -1,8 +1,8 @@
-//! A connection of PostgreSQL's protocol 3.0, which sends what `libpq` sends.
+//! A connection with PostgreSQL's protocol 3.0 that sends the same messages as `libpq`.
 //!
-//! Source: PostgreSQL's manual, "Frontend/Backend Protocol". Messages and logins are those of the
-//! library `postgres-protocol`; the connection is ours, since a client that decides by itself what
-//! it sends cannot send what PHP does.
+//! Source: PostgreSQL's manual, "Frontend/Backend Protocol". The library `postgres-protocol`
+//! encodes messages and logins. The connection is our own, because a full client library chooses
+//! its own messages and cannot send those of PHP.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -20,17 +20,17 @@ use workloads::store::StoreError;
 use crate::fault;
 use crate::socket::Socket;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 16 << 10;
 
-/// Longest message that is read: a value of 64 MiB, the longest of all stores, with its head.
+/// Longest message to accept: a value of 64 MiB, the longest of all stores, plus its header.
 const MESSAGE_BYTES_MAX: i32 = 66 << 20;
 
 /// Format of a parameter or a column: text, or the bytes of its type.
 pub(super) const TEXT: i16 = 0;
 pub(super) const BINARY: i16 = 1;
 
-/// `SQLSTATE` of a row that is there already.
+/// `SQLSTATE` for a duplicate key.
 pub(super) const DUPLICATE: &str = "23505";
 
 pub(super) struct Connection {
@@ -42,7 +42,7 @@ pub(super) struct Connection {
 
 /// A request that failed.
 pub(super) struct Refusal {
-    /// The server's `SQLSTATE`; empty where the connection failed.
+    /// The server's `SQLSTATE`; empty if the connection failed.
     pub(super) state: String,
     pub(super) error: StoreError,
 }
@@ -60,32 +60,32 @@ impl From<StoreError> for Refusal {
 }
 
 impl Refusal {
-    /// The same of a server that ended the connection with it.
+    /// Marks the error as fatal, because the server closed the connection after it.
     fn ended(mut self) -> Self {
         self.error.fatal = true;
         self
     }
 }
 
-/// What the server answered to one statement.
+/// The server's reply to one statement.
 #[derive(Default)]
 pub(super) struct Answer {
     rows: Vec<DataRowBody>,
     /// Rows that were inserted, updated, deleted or selected.
     pub(super) affected: u64,
-    /// True where the statement ended a transaction and its changes stay.
+    /// True if the statement committed a transaction.
     pub(super) is_committed: bool,
 }
 
 impl Answer {
-    /// A column of a row, both from 0; `None` for NULL, and for what is not there.
+    /// A column of a row, both numbered from 0; `None` for NULL and for a missing column.
     pub(super) fn column(&self, row: usize, column: usize) -> Option<&[u8]> {
         let row = self.rows.get(row)?;
         let range = row.ranges().nth(column).ok().flatten().flatten()?;
         row.buffer().get(range)
     }
 
-    /// Its rows, where all columns are texts.
+    /// Its rows, with all columns as text.
     pub(super) fn texts(&self) -> Vec<Vec<String>> {
         let texts = |row: &DataRowBody| {
             let text = |range: Option<Range<usize>>| {
@@ -122,15 +122,15 @@ impl Connection {
             ("client_encoding", "UTF8"),
         ];
         let password = database.password.as_ref().map(Secret::reveal);
-        let asked = || password.ok_or_else(needs_password);
+        let required_password = || password.ok_or_else(needs_password);
         let mut scram = None;
         let mut is_proven = true;
-        // Each answer has its time, and all of them together.
-        let until = Instant::now() + self.timeout;
-        written(frontend::startup_message(parameters, &mut self.output))?;
+        // Limits the whole login, in addition to each reply.
+        let deadline = Instant::now() + self.timeout;
+        check_encoded(frontend::startup_message(parameters, &mut self.output))?;
         self.send()?;
         loop {
-            if Instant::now() > until {
+            if Instant::now() > deadline {
                 let late = std::io::ErrorKind::TimedOut.into();
                 return Err(fault::connection(&late, self.timeout));
             }
@@ -143,30 +143,31 @@ impl Connection {
                 Message::ReadyForQuery(_) => return Ok(()),
                 Message::ErrorResponse(body) => return Err(refusal(body.fields()).into()),
                 Message::AuthenticationCleartextPassword => {
-                    let password = asked()?.as_bytes();
-                    written(frontend::password_message(password, &mut self.output))?;
+                    let password = required_password()?.as_bytes();
+                    check_encoded(frontend::password_message(password, &mut self.output))?;
                 }
                 Message::AuthenticationMd5Password(body) => {
                     let user = database.user.as_bytes();
-                    let hash = md5_hash(user, asked()?.as_bytes(), body.salt());
-                    written(frontend::password_message(hash.as_bytes(), &mut self.output))?;
+                    let hash = md5_hash(user, required_password()?.as_bytes(), body.salt());
+                    check_encoded(frontend::password_message(hash.as_bytes(), &mut self.output))?;
                 }
                 Message::AuthenticationSasl(_) => {
                     is_proven = false;
                     let channel = ChannelBinding::unsupported();
-                    let begun = scram.insert(ScramSha256::new(asked()?.as_bytes(), channel));
-                    let (first, output) = (begun.message(), &mut self.output);
-                    written(frontend::sasl_initial_response(SCRAM_SHA_256, first, output))?;
+                    let exchange =
+                        scram.insert(ScramSha256::new(required_password()?.as_bytes(), channel));
+                    let (first, output) = (exchange.message(), &mut self.output);
+                    check_encoded(frontend::sasl_initial_response(SCRAM_SHA_256, first, output))?;
                 }
                 Message::AuthenticationSaslContinue(body) => {
-                    let begun = scram.as_mut().ok_or_else(unexpected)?;
-                    begun.update(body.data()).map_err(|_| unexpected())?;
-                    written(frontend::sasl_response(begun.message(), &mut self.output))?;
+                    let exchange = scram.as_mut().ok_or_else(unexpected)?;
+                    exchange.update(body.data()).map_err(|_| unexpected())?;
+                    check_encoded(frontend::sasl_response(exchange.message(), &mut self.output))?;
                 }
                 Message::AuthenticationSaslFinal(body) => {
-                    let begun = scram.as_mut().ok_or_else(unexpected)?;
-                    // The server proves that it knows the password's hash.
-                    begun.finish(body.data()).map_err(|_| unexpected())?;
+                    let exchange = scram.as_mut().ok_or_else(unexpected)?;
+                    // The server proves that it knows the password hash.
+                    exchange.finish(body.data()).map_err(|_| unexpected())?;
                     is_proven = true;
                     continue;
                 }
@@ -178,19 +179,19 @@ impl Connection {
 
     /// Sends a statement as text (`PQexec`).
     pub(super) fn query(&mut self, statement: &str) -> Result<Answer, Refusal> {
-        written(frontend::query(statement, &mut self.output))?;
-        self.answered()
+        check_encoded(frontend::query(statement, &mut self.output))?;
+        self.round_trip()
     }
 
-    /// Prepares a statement by a name of ours (`PQprepare`).
+    /// Prepares a statement under our own name (`PQprepare`).
     pub(super) fn prepare(&mut self, name: &str, statement: &str) -> Result<(), Refusal> {
-        written(frontend::parse(name, statement, [], &mut self.output))?;
+        check_encoded(frontend::parse(name, statement, [], &mut self.output))?;
         frontend::sync(&mut self.output);
-        self.answered().map(drop)
+        self.round_trip().map(drop)
     }
 
-    /// Executes a prepared statement with its parameters, each with its format; columns come as
-    /// text (`PQexecPrepared`).
+    /// Executes a prepared statement with its parameters, each with its format; columns are
+    /// returned as text (`PQexecPrepared`).
     pub(super) fn execute(
         &mut self,
         name: &str,
@@ -204,16 +205,16 @@ impl Connection {
         };
         frontend::bind("", name, formats, values, write, [TEXT], &mut self.output)
             .map_err(|_| too_long())?;
-        written(frontend::describe(b'P', "", &mut self.output))?;
-        written(frontend::execute("", 0, &mut self.output))?;
+        check_encoded(frontend::describe(b'P', "", &mut self.output))?;
+        check_encoded(frontend::execute("", 0, &mut self.output))?;
         frontend::sync(&mut self.output);
-        self.answered()
+        self.round_trip()
     }
 
     /// Sends `Terminate`, as `PQfinish` does.
     pub(super) fn close(mut self) {
         frontend::terminate(&mut self.output);
-        // The server is told; nobody waits for it.
+        // The server is notified, but nobody waits for it.
         let _ = self.send();
     }
 
@@ -224,15 +225,15 @@ impl Connection {
         sent.map_err(|e| fault::connection(&e, self.timeout))
     }
 
-    /// Sends what was written and reads until the server is ready for more.
-    fn answered(&mut self) -> Result<Answer, Refusal> {
+    /// Sends the output buffer and reads until the server is ready for more.
+    fn round_trip(&mut self) -> Result<Answer, Refusal> {
         self.send()?;
         let mut answer = Answer::default();
         let mut refused: Option<Refusal> = None;
         loop {
             let message = match self.message() {
                 Ok(message) => message,
-                // What it said before it went is why.
+                // An error sent before the connection closed is the cause.
                 Err(e) => return Err(refused.map_or(e.into(), Refusal::ended)),
             };
             match message {
@@ -265,7 +266,7 @@ impl Connection {
 
     fn message(&mut self) -> Result<Message, StoreError> {
         loop {
-            // The library makes room for as many bytes as the server says.
+            // The library allocates as many bytes as the header announces.
             match Header::parse(&self.input) {
                 Ok(Some(header)) if header.len() > MESSAGE_BYTES_MAX => return Err(unexpected()),
                 Err(_) => return Err(unexpected()),
@@ -290,8 +291,8 @@ impl Connection {
     }
 }
 
-/// Errors: a message that could not be written, as a statement or a name has a zero byte.
-fn written(result: std::io::Result<()>) -> Result<(), StoreError> {
+/// Errors: a message could not be encoded because a statement or a name contains a zero byte.
+fn check_encoded(result: std::io::Result<()>) -> Result<(), StoreError> {
     result.map_err(|_| too_long())
 }
 
@@ -301,56 +302,60 @@ fn too_long() -> StoreError {
 }
 
 fn unexpected() -> StoreError {
-    let message = "the answer is not one of PostgreSQL's protocol (expected a PostgreSQL server)";
+    let message = "the reply violates PostgreSQL's protocol (expected a PostgreSQL server)";
     StoreError::fatal(ErrorClass::Protocol, message)
 }
 
 fn unknown_login() -> StoreError {
-    let message = "the server asks for a login that is not known here (expected a password, by \
-                   SCRAM-SHA-256, MD5 or as text)";
+    let message = "the server requires an unsupported login method (expected a password, with \
+                   SCRAM-SHA-256, MD5 or in plain text)";
     StoreError::fatal(ErrorClass::Denied, message)
 }
 
 fn needs_password() -> StoreError {
-    let message = format!("the server asks for a password{}", fault::PASSWORD);
+    let message = format!("the server requires a password{}", fault::PASSWORD_HINT);
     StoreError::fatal(ErrorClass::Denied, message)
 }
 
-/// An error that the server reports.
+/// Parses an error of the server.
 fn refusal(mut fields: ErrorFields<'_>) -> Refusal {
     let (mut state, mut text) = (String::new(), String::new());
     while let Ok(Some(field)) = fields.next() {
         match field.type_() {
-            b'C' => state = fault::words(field.value_bytes()),
-            b'M' => text = fault::words(field.value_bytes()),
+            b'C' => state = fault::printable(field.value_bytes()),
+            b'M' => text = fault::printable(field.value_bytes()),
             _ => {}
         }
     }
     Refusal { error: error(&state, &text), state }
 }
 
-/// By its `SQLSTATE` (PostgreSQL's manual, appendix "PostgreSQL Error Codes").
+/// Classifies an error by its `SQLSTATE` (PostgreSQL's manual, appendix "PostgreSQL Error Codes").
 fn error(state: &str, text: &str) -> StoreError {
     let class = match state {
         "28P01" => {
             let message = format!(
-                "user or password was not accepted (`{state}`; expected those of the target's URL)"
+                "the server rejected the user or the password (`{state}`; expected those of the \
+                 target's URL)"
             );
             return StoreError::fatal(ErrorClass::Denied, message);
         }
         "28000" => {
             let message = format!(
-                "the server answered `{text}` (expected a user and an address that it lets in \
+                "the server answered `{text}` (expected a user and an address that it admits \
                  without TLS)"
             );
             return StoreError::fatal(ErrorClass::Denied, message);
         }
         "3D000" => {
-            let message = format!("the server answered `{text}` (expected a database that exists)");
+            let message = format!("the server answered `{text}` (expected an existing database)");
             return StoreError::fatal(ErrorClass::Denied, message);
         }
         "57P01" | "57P02" | "57P05" => {
-            return StoreError::fatal(ErrorClass::Closed, format!("the server ended: `{text}`"));
+            return StoreError::fatal(
+                ErrorClass::Closed,
+                format!("the server shut down: `{text}`"),
+            );
         }
         "53300" | "57P03" => ErrorClass::Refused,
         "42501" => ErrorClass::Denied,
@@ -367,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_have_their_class() {
+    fn errors_have_the_right_class() {
         let class = |state| {
             let e = error(state, "words");
             (e.class, e.fatal)

@@ -1,9 +1,10 @@
 //! PostgreSQL, without TLS.
 //!
-//! - [`plain`]: the 2019 script's table, by kept prepared statements or a connection a call.
+//! - [`plain`]: the table of the 2019 script, with persistent prepared statements or one connection
+//!   per call.
 //! - [`page`]: the statements of Symfony's session handler.
-//! - [`connection`]: the protocol, and the server's errors as ours.
-//! - [`admin`]: what is done around a run.
+//! - [`connection`]: the protocol, and conversion of the server's errors.
+//! - [`admin`]: administration around a run.
 
 mod admin;
 mod connection;

@@ -1,9 +1,9 @@
-//! Statements of Symfony's `PdoSessionHandler` on PostgreSQL. PDO prepares there: a statement is
-//! prepared by the server when it is first executed, and deallocated when PHP lets go of it, at the
-//! end of the handler's method.
+//! Statements of Symfony's `PdoSessionHandler` on PostgreSQL. PDO uses server-side prepared
+//! statements there: a statement is prepared on first execution and deallocated when PHP releases
+//! it, at the end of the handler's method.
 //!
 //! `BEGIN`, `SELECT … FOR UPDATE`, `INSERT`; `INSERT … ON CONFLICT … DO UPDATE`, `COMMIT`. Columns
-//! come as text, so that data has two digits a byte (php-src, `ext/pdo_pgsql`).
+//! are returned as text, so data has two digits per byte (php-src, `ext/pdo_pgsql`).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) struct Connection {
     merge: String,
     /// Statements prepared so far; PDO numbers them.
     prepared: u32,
-    /// Names of those that the call holds.
+    /// Names of the statements that the current call holds.
     held: Vec<String>,
 }
 
@@ -31,11 +31,11 @@ impl Connection {
         timeout: Duration,
         table: &str,
     ) -> Result<Self, StoreError> {
-        // By default the server waits for a lock without end.
+        // By default the server waits for a lock indefinitely.
         let (timeout, wait) = pdo::timeouts(timeout);
         let wait_ms = wait.as_millis();
         let mut inner = connection::Connection::open(endpoint, timeout)?;
-        // A statement may wait for several locks, one after the other.
+        // A statement can wait for several locks, one after the other.
         inner.query(&format!("SET lock_timeout = {wait_ms}; SET statement_timeout = {wait_ms}"))?;
         let insert = format!(
             "INSERT INTO {table} (sess_id, sess_data, sess_lifetime, sess_time) \
@@ -58,10 +58,10 @@ impl Connection {
         Ok(own)
     }
 
-    /// Sends what a page sends and undoes it: a new process of the server reads the table's
-    /// description first, which takes as long as a short wait for a lock.
+    /// Runs the statements of a page and undoes them: a new server process first reads the table's
+    /// metadata, which takes as long as a short lock wait.
     fn warm_up(&mut self) -> Result<(), StoreError> {
-        // Nobody else's, so that nobody waits for it.
+        // A unique ID, so that no client waits for it.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let id = format!("cachedyno_{}_{number}", std::process::id());
@@ -80,7 +80,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Prepares a statement under the name that PDO gives it.
+    /// Prepares a statement under the name that PDO uses.
     fn prepare(&mut self, statement: fn(&Self) -> &str) -> Result<String, Refusal> {
         self.prepared = self.prepared.wrapping_add(1);
         let name = format!("pdo_stmt_{:08x}", self.prepared);
@@ -111,12 +111,12 @@ impl pdo::Connection for Connection {
     }
 
     fn select(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Option<u64>, StoreError> {
-        // After a duplicate key PHP executes the statement that it has.
+        // After a duplicate key, PHP executes its existing statement.
         let name = match self.held.first() {
             Some(name) => name.clone(),
             None => self.prepare(|own| &own.select)?,
         };
-        let answer = self.inner.execute(&name, &[(TEXT, id.as_bytes())]).map_err(in_a_lock)?;
+        let answer = self.inner.execute(&name, &[(TEXT, id.as_bytes())]).map_err(as_lock_error)?;
         if answer.is_empty() {
             return Ok(None);
         }
@@ -124,7 +124,7 @@ impl pdo::Connection for Connection {
         let expires_s = expires_s.and_then(|text| text.parse().ok());
         let is_read = answer.column(0, 0).is_some_and(|text| decode(text, value).is_some());
         expires_s.filter(|_| is_read).map(Some).ok_or_else(|| {
-            let message = "a row was not written by the session handler (expected bytes as \
+            let message = "a row does not come from the session handler (expected bytes as \
                            hexadecimal digits, and a lifetime)";
             StoreError::soft(ErrorClass::Protocol, message)
         })
@@ -134,16 +134,16 @@ impl pdo::Connection for Connection {
         match self.write(|own| &own.insert, row) {
             Ok(()) => Ok(true),
             Err(refusal) if refusal.state == DUPLICATE => Ok(false),
-            Err(refusal) => Err(in_a_lock(refusal)),
+            Err(refusal) => Err(as_lock_error(refusal)),
         }
     }
 
     fn merge(&mut self, row: &pdo::Row<'_>) -> Result<(), StoreError> {
-        self.write(|own| &own.merge, row).map_err(in_a_lock)
+        self.write(|own| &own.merge, row).map_err(as_lock_error)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        // A transaction that failed is rolled back by it, without an error.
+        // `COMMIT` silently rolls a failed transaction back.
         if self.inner.query("COMMIT")?.is_committed {
             return Ok(());
         }
@@ -159,7 +159,7 @@ impl pdo::Connection for Connection {
         for name in std::mem::take(&mut self.held) {
             match self.inner.query(&format!("DEALLOCATE {name}")) {
                 Err(refusal) if refusal.error.fatal => return Err(refusal.into()),
-                // In a transaction that failed it is refused, which PHP does not look at.
+                // The server rejects it in a failed transaction, which PHP ignores.
                 _ => {}
             }
         }
@@ -167,8 +167,8 @@ impl pdo::Connection for Connection {
     }
 }
 
-/// What a statement that takes a lock was refused for: out of time, it waited for one.
-fn in_a_lock(refusal: Refusal) -> StoreError {
+/// Converts the error of a locking statement: a timeout means that it waited for a lock.
+fn as_lock_error(refusal: Refusal) -> StoreError {
     let mut e = refusal.error;
     if e.class == ErrorClass::Timeout && !e.fatal {
         e.class = ErrorClass::Lock;
@@ -176,7 +176,8 @@ fn in_a_lock(refusal: Refusal) -> StoreError {
     e
 }
 
-/// Bytes of `bytea`'s text, `\x` and two digits a byte, into `value`; `None` for another text.
+/// Decodes the text of a `bytea`, `\x` and two digits per byte, into `value`; `None` for any other
+/// text.
 fn decode(text: &[u8], value: &mut Vec<u8>) -> Option<()> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let (pairs, []) = text.strip_prefix(b"\\x")?.as_chunks::<2>() else { return None };
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_read_from_their_digits() {
+    fn bytes_are_decoded_from_hexadecimal_digits() {
         let read = |text: &[u8]| {
             let mut value = b"left over".to_vec();
             decode(text, &mut value).map(|()| value)

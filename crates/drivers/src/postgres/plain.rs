@@ -1,5 +1,4 @@
-//! The 2019 script's table, as it would have been on PostgreSQL; it is described at
-//! [`super::admin::schema`].
+//! The table of the 2019 script, adapted to PostgreSQL; see [`super::admin::schema`].
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use workloads::store::{Found, SessionStore, StoreError};
 use super::connection::{Answer, Connection, TEXT};
 use crate::fault;
 
-/// One connection with prepared statements, kept.
+/// One persistent connection with prepared statements.
 pub(super) struct Persistent(Connection);
 
 impl Persistent {
@@ -120,13 +119,12 @@ fn take(answer: &Answer, column: usize, value: &mut Vec<u8>) -> Result<Found, St
     Ok(Found::Yes)
 }
 
-/// Appends a value as `PQescapeLiteral` quotes it: quotes are doubled, and where there are
-/// backslashes, they are as well, in a literal that begins with `E`. Errors: a value that is
-/// not valid UTF-8, which a column of text does not take.
+/// Appends a value quoted as by `PQescapeLiteral`: quotes are doubled, and if there are
+/// backslashes, these are doubled as well in a literal that starts with `E`. Errors: a value that
+/// is not valid UTF-8, which a text column does not accept.
 fn push_literal(sql: &mut String, value: &[u8]) -> Result<(), StoreError> {
     let text = std::str::from_utf8(value).map_err(|_| {
-        let message =
-            "a value is not valid UTF-8 (expected text, as the table has columns of text)";
+        let message = "a value is not valid UTF-8 (expected text, as the table has text columns)";
         StoreError::soft(ErrorClass::Other, message)
     })?;
     if text.contains('\\') {

@@ -1,4 +1,4 @@
-//! A Redis server around a run.
+//! Administration of a Redis server around a run.
 
 use std::iter;
 use std::thread;
@@ -15,38 +15,38 @@ use super::page::{KEY_PREFIX, LOCK_SUFFIX};
 use super::resp::{Tree, text};
 use super::version::{is_of_cluster, version};
 use super::wire::Wire;
-use super::{InTurn, cluster_members, is_cluster, members};
+use super::{ClusterDeadline, cluster_members, is_cluster, members};
 use crate::wire::Dialect;
-use crate::{Admin, Facts, Patience, Room, SessionOptions, admin, fault};
+use crate::{Admin, CleanupDeadline, Facts, Room, SessionOptions, admin, fault};
 
-/// Keys that one `SCAN` looks at, about.
+/// Approximate number of keys that one `SCAN` inspects.
 const BATCH: &[u8] = b"1000";
-/// Names that are asked for to see whether a server has all keys.
+/// Key names requested to check that a server owns all slots.
 const SLOTS_TRIED: u32 = 32;
-/// How long a server may be away, or busy, when a run's keys are to be removed.
-const AWAY_MAX: Duration = Duration::from_secs(10);
-/// How soon it is asked again.
+/// How long cleanup retries while a server is unavailable or busy.
+const RETRY_MAX: Duration = Duration::from_secs(10);
+/// Pause between these retries.
 const PAUSE: Duration = Duration::from_millis(100);
 
 struct RedisAdmin {
-    /// Each server by itself, of a cluster every primary.
+    /// All servers, of a cluster every primary.
     servers: Vec<Server>,
     route: Box<dyn Route>,
-    /// How the user knows it, where it is a cluster.
+    /// The user's endpoint if it is a cluster.
     cluster: Option<Endpoint>,
-    /// For one question.
+    /// Timeout of one request.
     timeout: Duration,
 }
 
 struct Server {
     endpoint: Endpoint,
-    /// True for one of a cluster's.
+    /// True for a member of a cluster.
     is_member: bool,
     wire: Wire,
-    /// True when `wire` cannot be used any more.
+    /// True if `wire` can no longer be used.
     is_broken: bool,
     timeout: Duration,
-    /// True once it was seen to take a single section of `INFO` at a time.
+    /// True once the server has rejected `INFO` with several sections.
     takes_one_section: bool,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn open_admin(
 ) -> Result<Box<dyn Admin>, StoreError> {
     let (route, endpoints) = members(endpoint, timeout)?;
     let cluster = is_cluster(endpoint).then(|| endpoint.clone());
-    let in_turn = InTurn::new(timeout);
+    let in_turn = ClusterDeadline::new(timeout);
     let server = |endpoint: Endpoint| {
         in_turn.check().map_err(|e| StoreError::fatal(e.class, e.message))?;
         Server::open(endpoint, cluster.is_some(), timeout)
@@ -66,21 +66,21 @@ pub(crate) fn open_admin(
 }
 
 impl RedisAdmin {
-    /// Learns which servers of a cluster have its slots now: others may have come, and replicas
-    /// have taken over.
+    /// Updates the owners of a cluster's slots: servers can have joined, and replicas can have
+    /// taken over.
     fn follow_cluster(&mut self) -> Result<(), StoreError> {
         let Some(cluster) = &self.cluster else { return Ok(()) };
         let known = self.servers.iter().map(|server| &server.endpoint);
-        let mut asked = iter::once(cluster).chain(known);
-        let told = |asked| cluster_members(cluster, asked, self.timeout).ok();
-        // Where nobody tells, those that are known say why.
-        let Some((route, endpoints)) = asked.find_map(told) else { return Ok(()) };
+        let mut queried = iter::once(cluster).chain(known);
+        let reported = |queried| cluster_members(cluster, queried, self.timeout).ok();
+        // If no server answers, the known ones will report the error.
+        let Some((route, endpoints)) = queried.find_map(reported) else { return Ok(()) };
         for endpoint in &endpoints {
             if self.servers.iter().all(|server| server.endpoint != *endpoint) {
                 self.servers.push(Server::open(endpoint.clone(), true, self.timeout)?);
             }
         }
-        // In the order in which the route counts them.
+        // In the order of the route's numbering.
         self.servers.retain(|server| endpoints.contains(&server.endpoint));
         let place = |server: &Server| endpoints.iter().position(|e| *e == server.endpoint);
         self.servers.sort_by_key(place);
@@ -88,11 +88,11 @@ impl RedisAdmin {
         Ok(())
     }
 
-    /// Removes keys from every server but those that are `done`, which it adds to.
+    /// Removes keys from every server that is not yet in `done`, and adds it there.
     fn remove(
         &mut self,
         prefix: &str,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
         done: &mut Vec<String>,
     ) -> Result<(), StoreError> {
         self.follow_cluster()?;
@@ -121,12 +121,12 @@ impl Server {
         }
     }
 
-    /// `INFO server`; empty where the server does not know that.
+    /// Reply to `INFO server`; empty if the server does not know it.
     fn info(&mut self) -> Result<String, StoreError> {
         known(self.wire.ask(&[b"INFO", b"server"])).map(|reply| reply.map(text).unwrap_or_default())
     }
 
-    /// Writes a key, reads it back and removes it, as far as the server knows the commands.
+    /// Writes a key, reads it back and removes it, skipping commands that the server does not know.
     fn probe(&mut self, key: &str) -> Result<(), StoreError> {
         let (key, value) = (key.as_bytes(), format!("cachedyno verifies {key}"));
         if known(self.wire.ask(&[b"SET", key, value.as_bytes()]))?.is_none() {
@@ -144,22 +144,22 @@ impl Server {
             Some(other) => Err(StoreError::fatal(
                 ErrorClass::Protocol,
                 format!(
-                    "a key was written as `{value}` and came back as `{}` (expected what was \
+                    "a key was written as `{value}` and read back as `{}` (expected the value \
                      written)",
-                    fault::words(text(other).as_bytes())
+                    fault::printable(text(other).as_bytes())
                 ),
             )),
         }
     }
 
-    /// Errors: it has keys and knows no `SCAN`, by which those of a run are found. What has no keys
-    /// either is a stand-in for a server.
+    /// Errors: the server has keys but does not support `SCAN`, which finds the keys of a run. A
+    /// server without keys passes: it is a fake.
     fn lists_keys(&mut self) -> Result<(), StoreError> {
         let size = known(self.wire.ask(&[b"DBSIZE"]))?;
         let has_keys = matches!(size, Some(Tree::Integer(1..)));
         if has_keys && known(self.wire.ask(&[b"SCAN", b"0"]))?.is_none() {
-            let message = "the server knows no `SCAN`, by which the keys of a run are found and \
-                           removed (expected a server that does: it may be renamed there)";
+            let message = "the server does not support `SCAN`, which finds and removes the keys \
+                           of a run (expected a server that does: it may be renamed there)";
             return Err(StoreError::fatal(ErrorClass::Other, message));
         }
         Ok(())
@@ -169,19 +169,19 @@ impl Server {
         let list = match self.wire.ask(&[b"CONFIG", b"GET", b"*"]) {
             Ok(Tree::List(list)) => list,
             Ok(_) => Vec::new(),
-            // Managed servers forbid it; an account may not be allowed to.
+            // Managed servers forbid it, and accounts can lack the permission.
             Err(e) if !e.fatal => Vec::new(),
             Err(e) => return Err(e),
         };
         let texts: Vec<String> = list.into_iter().map(text).collect();
         let pairs = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
-        let mut told: Vec<_> = pairs.filter(|(name, _)| !may_be_secret(name)).collect();
-        told.sort();
-        Ok(told)
+        let mut reported: Vec<_> = pairs.filter(|(name, _)| !may_be_secret(name)).collect();
+        reported.sort();
+        Ok(reported)
     }
 
-    /// Asks a server that may be one of a cluster's for names of many slots: a single name may be
-    /// one of its own.
+    /// Requests names in many slots if the server is part of a cluster: a single name could happen
+    /// to be in one of its own slots.
     fn has_every_slot(&mut self, name: &str) -> Result<(), StoreError> {
         let info = self.info()?;
         if self.is_member || !is_of_cluster(&info) {
@@ -190,16 +190,20 @@ impl Server {
         let names: Vec<String> = (0..SLOTS_TRIED).map(|n| format!("{name}-{n}")).collect();
         let requests: Vec<Vec<&[u8]>> =
             names.iter().map(|name| vec![&b"EXISTS"[..], name.as_bytes()]).collect();
-        let asked = self.wire.all(&requests);
-        if asked.is_err() {
-            // On the old one replies to the rest are still in flight.
+        let queried = self.wire.all(&requests);
+        if queried.is_err() {
+            // The old connection still has replies in flight.
             self.wire = Wire::connect(&self.endpoint, self.timeout)?;
         }
-        asked
+        queried
     }
 
-    /// Removes keys, on a new connection where the last attempt failed.
-    fn remove(&mut self, prefix: &str, patience: &mut Patience<'_>) -> Result<(), StoreError> {
+    /// Removes keys, on a new connection if the last attempt failed.
+    fn remove(
+        &mut self,
+        prefix: &str,
+        patience: &mut CleanupDeadline<'_>,
+    ) -> Result<(), StoreError> {
         if self.is_broken {
             self.wire = Wire::connect(&self.endpoint, self.timeout)?;
         }
@@ -211,7 +215,7 @@ impl Server {
     fn remove_matching(
         &mut self,
         prefix: &str,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), StoreError> {
         let mut pattern = escape(prefix);
         pattern.push('*');
@@ -219,15 +223,15 @@ impl Server {
         let size = known(self.wire.ask(&[b"DBSIZE"]))?;
         let keys = if let Some(Tree::Integer(keys)) = size { keys } else { 0 };
         for _ in 0..scans_max(keys) {
-            out_of(patience)?;
+            check_patience(patience)?;
             let request: [&[u8]; 6] =
                 [b"SCAN", &cursor, b"MATCH", pattern.as_bytes(), b"COUNT", BATCH];
             let Some(reply) = known(self.wire.ask(&request))? else { return self.lists_keys() };
             let (next, keys) = scanned(reply)?;
-            // The server matched; nothing is removed on its word alone.
+            // Check again instead of relying on the server's matching alone.
             let ours = keys.iter().filter(|key| key.starts_with(prefix.as_bytes()));
-            // One by one: a cluster refuses keys of several slots in one request, and those of a
-            // slot that is on its way to this server without being asked specially.
+            // One key per request: a cluster rejects requests with keys of several slots, and
+            // without `ASKING` also keys of a slot that is migrating to this server.
             let mut requests: Vec<Vec<&[u8]>> = Vec::new();
             for key in ours {
                 if self.is_member {
@@ -241,26 +245,26 @@ impl Server {
             }
             cursor = next;
         }
-        let message = format!("`SCAN` does not end, though `DBSIZE` is {keys}");
+        let message = format!("`SCAN` does not finish although `DBSIZE` is {keys}");
         Err(StoreError::fatal(ErrorClass::Protocol, message))
     }
 }
 
-/// How often `SCAN` may go on: a table of keys has at least one of its places in ten taken, but for
-/// a while after most were removed.
+/// Most `SCAN` calls for this many keys: at least a tenth of the key table's buckets are used,
+/// except for a while after a mass removal.
 fn scans_max(keys: i64) -> u64 {
     10_000 + u64::try_from(keys).unwrap_or_default() / 10
 }
 
-fn out_of(patience: &mut Patience<'_>) -> Result<(), StoreError> {
+fn check_patience(patience: &mut CleanupDeadline<'_>) -> Result<(), StoreError> {
     patience.check().map_err(|e| StoreError::fatal(e.class, e.message))
 }
 
-/// True for an error that may be gone a little later: the server starts anew, or is busy.
-fn passes(e: &StoreError) -> bool {
-    let passing = ["`LOADING ", "`BUSY ", "`MASTERDOWN ", "`TRYAGAIN "];
+/// True for an error that can be temporary: the server restarts or is busy.
+fn is_temporary(e: &StoreError) -> bool {
+    let temporary = ["`LOADING ", "`BUSY ", "`MASTERDOWN ", "`TRYAGAIN "];
     matches!(e.class, ErrorClass::Timeout | ErrorClass::Closed | ErrorClass::Refused)
-        || passing.iter().any(|code| e.message.contains(code))
+        || temporary.iter().any(|code| e.message.contains(code))
 }
 
 fn scanned(tree: Tree) -> Result<(Vec<u8>, Vec<Vec<u8>>), StoreError> {
@@ -270,11 +274,11 @@ fn scanned(tree: Tree) -> Result<(Vec<u8>, Vec<Vec<u8>>), StoreError> {
         let bytes = |t| if let Tree::Text(key) = t { Some(key) } else { None };
         return Ok((cursor, keys.into_iter().filter_map(bytes).collect()));
     }
-    Err(StoreError::fatal(ErrorClass::Protocol, "`SCAN` was not answered by a cursor and keys"))
+    Err(StoreError::fatal(ErrorClass::Protocol, "`SCAN` did not return a cursor and keys"))
 }
 
-/// Says how a cluster is reached, of which one server alone was given.
-fn of_cluster(failure: Failure) -> Failure {
+/// Adds a hint if the given server turned out to be a member of a cluster.
+fn with_cluster_hint(failure: Failure) -> Failure {
     if !failure.message.contains("`MOVED ") {
         return failure;
     }
@@ -286,7 +290,8 @@ fn of_cluster(failure: Failure) -> Failure {
     Failure { message, ..failure }
 }
 
-/// `requirepass`, `tls-key-file-pass`, `masterauth`, `masteruser`, `primaryauth` and the like.
+/// True for `requirepass`, `tls-key-file-pass`, `masterauth`, `masteruser`, `primaryauth` and
+/// similar settings.
 fn may_be_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.contains("pass")
@@ -295,7 +300,7 @@ fn may_be_secret(name: &str) -> bool {
         || name.ends_with("user")
 }
 
-/// A text as a pattern of `SCAN MATCH` that matches itself only.
+/// Escapes a text for `SCAN MATCH`, so that the pattern only matches the text itself.
 fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
@@ -310,7 +315,7 @@ fn escape(text: &str) -> String {
 impl Admin for RedisAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
         let (mut versions, mut settings, mut empty) = (Vec::new(), Vec::new(), Some(true));
-        let in_turn = InTurn::new(self.timeout);
+        let in_turn = ClusterDeadline::new(self.timeout);
         for server in &mut self.servers {
             in_turn.check()?;
             versions.push(version(&server.info()?));
@@ -322,28 +327,28 @@ impl Admin for RedisAdmin {
         Ok(Facts {
             version: admin::versions(versions),
             empty,
-            configuration: admin::together(settings),
+            configuration: admin::merge_settings(settings),
         })
     }
 
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
         let server = &mut self.servers[self.route.node(key.as_bytes())];
         let probed = server.probe(key).and_then(|()| server.has_every_slot(key));
-        probed.map_err(Failure::from).map_err(of_cluster)
+        probed.map_err(Failure::from).map_err(with_cluster_hint)
     }
 
     fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let mut answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
         if answer.is_err() && self.cluster.is_some() {
-            // Another server may have taken over.
+            // A replica can have taken over.
             self.follow_cluster()?;
             answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
         }
-        match answer.map_err(Failure::from).map_err(of_cluster)? {
+        match answer.map_err(Failure::from).map_err(with_cluster_hint)? {
             Tree::Text(value) => Ok(Some(value)),
             Tree::Nil => Ok(None),
             _ => {
-                let message = format!("`GET {}` was answered by no string", fault::words(key));
+                let message = format!("`GET {}` did not return a string", fault::printable(key));
                 Err(Failure { class: ErrorClass::Protocol, message })
             }
         }
@@ -368,13 +373,15 @@ impl Admin for RedisAdmin {
         }
         let result = result.and(server.lists_keys().map_err(Failure::from));
         let result = result.and(server.wire.ask(&request).map(drop).map_err(Failure::from));
-        result.and_then(|()| server.has_every_slot(id).map_err(Failure::from)).map_err(of_cluster)
+        result
+            .and_then(|()| server.has_every_slot(id).map_err(Failure::from))
+            .map_err(with_cluster_hint)
     }
 
     fn check_commands(&mut self, commands: &[&str]) -> Result<(), Failure> {
         for command in commands {
             admin::check_own_keys(Dialect::Redis, command)?;
-            own_keys::agreed(&mut self.servers[0].wire, command)?;
+            own_keys::check_with_server(&mut self.servers[0].wire, command)?;
         }
         Ok(())
     }
@@ -383,19 +390,19 @@ impl Admin for RedisAdmin {
         &mut self,
         layout: Layout,
         prefix: &str,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure> {
         admin::check_prefix(prefix)?;
         let keys = match layout {
             Layout::Plain => prefix.to_string(),
             Layout::Page => format!("{KEY_PREFIX}{prefix}"),
         };
-        // Also from a server that is away for a moment, or that another one takes over from.
+        // Retries while a server is unavailable or a replica is taking over.
         let (since, mut done) = (Instant::now(), Vec::new());
         loop {
             match self.remove(&keys, patience, &mut done) {
-                Err(e) if passes(&e) && since.elapsed() < AWAY_MAX => {
-                    out_of(patience)?;
+                Err(e) if is_temporary(&e) && since.elapsed() < RETRY_MAX => {
+                    check_patience(patience)?;
                     thread::sleep(PAUSE);
                 }
                 removed => return removed.map_err(Failure::from),
@@ -408,7 +415,7 @@ impl Admin for RedisAdmin {
             let text = info(&mut server.wire, &mut server.takes_one_section)?;
             Ok(counters(&text))
         };
-        admin::counted(self.servers.iter_mut().map(of_server))
+        admin::merge_counters(self.servers.iter_mut().map(of_server))
     }
 
     fn numbers(&mut self) -> Result<Vec<Fact>, Failure> {
@@ -452,7 +459,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_known_by_name() {
+    fn secrets_are_recognized_by_name() {
         for name in ["requirepass", "masterauth", "masteruser", "tls-key-file-pass", "primaryauth"]
         {
             assert!(may_be_secret(name), "{name}");

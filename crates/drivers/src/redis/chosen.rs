@@ -1,4 +1,4 @@
-//! The servers of a cluster that are asked: primaries, replicas, or both in turn.
+//! Selects the servers of a cluster that receive requests: primaries, replicas, or both in turn.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,35 +6,35 @@ use load::wire::route::Route;
 
 use super::cluster::SlotMap;
 
-/// Which servers of a cluster are asked.
+/// The role of the servers that receive requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadFrom {
-    /// Those that own slots.
+    /// Servers that own slots.
     #[default]
     Primaries,
-    /// Copies only, which take no writes.
+    /// Only replicas, which do not accept writes.
     Replicas,
-    /// A primary and its copies in turn.
+    /// A primary and its replicas in turn.
     All,
 }
 
-/// The servers of a cluster that are asked, counted anew.
+/// The selected servers of a cluster, renumbered from 0.
 #[derive(Debug)]
-pub struct Chosen {
+pub struct SelectedNodes {
     map: SlotMap,
-    /// For each server of the map those that are asked for its keys.
-    asked: Vec<Vec<usize>>,
-    /// For each server of the map its number among those that are asked.
+    /// For each server of the map, the selected servers that receive requests for its keys.
+    targets: Vec<Vec<usize>>,
+    /// For each server of the map, its number among the selected servers.
     numbers: Vec<Option<usize>>,
-    /// Requests so far: they go to each in turn.
+    /// Requests so far, for taking servers in turn.
     turn: AtomicUsize,
 }
 
-impl Chosen {
-    /// The route, and the servers of the map that are asked, in their new order. Errors: a server
-    /// without a replica where only these are asked.
+impl SelectedNodes {
+    /// The route, and the selected servers of the map in their new order. Errors: a primary without
+    /// a replica when only replicas are selected.
     pub fn new(map: SlotMap, from: ReadFrom) -> Result<(Self, Vec<usize>), String> {
-        let mut asked = vec![Vec::new(); map.nodes().len()];
+        let mut targets = vec![Vec::new(); map.nodes().len()];
         let mut numbers = vec![None; map.nodes().len()];
         let mut all = Vec::new();
         let mut number = |node: usize| {
@@ -47,31 +47,31 @@ impl Chosen {
         for (owner, node) in owners {
             let own = (from != ReadFrom::Replicas).then_some(owner);
             let copies = map.replicas(owner).filter(|_| from != ReadFrom::Primaries);
-            asked[owner] = own.into_iter().chain(copies).map(&mut number).collect();
-            if asked[owner].is_empty() {
+            targets[owner] = own.into_iter().chain(copies).map(&mut number).collect();
+            if targets[owner].is_empty() {
                 return Err(format!("{node} of the cluster has no replica"));
             }
         }
-        Ok((Self { map, asked, numbers, turn: AtomicUsize::new(0) }, all))
+        Ok((Self { map, targets, numbers, turn: AtomicUsize::new(0) }, all))
     }
 
-    /// The route where primaries are asked, and servers of the map have these `numbers`: one for
-    /// each, `None` for those that are not asked. Who has slots must have one.
+    /// The route to primaries with given numbers: one for each server of the map, `None` for
+    /// servers that are not selected. Servers with slots must have a number.
     pub(super) fn numbered(map: SlotMap, numbers: Vec<Option<usize>>) -> Self {
-        let asked = numbers.iter().map(|number| number.iter().copied().collect()).collect();
-        Self { map, asked, numbers, turn: AtomicUsize::new(0) }
+        let targets = numbers.iter().map(|number| number.iter().copied().collect()).collect();
+        Self { map, targets, numbers, turn: AtomicUsize::new(0) }
     }
 
-    /// Who has which slots.
+    /// The owners of all slots.
     pub fn map(&self) -> &SlotMap {
         &self.map
     }
 }
 
-impl Route for Chosen {
+impl Route for SelectedNodes {
     fn node(&self, name: &[u8]) -> usize {
-        let asked = &self.asked[self.map.node(name)];
-        match asked.as_slice() {
+        let targets = &self.targets[self.map.node(name)];
+        match targets.as_slice() {
             [only] => *only,
             several => several[self.turn.fetch_add(1, Ordering::Relaxed) % several.len()],
         }
@@ -79,12 +79,12 @@ impl Route for Chosen {
 
     fn moved(&mut self, name: &[u8], address: &str, for_good: bool) -> Option<usize> {
         let owner = self.map.moved(name, address, false)?;
-        // A server that is not asked may know the key and has no connection.
+        // A server outside the selection can own the key but has no connection.
         let number = self.numbers[owner]?;
         if for_good {
             self.map.moved(name, address, true);
-            if self.asked[owner].is_empty() {
-                self.asked[owner].push(number);
+            if self.targets[owner].is_empty() {
+                self.targets[owner].push(number);
             }
         }
         Some(number)
@@ -95,13 +95,13 @@ impl Route for Chosen {
     }
 
     fn owners(&self) -> Vec<usize> {
-        let first = |owner: &u16| self.asked[usize::from(*owner)].first().copied();
+        let first = |owner: &u16| self.targets[usize::from(*owner)].first().copied();
         self.map.owners().iter().map(|owner| first(owner).unwrap_or_default()).collect()
     }
 
     fn fresh(&self) -> Box<dyn Route> {
-        let (map, asked) = (self.map.clone(), self.asked.clone());
+        let (map, targets) = (self.map.clone(), self.targets.clone());
         let numbers = self.numbers.clone();
-        Box::new(Self { map, asked, numbers, turn: AtomicUsize::new(0) })
+        Box::new(Self { map, targets, numbers, turn: AtomicUsize::new(0) })
     }
 }

@@ -1,9 +1,9 @@
-//! Which server of a cluster a key lives on.
+//! Maps keys to the servers of a cluster.
 //!
-//! A key's slot is the CRC-16 of its name (polynomial 0x1021 from zero, neither reflected nor
-//! inverted: XMODEM) modulo 16384; of a name with `{…}` that holds anything, only what stands
-//! between the first `{` and the next `}` counts. `CLUSTER SLOTS` tells as a list of `[first slot,
-//! last slot, [host, port, …], replicas…]` who has them. Source:
+//! A key's slot is the CRC-16 of its name (polynomial 0x1021, initial value zero, neither reflected
+//! nor inverted: XMODEM) modulo 16384. If the name has a non-empty part between the first `{` and
+//! the next `}`, only that part is hashed. `CLUSTER SLOTS` returns the owners as a list of `[first
+//! slot, last slot, [host, port, …], replicas…]`. Source:
 //! <https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>.
 
 use std::collections::HashMap;
@@ -14,13 +14,13 @@ use load::wire::route::Route;
 
 use super::resp::Tree;
 
-/// Slots of a cluster; a slot's number is smaller.
+/// Number of slots of a cluster; they are numbered from 0.
 pub const SLOTS: u16 = 16384;
-/// What is said before a request that was referred to another server by `ASK`.
+/// Precedes a request that was redirected to another server with `ASK`.
 const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
-/// Most servers of a cluster, replicas among them. Redis recommends at most 1,000.
+/// Most servers of a cluster, including replicas. Redis recommends at most 1,000.
 pub const NODES_MAX: usize = 4096;
-/// How many bytes are taken into the checksum at once.
+/// Bytes that the checksum processes per step.
 const STEP: usize = 8;
 
 /// Checksums of each byte followed by 0 to 7 zeros.
@@ -97,7 +97,7 @@ pub struct Node {
     pub host: String,
     /// Port, above 0.
     pub port: u16,
-    /// The node whose copy it is; `None` for one that has slots of its own.
+    /// The node that it replicates; `None` for a node with its own slots.
     pub replica_of: Option<usize>,
 }
 
@@ -107,11 +107,11 @@ impl fmt::Display for Node {
     }
 }
 
-/// Who has which slots. Servers are counted from 0, those with slots of their own before replicas.
+/// The owners of all slots. Servers are numbered from 0, primaries before replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotMap {
     nodes: Vec<Node>,
-    /// For each slot the number of its server.
+    /// Number of the owning server of each slot.
     owners: Vec<u16>,
     uncovered: u16,
 }
@@ -124,20 +124,20 @@ struct Shard {
 }
 
 impl SlotMap {
-    /// Reads the answer to `CLUSTER SLOTS`; `asked` is the host that was asked, which the cluster
-    /// may leave out.
-    pub fn from_slots(answer: &Tree, asked: &str) -> Result<Self, String> {
+    /// Parses the reply to `CLUSTER SLOTS`. `sender` is the host that sent it, which a cluster can
+    /// omit from the reply.
+    pub fn from_slots(answer: &Tree, sender: &str) -> Result<Self, String> {
         let mut shards = Vec::new();
         for entry in list(answer)? {
             let [first, last, servers @ ..] = list(entry)? else {
-                return Err(form("a range that is not whole", entry));
+                return Err(wrong_form("an incomplete range", entry));
             };
             let server = |tree| match list(tree)? {
-                [host, port, ..] => server(host, port, asked),
-                _ => Err(form("a server without host and port", tree)),
+                [host, port, ..] => server(host, port, sender),
+                _ => Err(wrong_form("a server without host and port", tree)),
             };
             let Some((master, replicas)) = servers.split_first() else {
-                return Err(form("a range that nobody has", entry));
+                return Err(wrong_form("a range without a server", entry));
             };
             shards.push(Shard {
                 ranges: vec![range(first, last)?],
@@ -150,7 +150,7 @@ impl SlotMap {
 
     fn of(shards: &[Shard]) -> Result<Self, String> {
         if shards.iter().map(|shard| shard.ranges.len()).sum::<usize>() > SLOTS.into() {
-            return Err(holds(&format!("more ranges than {SLOTS} slots")));
+            return Err(invalid_description(&format!("more ranges than {SLOTS} slots")));
         }
         let mut map = Self { nodes: Vec::new(), owners: vec![0; SLOTS.into()], uncovered: 0 };
         let mut covered = vec![false; SLOTS.into()];
@@ -167,7 +167,7 @@ impl SlotMap {
                 covered[slots].fill(true);
             }
         }
-        // After all masters, so that these are counted first.
+        // After all primaries, so that they have the lower numbers.
         for shard in shards {
             let owner = numbers[&shard.master];
             for replica in &shard.replicas {
@@ -180,12 +180,12 @@ impl SlotMap {
         map.uncovered = covered.iter().filter(|there| !**there).count() as u16;
         if map.uncovered == SLOTS {
             let expected = "all 16384: add them by `redis-cli --cluster`";
-            return Err(format!("the cluster serves no slot (expected {expected})"));
+            return Err(format!("the cluster serves no slots (expected {expected})"));
         }
         Ok(map)
     }
 
-    /// The number of a server that is added; `None` where there are too many.
+    /// Adds a server and returns its number; `None` if there are too many.
     fn add(&mut self, (host, port): &(String, u16), replica_of: Option<usize>) -> Option<usize> {
         let number = self.nodes.len();
         (number < NODES_MAX).then(|| {
@@ -198,40 +198,41 @@ impl SlotMap {
         self.nodes.iter().position(|node| node.port == port && node.host == host)
     }
 
-    /// All servers; those with slots of their own come before replicas.
+    /// All servers, primaries before replicas.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// For each slot the number of its server.
+    /// Number of the owning server of each slot.
     pub fn owners(&self) -> &[u16] {
         &self.owners
     }
 
-    /// Number of the server of that name, which is added without slots where it is not known;
-    /// `None` for one too many.
+    /// Number of the server with this name. An unknown one is added without slots; `None` if there
+    /// are too many.
     pub fn know(&mut self, host: &str, port: u16) -> Option<usize> {
         self.find(host, port).or_else(|| self.add(&(host.to_string(), port), None))
     }
 
-    /// Slots that nobody serves; they count as the first server's, which will refuse them.
+    /// Number of slots without a server. They are assigned to the first server, which will reject
+    /// them.
     pub fn uncovered(&self) -> u16 {
         self.uncovered
     }
 
-    /// Number of the server that has the key of that name.
+    /// Number of the server that owns the key with this name.
     pub fn node(&self, name: &[u8]) -> usize {
         usize::from(self.owners[usize::from(slot(name))])
     }
 
-    /// Numbers of the servers that copy a server.
+    /// Numbers of a server's replicas.
     pub fn replicas(&self, node: usize) -> impl Iterator<Item = usize> {
         let of = move |(_, other): &(usize, &Node)| other.replica_of == Some(node);
         self.nodes.iter().enumerate().filter(of).map(|(number, _)| number)
     }
 
-    /// An address as `MOVED` and `ASK` give it; without a host it is that of the server that was
-    /// asked.
+    /// Resolves an address from `MOVED` or `ASK`; without a host it is that of the server that sent
+    /// it.
     fn server(&self, name: &[u8], address: &str) -> Option<(String, u16)> {
         match referred(address)? {
             ("", port) => Some((self.nodes[self.node(name)].host.clone(), port)),
@@ -245,7 +246,7 @@ impl SlotMap {
     }
 }
 
-/// The servers are those that the map knew at the beginning.
+/// Routes only to servers that the map already contains.
 impl Route for SlotMap {
     fn node(&self, name: &[u8]) -> usize {
         self.node(name)
@@ -269,8 +270,8 @@ impl Route for SlotMap {
     }
 }
 
-/// Host, which may be left out, and port of an address as `MOVED` and `ASK` give it; `None` for
-/// what is none.
+/// Host, which can be empty, and port of an address from `MOVED` or `ASK`; `None` if it is not an
+/// address.
 pub(super) fn referred(address: &str) -> Option<(&str, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let port = port.parse().ok().filter(|port| *port > 0)?;
@@ -281,29 +282,29 @@ fn list(tree: &Tree) -> Result<&[Tree], String> {
     match tree {
         Tree::List(list) => Ok(list),
         Tree::Error(words) => {
-            let words = crate::fault::words(words);
+            let words = crate::fault::printable(words);
             Err(format!("the server answered `{words}` (expected the slots of a cluster)"))
         }
-        other => Err(form("no list", other)),
+        other => Err(wrong_form("not a list", other)),
     }
 }
 
 fn too_many() -> String {
-    format!("the cluster names more than {NODES_MAX} servers (expected at most as many)")
+    format!("the cluster has more than {NODES_MAX} servers (expected at most that many)")
 }
 
-fn holds(problem: &str) -> String {
-    format!("the cluster's description holds {problem}")
+fn invalid_description(problem: &str) -> String {
+    format!("the cluster's description contains {problem}")
 }
 
-fn form(problem: &str, tree: &Tree) -> String {
+fn wrong_form(problem: &str, tree: &Tree) -> String {
     let found = match tree {
-        Tree::Text(bytes) | Tree::Error(bytes) => crate::fault::words_within(bytes, 80),
+        Tree::Text(bytes) | Tree::Error(bytes) => crate::fault::printable_within(bytes, 80),
         Tree::Integer(n) => n.to_string(),
         Tree::Nil => "nil".into(),
         Tree::List(list) => format!("a list of {}", list.len()),
     };
-    holds(&format!("`{found}`, which is {problem}"))
+    invalid_description(&format!("`{found}`, which is {problem}"))
 }
 
 fn text(tree: &Tree) -> Option<String> {
@@ -320,26 +321,26 @@ fn range(first: &Tree, last: &Tree) -> Result<(u16, u16), String> {
     };
     match (slot(first), slot(last)) {
         (Some(first), Some(last)) if first <= last => Ok((first, last)),
-        (None, _) => Err(form("no slot", first)),
-        _ => Err(form("no slot from there on", last)),
+        (None, _) => Err(wrong_form("not a slot", first)),
+        _ => Err(wrong_form("not a slot at or after the first", last)),
     }
 }
 
-fn server(host: &Tree, port: &Tree, asked: &str) -> Result<(String, u16), String> {
-    let Tree::Integer(number) = port else { return Err(form("no port", port)) };
+fn server(host: &Tree, port: &Tree, sender: &str) -> Result<(String, u16), String> {
+    let Tree::Integer(number) = port else { return Err(wrong_form("not a port", port)) };
     let Some(port) = u16::try_from(*number).ok().filter(|port| *port > 0) else {
-        return Err(form("no port", port));
+        return Err(wrong_form("not a port", port));
     };
     let host = match host {
-        Tree::Nil => asked.to_string(),
+        Tree::Nil => sender.to_string(),
         host => text(host).unwrap_or_default(),
     };
-    let host = if host.is_empty() { asked.to_string() } else { host };
+    let host = if host.is_empty() { sender.to_string() } else { host };
     if !host.is_empty() && host != "?" {
         return Ok((host, port));
     }
     Err(format!(
-        "the cluster names no host of the server on port {port} (expected an address or a name: \
+        "the cluster gives no host for the server on port {port} (expected an address or a name: \
          see cluster-preferred-endpoint-type)"
     ))
 }

@@ -1,10 +1,10 @@
-//! Slots by their definition, and descriptions of clusters, good and bad.
+//! Tests slots against their definition, and valid and invalid descriptions of clusters.
 
 use super::*;
 use crate::redis::resp::parse_tree;
 use proptest::prelude::*;
 
-/// The checksum bit by bit, as the cluster's specification defines it.
+/// The bitwise checksum, as in the cluster specification.
 fn defined(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |sum, byte| {
         (0..8).fold(sum ^ (u16::from(*byte) << 8), |sum, _| {
@@ -14,7 +14,7 @@ fn defined(bytes: &[u8]) -> u16 {
 }
 
 #[test]
-fn the_checksum_is_that_of_the_specification() {
+fn the_checksum_matches_the_specification() {
     assert_eq!(checksum(b"123456789"), 0x31c3);
     assert_eq!(checksum(b""), 0);
 }
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn any_description_is_survived(text in "([*][0-4]\r\n|:[0-9]{1,5}\r\n|[+](a|slots|nodes|port|[?])\r\n){1,60}") {
+    fn any_description_parses_without_panic(text in "([*][0-4]\r\n|:[0-9]{1,5}\r\n|[+](a|slots|nodes|port|[?])\r\n){1,60}") {
         if let Ok(Some((tree, _))) = parse_tree(text.as_bytes()) {
             let _ = SlotMap::from_slots(&tree, "");
         }
@@ -53,7 +53,7 @@ fn server_of(host: Tree, port: i64) -> Tree {
     Tree::List(vec![host, Tree::Integer(port), text("id"), Tree::List(vec![])])
 }
 
-/// `CLUSTER SLOTS` of servers that have these slots each.
+/// A reply to `CLUSTER SLOTS` with these slots and servers.
 fn slots(of: Vec<(i64, i64, Vec<Tree>)>) -> Tree {
     let entry = |(first, last, servers)| {
         let mut parts = vec![Tree::Integer(first), Tree::Integer(last)];
@@ -83,15 +83,15 @@ fn slots_belong_to_servers_and_replicas_come_last() {
 }
 
 #[test]
-fn a_moved_slot_is_known_from_then_on() {
+fn a_moved_slot_keeps_its_new_owner() {
     let mut map = two();
-    // The route of a load knows no other servers than those at its beginning.
+    // The route of a load only knows its initial servers.
     assert_eq!(map.moved(b"foo", "10.0.0.7:7000", true), None);
     assert_eq!(map.moved(b"foo", "[::1]:7000", false), Some(0));
-    assert_eq!(map.node(b"foo"), 1, "asked once");
+    assert_eq!(map.node(b"foo"), 1, "redirected once");
     assert_eq!(map.moved(b"foo", "::1:7002", true), Some(2));
     assert_eq!((map.node(b"foo"), map.nodes()[2].replica_of), (2, None));
-    // An empty host is the one that was asked.
+    // An empty host means the server that sent the redirect.
     assert_eq!(map.moved(b"foo", ":7000", true), Some(0));
     for wrong in ["?:7000", "10.0.0.9", "10.0.0.9:0", "10.0.0.9:x"] {
         assert_eq!(map.moved(b"foo", wrong, true), None, "{wrong}");
@@ -105,7 +105,7 @@ fn a_moved_slot_is_known_from_then_on() {
 }
 
 #[test]
-fn what_is_wrong_with_a_description_is_said() {
+fn errors_name_the_problem_of_a_description() {
     let problem = |answer: Tree| SlotMap::from_slots(&answer, "").unwrap_err();
     let refused = problem(Tree::Error(b"ERR This instance has cluster support disabled".to_vec()));
     assert!(
@@ -113,23 +113,24 @@ fn what_is_wrong_with_a_description_is_said() {
         "{refused}"
     );
     let of = |host, port| slots(vec![(0, 16383, vec![server_of(host, port)])]);
-    assert!(problem(of(Tree::Nil, 7)).contains("names no host of the server on port 7"));
-    assert!(problem(of(text("?"), 7)).contains("names no host"));
-    assert!(problem(of(text("a"), 0)).contains("`0`, which is no port"));
+    assert!(problem(of(Tree::Nil, 7)).contains("gives no host for the server on port 7"));
+    assert!(problem(of(text("?"), 7)).contains("gives no host"));
+    assert!(problem(of(text("a"), 0)).contains("`0`, which is not a port"));
     assert!(problem(slots(vec![(0, 16384, vec![server_of(text("a"), 1)])])).contains("`16384`"));
     assert!(
-        problem(slots(vec![(9, 8, vec![server_of(text("a"), 1)])])).contains("no slot from there")
+        problem(slots(vec![(9, 8, vec![server_of(text("a"), 1)])]))
+            .contains("not a slot at or after the first")
     );
-    assert!(problem(slots(vec![(0, 1, vec![])])).contains("nobody has"));
-    assert!(problem(Tree::List(vec![])).contains("serves no slot"));
-    assert!(problem(Tree::Integer(1)).contains("`1`, which is no list"));
+    assert!(problem(slots(vec![(0, 1, vec![])])).contains("without a server"));
+    assert!(problem(Tree::List(vec![])).contains("serves no slots"));
+    assert!(problem(Tree::Integer(1)).contains("`1`, which is not a list"));
     let part =
         SlotMap::from_slots(&slots(vec![(0, 8, vec![server_of(text("a"), 1)])]), "").unwrap();
     assert_eq!(part.uncovered(), 16384 - 9);
 }
 
 #[test]
-fn a_description_of_too_many_servers_is_refused() {
+fn too_many_servers_are_rejected() {
     let host = |n: i64| text(&format!("h{n}"));
     let ranges = |n: i64| (0..n).map(|n| (n % 16384, n % 16384, vec![server_of(host(n), 1)]));
     let refused = |tree: &Tree| SlotMap::from_slots(tree, "h").unwrap_err();
@@ -138,7 +139,7 @@ fn a_description_of_too_many_servers_is_refused() {
         4096
     );
     assert_eq!(refused(&slots(ranges(4097).collect())), too_many());
-    let longest = holds("more ranges than 16384 slots");
+    let longest = invalid_description("more ranges than 16384 slots");
     assert_eq!(refused(&slots(ranges(170_000).collect())), longest);
     let replicas = (0..170_000).map(|n| server_of(host(n), 1)).collect();
     assert_eq!(refused(&slots(vec![(0, 16383, replicas)])), too_many());

@@ -1,4 +1,4 @@
-//! A blocking connection for questions around a load: settings, number of keys, slots of a cluster.
+//! A blocking connection for queries around a load: settings, number of keys, slots of a cluster.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use model::{Endpoint, ErrorClass, Failure, NetAddress};
 use super::resp::Tree;
 use super::wire::Wire;
 
-/// Such a connection, logged in.
+/// A blocking connection that is logged in.
 pub struct Control {
     wire: Wire,
     address: Address,
 }
 
 impl Control {
-    /// Connects, over TLS where that is given, logs in and selects the database.
+    /// Connects, over TLS if given, logs in and selects the database.
     ///
-    /// Errors: as [`crate::open_session_store`]; a fault of TLS is `Refused`. Nothing is asked
-    /// yet: a server that demands a password and got none says so to the first question.
+    /// Errors: as [`crate::open_session_store`]; a TLS error is `Refused`. Sends no query: a server
+    /// that needs a password and got none reports that on the first one.
     pub fn connect(
         endpoint: &Endpoint,
         tls: Option<&Tls>,
@@ -31,50 +31,49 @@ impl Control {
                 Address::Unix(path.clone())
             }
             _ => {
-                let message = format!("{endpoint}: the connection has no address any more");
+                let message = format!("{endpoint}: the connection no longer has an address");
                 return Err(Failure { class: ErrorClass::Closed, message });
             }
         };
         Ok(Self { wire, address })
     }
 
-    /// Where the server listens: of several addresses of a host the one that answered.
+    /// The server's address: for a host with several, the one that answered.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Sends a command and waits for its reply, whatever that is: an error of the server is a
-    /// reply.
+    /// Sends a command and waits for its reply, which can be an error of the server.
     pub fn ask(&mut self, words: &[&[u8]]) -> Result<Tree, Failure> {
         self.wire.exchange(words).map_err(Failure::from)
     }
 
-    /// False once the server has ended the connection.
+    /// False once the server has closed the connection.
     pub fn is_open(&self) -> bool {
         self.wire.is_open()
     }
 }
 
-/// Time-outs that questions to all servers of a cluster may take together.
+/// Time limit for querying all servers of a cluster, in timeouts of a single query.
 const TIMEOUTS: u32 = 3;
 
-/// A time limit for questions that are put to one server of a cluster after another: three
-/// time-outs, however many servers there are.
-pub struct InTurn {
-    until: Instant,
+/// A time limit for querying the servers of a cluster one after another: three timeouts, however
+/// many servers there are.
+pub struct ClusterDeadline {
+    deadline: Instant,
     limit: Duration,
 }
 
-impl InTurn {
-    /// Begins now; `timeout` is that of a single question.
+impl ClusterDeadline {
+    /// Starts the clock; `timeout` is that of a single query.
     pub fn new(timeout: Duration) -> Self {
         let limit = timeout * TIMEOUTS;
-        Self { until: Instant::now() + limit, limit }
+        Self { deadline: Instant::now() + limit, limit }
     }
 
-    /// To be asked before each server. Errors: the time is over.
+    /// Call before querying each server. Errors: the time limit has passed.
     pub fn check(&self) -> Result<(), Failure> {
-        if Instant::now() < self.until {
+        if Instant::now() < self.deadline {
             return Ok(());
         }
         let message = format!(

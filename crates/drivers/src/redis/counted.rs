@@ -1,7 +1,7 @@
-//! A connection that counts what is asked through it, for the layouts of application caches.
+//! A connection that counts its requests, for the layouts of application caches.
 //!
-//! Requests are written into one buffer as they are begun, part by part, and leave by one write;
-//! replies are then read in their order. Lists of names lie in one buffer each.
+//! Requests are built part by part in one buffer and sent with one write; their replies are then
+//! read in order. A list of names uses a single buffer.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use super::errors::{refused, unexpected};
 use super::resp::{Reply, append, begin};
 use super::wire::Wire;
 
-/// Bytes of requests that are sent before their replies are waited for: the server works on them
-/// while the next are made.
+/// Bytes of requests sent before waiting for their replies: the server processes them while the
+/// next are built.
 const STREAMED_BYTES: usize = 64 << 10;
 
 /// A connection with requests in flight.
-pub(super) struct Counted {
+pub(super) struct CountingConnection {
     wire: Wire,
     batch: Vec<u8>,
     /// Requests in the batch.
-    begun: u64,
-    /// Requests that were sent and whose replies nobody has read yet, of [`Counted::stream`].
+    pending: u64,
+    /// Requests sent by [`CountingConnection::stream`] whose replies are still unread.
     streamed: u64,
     effort: Effort,
 }
 
-/// Names of records or tags, one behind the other.
+/// Names of records or tags, concatenated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     bytes: Vec<u8>,
@@ -65,13 +65,13 @@ impl Names {
     }
 }
 
-/// Most pages of a scan, each asked for with a `COUNT` of at least 500: ten million members.
+/// Most pages of a scan, each requested with a `COUNT` of at least 500: ten million members.
 const PAGES_MAX: u64 = 20_000;
-/// Most bytes of the names that a scan gives, 16 added for each.
+/// Most bytes of the names that a scan returns, plus 16 per name.
 const SCANNED_BYTES_MAX: usize = 1 << 30;
 
-/// A walk through the pages of one of the `SCAN` commands, or of several, one after another. The
-/// server decides when it ends, so pages and bytes are limited for all of them together.
+/// A walk through the pages of one or more of the `SCAN` commands, one after another. The server
+/// decides when a scan ends, so pages and bytes are limited for all scans together.
 pub(super) struct Scan {
     cursor: Vec<u8>,
     pages_left: u64,
@@ -83,14 +83,14 @@ impl Scan {
         Self { cursor: b"0".to_vec(), pages_left: PAGES_MAX, bytes_left: SCANNED_BYTES_MAX }
     }
 
-    /// Begins with the next key; what was used of the limits stays used, but for the one page that
-    /// each key takes at least.
+    /// Starts on the next key. The limits are not reset, except that each key adds the one page it
+    /// takes at least.
     pub(super) fn restart(&mut self) {
         self.cursor = b"0".to_vec();
         self.pages_left += 1;
     }
 
-    /// Where the next page begins.
+    /// Cursor of the next page.
     pub(super) fn cursor(&self) -> &[u8] {
         &self.cursor
     }
@@ -105,7 +105,8 @@ impl Scan {
         let left = self.pages_left.checked_sub(1).zip(self.bytes_left.checked_sub(bytes));
         let Some(left) = left else {
             let message = format!(
-                "`{command}` does not end (expected at most {PAGES_MAX} pages and {} MiB of names)",
+                "`{command}` does not finish (expected at most {PAGES_MAX} pages and {} MiB \
+                 of names)",
                 SCANNED_BYTES_MAX >> 20
             );
             return Err(StoreError::fatal(ErrorClass::Protocol, message));
@@ -115,43 +116,44 @@ impl Scan {
     }
 }
 
-/// A script and the name by which servers know it.
+/// A script and its name on the server.
 pub(super) struct Script {
     pub(super) text: &'static str,
     /// SHA-1 of the text in lower-case hexadecimal.
     pub(super) sha: &'static str,
 }
 
-impl Counted {
-    /// Connects to one server; a cluster keeps apart what these layouts use together.
+impl CountingConnection {
+    /// Connects to one server. A cluster is rejected: these layouts need their keys on the same
+    /// server.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         if matches!(endpoint, Endpoint::Redis { way, .. } if way.is_cluster) {
-            let message = "a cluster keeps a cache's records and tags on several servers \
+            let message = "a cluster spreads a cache's records and tags over several servers \
                            (expected one server)";
             return Err(StoreError::fatal(ErrorClass::Other, message));
         }
         let wire = Wire::connect(endpoint, timeout)?;
-        Ok(Self { wire, batch: Vec::new(), begun: 0, streamed: 0, effort: Effort::default() })
+        Ok(Self { wire, batch: Vec::new(), pending: 0, streamed: 0, effort: Effort::default() })
     }
 
     pub(super) fn effort(&self) -> Effort {
         self.effort
     }
 
-    /// Begins a request of as many parts, the command's name among them.
+    /// Starts a request of `parts` parts, including the command's name.
     pub(super) fn begin(&mut self, parts: usize) -> &mut Self {
         begin(&mut self.batch, parts);
-        self.begun += 1;
+        self.pending += 1;
         self
     }
 
-    /// The next part of the request begun last, whose pieces are put together.
+    /// Appends the next part to the current request; its pieces are concatenated.
     pub(super) fn part(&mut self, pieces: &[&[u8]]) -> &mut Self {
         append(&mut self.batch, pieces);
         self
     }
 
-    /// A whole request whose parts need no putting together.
+    /// Adds a complete request whose parts each have one piece.
     pub(super) fn request(&mut self, parts: &[&[u8]]) -> &mut Self {
         self.begin(parts.len());
         for part in parts {
@@ -160,26 +162,26 @@ impl Counted {
         self
     }
 
-    /// Sends what was begun, all at once; how many replies are due.
+    /// Sends all pending requests at once and returns the number of replies due.
     pub(super) fn send(&mut self) -> Result<u64, StoreError> {
         self.wire.send_batch(&mut self.batch)?;
         self.effort.round_trips += 1;
-        self.effort.commands += self.begun;
-        Ok(std::mem::take(&mut self.begun))
+        self.effort.commands += self.pending;
+        Ok(std::mem::take(&mut self.pending))
     }
 
-    /// The next reply, which is no array.
+    /// Reads the next reply, which must not be an array.
     pub(super) fn reply(&mut self) -> Result<Reply<'_>, StoreError> {
         self.wire.reply()
     }
 
-    /// Sends what was begun and gives the reply to it, which is no array.
+    /// Sends the pending request and returns its reply, which must not be an array.
     pub(super) fn ask(&mut self) -> Result<Reply<'_>, StoreError> {
         self.send()?;
         self.reply()
     }
 
-    /// Sends what was begun and gives the number that it is answered by.
+    /// Sends the pending request and returns its integer reply.
     pub(super) fn ask_number(&mut self, command: &str) -> Result<i64, StoreError> {
         match self.ask()? {
             Reply::Integer(number) => Ok(number),
@@ -187,18 +189,18 @@ impl Counted {
         }
     }
 
-    /// Sends what was begun and puts the names that it is answered by behind those of `names`.
+    /// Sends the pending request and appends the names in its reply to `names`.
     pub(super) fn ask_names(&mut self, command: &str, names: &mut Names) -> Result<(), StoreError> {
         self.send()?;
         self.names(command, names)
     }
 
-    /// How many elements the next reply has, each a reply of its own.
+    /// Number of elements of the next reply; each element is then read as its own reply.
     pub(super) fn elements(&mut self, command: &str) -> Result<usize, StoreError> {
         self.wire.elements(command)
     }
 
-    /// The next reply, a list of names.
+    /// Reads the next reply, a list of names, and appends it to `names`.
     pub(super) fn names(&mut self, command: &str, names: &mut Names) -> Result<(), StoreError> {
         for _ in 0..self.wire.elements(command)? {
             match self.wire.reply()? {
@@ -209,8 +211,8 @@ impl Counted {
         Ok(())
     }
 
-    /// Sends what was begun, one of the `SCAN` commands: the names of its page in place of those of
-    /// `names`. `scan` is moved on. Errors: also a scan that exceeds its limits.
+    /// Sends the pending `SCAN` command, replaces `names` with the names of its page and advances
+    /// `scan`. Errors: also a scan that exceeds its limits.
     pub(super) fn ask_page(
         &mut self,
         command: &str,
@@ -227,18 +229,19 @@ impl Counted {
             self.names(command, names)?;
             return scan.count(command, names);
         }
-        let message = format!("`{command}` was answered by no cursor (expected one, then names)");
+        let message = format!("`{command}` did not return a cursor (expected one, then names)");
         Err(StoreError::fatal(ErrorClass::Protocol, message))
     }
 
-    /// Sends what was begun, each answered by no array, and reads all replies: the first number
-    /// among them, 0 for none. The first error among them is the error; the rest was done.
+    /// Sends all pending requests and reads their replies, none of which may be an array. Returns
+    /// the first integer among them, or 0. Fails with the first error reply; the other requests
+    /// have been executed.
     pub(super) fn all(&mut self) -> Result<i64, StoreError> {
         let due = self.send()?;
         self.read_all(due)
     }
 
-    /// Reads as many replies, as [`Counted::all`] does.
+    /// Reads `due` replies as [`CountingConnection::all`] does.
     pub(super) fn read_all(&mut self, due: u64) -> Result<i64, StoreError> {
         let (mut first, mut error) = (None, None);
         for _ in 0..due {
@@ -251,31 +254,32 @@ impl Counted {
         error.map_or(Ok(first.unwrap_or_default()), Err)
     }
 
-    /// Sends what was begun once it is enough for a write, and goes on without its replies, which
-    /// the next write waits for. Until [`Counted::settle`] nothing else may be asked.
+    /// Sends pending requests once they fill a write, without waiting for replies; the next write
+    /// waits for those. No other request is allowed until [`CountingConnection::settle`].
     pub(super) fn stream(&mut self) -> Result<(), StoreError> {
-        if self.batch.len() < STREAMED_BYTES { Ok(()) } else { self.send_on() }
+        if self.batch.len() < STREAMED_BYTES { Ok(()) } else { self.send_streamed() }
     }
 
-    /// Sends what is left of a stream and reads all replies; errors as [`Counted::all`].
+    /// Sends the remaining requests of a stream and reads all replies; errors as
+    /// [`CountingConnection::all`].
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
-        self.send_on()?;
+        self.send_streamed()?;
         let due = std::mem::take(&mut self.streamed);
         self.read_all(due).map(drop)
     }
 
-    fn send_on(&mut self) -> Result<(), StoreError> {
+    fn send_streamed(&mut self) -> Result<(), StoreError> {
         let due = std::mem::take(&mut self.streamed);
         self.read_all(due)?;
-        if self.begun > 0 {
+        if self.pending > 0 {
             self.streamed = self.send()?;
         }
         Ok(())
     }
 
-    /// Runs a script by its name, and by its text where the server does not know it: `write` adds
-    /// the `parts` that follow the script, the number of its keys first. Gives the reply, which is
-    /// no array. `EVALSHA` counts as one command, whatever the script does.
+    /// Runs a script by its SHA-1, or by its text if the server does not know it. `write` appends
+    /// the `parts` that follow the script, starting with the number of its keys. Returns the reply,
+    /// which must not be an array. `EVALSHA` counts as one command, whatever the script does.
     pub(super) fn run(
         &mut self,
         script: &Script,
@@ -295,15 +299,16 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
-    /// What was sent is done when the connection ends: who cleans up after it finds everything.
+impl Drop for CountingConnection {
+    /// Waits for all replies: requests that were sent have been executed when the connection ends,
+    /// so a later cleanup finds every key.
     fn drop(&mut self) {
         let due = std::mem::take(&mut self.streamed);
         let _ = self.read_all(due);
     }
 }
 
-/// Digits of a number, for a part of a request.
+/// Decimal digits of a number, as part of a request.
 pub(super) fn digits(number: u64) -> Vec<u8> {
     let mut digits = Vec::new();
     append_number(&mut digits, number);

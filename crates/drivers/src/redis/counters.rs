@@ -1,7 +1,7 @@
-//! What a Redis server tells about itself, from the sections of `INFO` that hold counters.
+//! Statistics of a Redis server, from the sections of `INFO` that contain counters.
 //!
-//! Source: <https://redis.io/docs/latest/commands/info/>. From version 7 on several sections can be
-//! asked for at once; before, and on some that speak the protocol, one at a time.
+//! Source: <https://redis.io/docs/latest/commands/info/>. Version 7 and later return several
+//! sections per request; older versions and some compatible servers only one.
 
 use std::str::FromStr;
 
@@ -15,8 +15,8 @@ use crate::Room;
 
 const SECTIONS: [&[u8]; 5] = [b"clients", b"memory", b"persistence", b"stats", b"keyspace"];
 
-/// The sections with counters, one after the other; `takes_one_section` is remembered from one time
-/// to the next. Empty where the server does not know `INFO`, or does not let us ask.
+/// The sections with counters, concatenated. `takes_one_section` is kept from call to call. Empty
+/// if the server does not know `INFO` or denies access.
 pub(super) fn info(wire: &mut Wire, takes_one_section: &mut bool) -> Result<String, StoreError> {
     let is_denied = |e: &StoreError| e.class == ErrorClass::Denied && !e.fatal;
     if !*takes_one_section {
@@ -24,7 +24,7 @@ pub(super) fn info(wire: &mut Wire, takes_one_section: &mut bool) -> Result<Stri
         match known(wire.ask(&[b"INFO", clients, memory, persistence, stats, keyspace])) {
             Ok(reply) => return Ok(reply.map(text).unwrap_or_default()),
             Err(e) if is_denied(&e) => return Ok(String::new()),
-            // A syntax error, in whatever words; others, such as `BUSY`, pass.
+            // A syntax error, whatever its wording; other errors, such as `BUSY`, are returned.
             Err(e) if !e.fatal && e.message.contains("`ERR ") => *takes_one_section = true,
             Err(e) => return Err(e),
         }
@@ -47,7 +47,7 @@ fn field<T: FromStr>(info: &str, name: &str) -> Option<T> {
     info.lines().find_map(of_line)
 }
 
-/// What these sections tell about memory, without the server's address.
+/// Memory statistics from these sections, without the server's address.
 pub(super) fn room(info: &str) -> Room {
     Room {
         server: String::new(),
@@ -61,7 +61,7 @@ pub(super) fn room(info: &str) -> Room {
     }
 }
 
-/// The counters in the text of these sections. Keys are those of all databases.
+/// Counters from these sections. Keys are those of all databases.
 pub(super) fn counters(info: &str) -> StoreCounters {
     let field = |name: &str| field(info, name);
     let used_bytes: Option<u64> = field("used_memory");
@@ -85,13 +85,13 @@ pub(super) fn counters(info: &str) -> StoreCounters {
     }
 }
 
-/// What these sections tell about the last save, where there was one, and about each key.
+/// Facts from these sections: the last save, if any, and the bytes per key.
 pub(super) fn facts(info: &str) -> Vec<Fact> {
     let number = |name: &str| field::<f64>(info, name);
     let saved = |name| number(name).filter(|_| number("rdb_last_bgsave_time_sec") >= Some(0.0));
     let data_bytes = number("used_memory").zip(number("used_memory_startup")).map(|(a, b)| a - b);
     let keys = keys(info).filter(|keys| *keys > 0);
-    let told = [
+    let values = [
         (Fact::COPIED_BYTES, saved("rdb_last_cow_size")),
         (Fact::FORK_NS, saved("latest_fork_usec").map(|us| us * 1e3)),
         ("bytes_per_key", data_bytes.zip(keys).map(|(bytes, keys)| bytes / keys as f64)),
@@ -99,7 +99,7 @@ pub(super) fn facts(info: &str) -> Vec<Fact> {
     let fact = |(name, value): (&str, Option<f64>)| {
         Some(Fact { name: name.into(), value: value?, source: "INFO".into() })
     };
-    told.into_iter().filter_map(fact).collect()
+    values.into_iter().filter_map(fact).collect()
 }
 
 /// Sums `db0:keys=1,expires=0,…` over the databases; an empty one has no line.
@@ -109,8 +109,8 @@ fn keys(info: &str) -> Option<u64> {
         number.parse::<u32>().ok()?;
         rest.split(',').next()?.trim().parse::<u64>().ok()
     };
-    let is_told = info.lines().any(|line| line.trim_end().eq_ignore_ascii_case("# keyspace"));
-    is_told.then(|| info.lines().filter_map(of_line).sum())
+    let has_section = info.lines().any(|line| line.trim_end().eq_ignore_ascii_case("# keyspace"));
+    has_section.then(|| info.lines().filter_map(of_line).sum())
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_taken_from_the_sections() {
+    fn counters_are_parsed_from_info() {
         let info = "# Clients\r\nconnected_clients:3\r\n\r\n# Memory\r\nused_memory:1000000\r\n\
                     used_memory_human:976.56K\r\nused_memory_rss:2500000\r\nmaxmemory:0\r\n\r\n\
                     # Stats\r\ntotal_commands_processed:17\r\nkeyspace_hits:5\r\n\
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_of_a_save_need_one() {
+    fn save_facts_need_a_save() {
         let info = "used_memory:2000000\r\nused_memory_startup:1000000\r\n\
                     rdb_last_bgsave_time_sec:-1\r\nrdb_last_cow_size:0\r\n\
                     latest_fork_usec:0\r\n# Keyspace\r\ndb0:keys=10000,expires=0\r\n";
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_unknown_where_it_is_not_told() {
+    fn memory_fields_are_unknown_if_missing() {
         let info = "# Memory\r\nused_memory:7\r\ntotal_system_memory:64\r\nmaxmemory:0\r\n\
                     maxmemory_policy:noeviction\r\n# Stats\r\nevicted_keys:3\r\n\
                     # Keyspace\r\ndb0:keys=2,expires=0\r\ndb9:keys=1,expires=0\r\n";

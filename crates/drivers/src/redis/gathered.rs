@@ -1,22 +1,22 @@
-//! What many records put into sets, gathered so that one command tells a set of many of them.
+//! Collects the set members of many records, so that one command adds many of them to a set.
 
 use std::collections::HashMap;
 
 use super::counted::Names;
 
-/// Records that are told of together. A shop's record has eight sets and a set one in 270 of the
-/// records: 30 of them fit into a command.
+/// Records per batch. A shop's record is in eight sets, and a set contains one in 270 of the
+/// records, so a batch puts 30 of them into one command.
 const RECORDS_MAX: usize = 8_192;
 
-/// Members of sets, of as many records as one may gather.
+/// Set members of the records of one batch.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct SetMembers {
     members: Names,
     of_sets: HashMap<Box<[u8]>, Vec<usize>>,
 }
 
-impl Gathered {
-    /// Puts a member into each of the sets.
+impl SetMembers {
+    /// Adds a member to each of the sets.
     pub(super) fn add<'a>(&mut self, member: &[u8], sets: impl IntoIterator<Item = &'a str>) {
         let number = self.members.len();
         self.members.push(member);
@@ -30,17 +30,17 @@ impl Gathered {
         }
     }
 
-    /// True once it is time to tell the server.
+    /// True once the batch is full.
     pub(super) fn is_full(&self) -> bool {
         self.members.len() >= RECORDS_MAX
     }
 
-    /// All members, in the order in which they came.
+    /// All members, in insertion order.
     pub(super) fn members(&self) -> &Names {
         &self.members
     }
 
-    /// Each set with the numbers of its members, in their order.
+    /// Each set with the indexes of its members, in order.
     pub(super) fn sets(&self) -> impl ExactSizeIterator<Item = (&[u8], &[usize])> {
         self.of_sets.iter().map(|(set, members)| (&**set, members.as_slice()))
     }

@@ -1,11 +1,10 @@
-//! How a reply of the Redis protocol is counted, by its type and its words, and what its lines
-//! hold; pure.
+//! Classification of Redis replies by type and text, and line syntax checks; no I/O.
 
 use load::wire::protocol::{Judged, Malformed, Plain, Shape};
 
 use super::errors::error_class;
 use crate::fault;
-use crate::lines::{DIGITS_MAX, WORDS_BYTES_MAX};
+use crate::lines::{DIGITS_MAX, MESSAGE_BYTES_MAX};
 
 #[inline]
 pub(super) fn status(words: &[u8], shape: Shape) -> Plain {
@@ -21,20 +20,20 @@ pub(super) fn nil(shape: Shape) -> Plain {
     if shape == Shape::Value { Plain::Miss } else { other(shape) }
 }
 
-/// Of a type that is neither a value nor the word for "done".
+/// A reply that is neither a value nor `OK`.
 #[inline]
 pub(super) fn other(shape: Shape) -> Plain {
     if shape == Shape::Any { Plain::Ok { verified: false } } else { Plain::Wrong }
 }
 
 pub(super) fn failed(words: &[u8]) -> Judged {
-    let text = fault::words_within(words, WORDS_BYTES_MAX);
+    let text = fault::printable_within(words, MESSAGE_BYTES_MAX);
     Judged::Error(error_class(&text), text)
 }
 
-/// `MOVED <slot> <host>:<port>` and `ASK …`, where both are possible; the host may be empty (the
-/// one that was asked) and hold colons.
-pub(super) fn elsewhere(words: &[u8]) -> Option<Judged> {
+/// `MOVED <slot> <host>:<port>` and `ASK …` with a valid slot and port. The host can be empty (the
+/// server that sent it) and contain colons.
+pub(super) fn redirect(words: &[u8]) -> Option<Judged> {
     let for_good = words.starts_with(b"MOVED ");
     if !for_good && !words.starts_with(b"ASK ") {
         return None;
@@ -45,10 +44,10 @@ pub(super) fn elsewhere(words: &[u8]) -> Option<Judged> {
     let (_, port) = address.rsplit_once(':')?;
     let port: u16 = port.parse().ok()?;
     let possible = slot < super::cluster::SLOTS && port > 0;
-    possible.then(|| Judged::Elsewhere { address: address.into(), for_good })
+    possible.then(|| Judged::Redirected { address: address.into(), for_good })
 }
 
-/// Checks an element of one line that has a form.
+/// Checks the syntax of a one-line element.
 pub(super) fn check_line(kind: u8, line: &[u8]) -> Result<(), Malformed> {
     let unsigned = line.strip_prefix(b"-").or(line.strip_prefix(b"+")).unwrap_or(line);
     let good = match kind {
@@ -56,15 +55,15 @@ pub(super) fn check_line(kind: u8, line: &[u8]) -> Result<(), Malformed> {
         b',' => matches!(unsigned, b"inf" | b"nan") || unsigned.iter().any(u8::is_ascii_digit),
         _ => !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit),
     };
-    if good { Ok(()) } else { Err(no_line(kind, line)) }
+    if good { Ok(()) } else { Err(invalid_line(kind, line)) }
 }
 
-pub(super) fn no_line(kind: u8, line: &[u8]) -> Malformed {
-    let text = fault::words(&line[..line.len().min(40)]);
-    Malformed(format!("`{}{text}` is no element of RESP", char::from(kind)))
+pub(super) fn invalid_line(kind: u8, line: &[u8]) -> Malformed {
+    let text = fault::printable(&line[..line.len().min(40)]);
+    Malformed(format!("`{}{text}` is not a RESP element", char::from(kind)))
 }
 
-/// A bulk string, all of which is at hand, and the bytes that it takes with its first line.
+/// A complete bulk string and its length in bytes including its first line; `None` if incomplete.
 #[inline]
 pub(super) fn whole_string(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let (length, head) = short_number(bytes.strip_prefix(b"$")?)?;
@@ -72,7 +71,7 @@ pub(super) fn whole_string(bytes: &[u8]) -> Option<(&[u8], usize)> {
     behind.starts_with(b"\r\n").then_some((value, 1 + head + length + 2))
 }
 
-/// A number of a few digits and the bytes of its line; `None` for all that is not so simple.
+/// A short number and the length of its line in bytes; `None` for anything less simple.
 #[inline]
 pub(super) fn short_number(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut number = 0;

@@ -1,4 +1,5 @@
-//! The layout of Laravel's tagged cache on Redis (since 10; as of 13), by PHP's extension redis.
+//! The layout of Laravel's tagged cache on Redis (since 10; as of 13) through the PHP extension
+//! redis.
 //!
 //! | key | kind | holds |
 //! |---|---|---|
@@ -6,17 +7,16 @@
 //! | `cachedyno_cache_<sha1>:<id>` | string | a record with tags |
 //! | `cachedyno_cache_tag:<tag>:entries` | sorted set | `<sha1>:<id>` of records |
 //!
-//! The hash is that of `tag:<tag>:entries` of each tag in its order, with bars between. Entries are
-//! sorted by the second at which they end, -1 for never.
-//! A value is PHP's `serialize` of a string, or a finite number in decimal as it stands.
-//! `cachedyno_cache_` is the store's prefix.
+//! The hash covers `tag:<tag>:entries` of each tag in order, joined by `|`. Entries are sorted by
+//! the second at which they expire, -1 for never. A value is PHP's `serialize` of a string, or a
+//! finite number in plain decimal. `cachedyno_cache_` is the store's prefix.
 //!
-//! - Load: `GET`. A record is found by its tags, which a shop's code knows: here those of which the
-//!   client was told ([`TaggedCache::learn`]) or which it saved.
-//! - Save: a `ZADD` for each tag, then `SETEX` or `SET`, each waited for.
-//! - Clean by any tag: `ZSCAN`, and for each thousand entries a script that removes records and
-//!   entries (our own text for the commands of Laravel's). All: `FLUSHDB`. Old: entries whose time
-//!   has come are taken from each tag (`cache:prune-stale-tags`).
+//! - Load: `GET`. The key depends on the record's tags, which a shop's code knows. Here the client
+//!   knows them from [`TaggedCache::learn`] or from its own saves.
+//! - Save: a `ZADD` per tag, then `SETEX` or `SET`, one round trip each.
+//! - Clean by any tag: `ZSCAN`, and per thousand entries a script that removes records and entries
+//!   (our own script with Laravel's commands). All: `FLUSHDB`. Old: expired entries are removed
+//!   from each tag (`cache:prune-stale-tags`).
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -27,9 +27,9 @@ use sha1::{Digest, Sha1};
 use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
-use super::counted::{Counted, Names, Scan, digits};
+use super::counted::{CountingConnection, Names, Scan, digits};
 use super::errors::unexpected;
-use super::gathered::Gathered;
+use super::gathered::SetMembers;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
 use crate::clock::now_s;
@@ -38,9 +38,9 @@ use crate::php::Value;
 
 const PREFIX: &[u8] = b"cachedyno_cache_";
 
-/// Entries that one script removes, tags that are pruned together, members that a scan looks at.
+/// Batch size: entries per script, tags per prune, members per scan.
 const AT_ONCE: usize = 1_000;
-/// The last of these as text.
+/// The same number as text.
 const AT_ONCE_TEXT: &[u8] = b"1000";
 
 /// Removes records and their entries. Keys: the records. Arguments: the prefix, keys of the tags.
@@ -50,29 +50,29 @@ const FLUSH: &str = "for _, key in ipairs(KEYS) do
 end";
 
 pub(super) struct Laravel {
-    link: Counted,
-    /// What stands before the ids of records with tags.
+    link: CountingConnection,
+    /// Prefixes of the IDs of records with tags.
     namespaces: HashMap<String, String>,
     value: Vec<u8>,
-    /// Entries of records that were filled and are not told yet, and when these end.
-    gathered: Gathered,
+    /// Tag entries of filled records that are not yet sent, and their expiry times.
+    gathered: SetMembers,
     ends: Names,
 }
 
 impl Laravel {
     pub(super) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
-        let link = Counted::connect(endpoint, timeout)?;
+        let link = CountingConnection::connect(endpoint, timeout)?;
         Ok(Self {
             link,
             namespaces: HashMap::new(),
             value: Vec::new(),
-            gathered: Gathered::default(),
+            gathered: SetMembers::default(),
             ends: Names::default(),
         })
     }
 
-    /// Begins a request whose first key is a record's.
-    fn begin(&mut self, parts: usize, command: &[u8], id: &str) -> &mut Counted {
+    /// Starts a request whose first key is a record's.
+    fn begin(&mut self, parts: usize, command: &[u8], id: &str) -> &mut CountingConnection {
         let namespace = self.namespaces.get(id).map(String::as_bytes).unwrap_or_default();
         self.link.begin(parts).part(&[command]).part(&[PREFIX, namespace, id.as_bytes()])
     }
@@ -93,7 +93,7 @@ impl Laravel {
         Ok(())
     }
 
-    /// Begins the request that makes a record, without its entries.
+    /// Starts the request that writes a record, without its tag entries.
     fn begin_record(&mut self, id: &str, value: &[u8], lifetime_s: Option<u64>) {
         let mut written = std::mem::take(&mut self.value);
         written.clear();
@@ -110,7 +110,7 @@ impl Laravel {
         self.value = written;
     }
 
-    /// Makes the entries of records that were filled.
+    /// Sends the tag entries of the filled records.
     fn begin_gathered(&mut self) -> Result<(), StoreError> {
         let (gathered, ends) = (std::mem::take(&mut self.gathered), std::mem::take(&mut self.ends));
         for (tag, numbers) in gathered.sets() {
@@ -133,7 +133,7 @@ impl Laravel {
                 link.part(&[PREFIX, b"tag:", tag.as_bytes(), b":entries"]).part(&[scan.cursor()]);
                 link.part(&[b"COUNT"]).part(&[AT_ONCE_TEXT]).part(&[b"MATCH"]).part(&[b"*"]);
                 self.link.ask_page("ZSCAN", &mut scan, &mut page)?;
-                // Between the entries stand their times.
+                // Entries alternate with their scores.
                 for entry in page.iter().step_by(2) {
                     entries.push(entry);
                     if entries.len() == AT_ONCE {
@@ -194,12 +194,12 @@ impl Laravel {
     }
 }
 
-/// When an entry ends that is made now, as its score.
+/// Expiry time of an entry that is added now, as its score.
 fn ends(lifetime_s: Option<u64>) -> Vec<u8> {
     lifetime_s.map_or_else(|| b"-1".to_vec(), |s| digits(now_s() + s))
 }
 
-/// What stands before the id of a record with these tags: the hash and a colon.
+/// The prefix of a record's ID for these tags: the hash and a colon.
 fn namespace(tags: &[String]) -> String {
     let keys: Vec<String> = tags.iter().map(|tag| format!("tag:{tag}:entries")).collect();
     let mut namespace = String::with_capacity(41);
@@ -210,12 +210,12 @@ fn namespace(tags: &[String]) -> String {
     namespace
 }
 
-/// True for what PHP takes for a number that ends: `is_numeric` and `is_finite`.
+/// True for what PHP considers a finite number: `is_numeric` and `is_finite`.
 fn is_number(value: &[u8]) -> bool {
     let blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{b}' | '\u{c}');
     let Ok(text) = std::str::from_utf8(value) else { return false };
     let text = text.trim_matches(blank);
-    // `inf` and `nan` are words to PHP.
+    // PHP does not treat `inf` and `nan` as numbers.
     let is_word = text.bytes().any(|b| b.is_ascii_alphabetic() && !b.eq_ignore_ascii_case(&b'e'));
     !is_word && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
@@ -228,8 +228,9 @@ impl TaggedCache for Laravel {
             Reply::Bulk(bytes) => {
                 let text = Value::read_whole(bytes).and_then(|value| value.str());
                 let text = text.ok_or_else(|| {
-                    let id = fault::words(id.as_bytes());
-                    let message = format!("`{id}` holds no value of Laravel (expected a string)");
+                    let id = fault::printable(id.as_bytes());
+                    let message =
+                        format!("`{id}` does not contain a Laravel value (expected a string)");
                     StoreError::soft(ErrorClass::Protocol, message)
                 })?;
                 value.extend_from_slice(text);
@@ -302,8 +303,8 @@ impl TaggedCache for Laravel {
             CleanMode::Old => self.prune(),
             CleanMode::MatchingAnyTag => self.flush(tags),
             CleanMode::MatchingTag | CleanMode::NotMatchingTag => {
-                let message = "Laravel removes all records or those of any tag (expected a clean \
-                               of all, of old ones or by any tag)";
+                let message = "Laravel only removes all records or those with any tag (expected a \
+                               clean of all, of old records or by any tag)";
                 Err(StoreError::soft(ErrorClass::Other, message))
             }
         }
@@ -326,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_namespace_is_a_hash_of_the_tags_in_their_order() {
-        // What Laravel 13 writes for the tags T1 and T2, and for T5.
+        // Prefixes that Laravel 13 writes for the tags T1 and T2, and for T5.
         let of = |tags: &[&str]| namespace(&tags.iter().map(|t| (*t).into()).collect::<Vec<_>>());
         assert_eq!(of(&["T1", "T2"]), "b27f2e0aa9044f8c8beee5dec76334a677698409:");
         assert_eq!(of(&["T5"]), "c080d3bf5de0b777899c638244ba1fd032bce090:");
@@ -334,8 +335,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_php() {
-        // As `is_numeric($v) && is_finite($v)` of PHP 8.2 says.
+    fn numbers_are_detected_as_in_php() {
+        // Results of `is_numeric($v) && is_finite($v)` in PHP 8.2.
         for yes in ["0", "17.5", " 1", "1 ", "\u{b}1\n", "-.5", "+1.", "1e5", "1E-5", "007"] {
             assert!(is_number(yes.as_bytes()), "{yes}");
         }

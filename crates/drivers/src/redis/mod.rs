@@ -2,15 +2,14 @@
 //!
 //! - `resp`: the codec, pure.
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
-//! - `control`: such a connection for questions around a load.
-//! - `plain`, `page`, `admin`: the layouts and what is done around a run; `counters`: what a server
-//!   tells of itself meanwhile, `version`: which one it is.
-//! - [`cm`], `symfony`, `laravel`: layouts of application caches, over the counting connection of
+//! - `control`: a connection for queries around a load.
+//! - `plain`, `page`, `admin`: the session layouts and administration around a run; `counters`:
+//!   server statistics during a run; `version`: product and version.
+//! - [`cm`], `symfony`, `laravel`: layouts of application caches, on the counting connection of
 //!   `counted`; `gathered` fills their sets.
-//! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
-//!   reads, and where; `survey` learns where anew, and [`sentinel`] which server is the primary;
-//!   `own_keys`: which commands are safe on a server
-//!   that others use.
+//! - `replies`, [`requests`], [`cluster`], [`chosen`]: requests, replies and routing for the event
+//!   loop of `load`; `survey` refreshes the routing, and [`sentinel`] finds the primary;
+//!   `own_keys`: commands that are safe on a shared server.
 
 mod admin;
 pub mod chosen;
@@ -47,13 +46,13 @@ use workloads::app_cache::TaggedCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
 use crate::{CacheOptions, SessionOptions};
-use chosen::{Chosen, ReadFrom};
+use chosen::{ReadFrom, SelectedNodes};
 use cluster::SlotMap;
 use cm::{CmOptions, CmRedis};
 use wire::Wire;
 
 pub(crate) use admin::open_admin;
-pub use control::{Control, InTurn};
+pub use control::{ClusterDeadline, Control};
 pub use replies::Replies;
 pub use resp::Tree;
 
@@ -73,7 +72,7 @@ pub(crate) fn open_page(
     Ok(Box::new(page::Page::new(wire, options.ttl_s)))
 }
 
-/// Opens one client of an application cache that needs Redis alone.
+/// Opens one client of an application cache that uses only Redis.
 pub(crate) fn open_cache(
     backend: Backend,
     options: &CacheOptions,
@@ -109,14 +108,14 @@ pub(crate) fn open_slow_level(options: &CacheOptions) -> Result<CmRedis, Failure
     CmRedis::open(endpoint, chosen, options.timeout)
 }
 
-/// The servers of an endpoint, of a cluster its primaries, each as an endpoint of its own; and
-/// which of them a key lives on; where there are Sentinels, the present primary. Only a cluster and
-/// these are connected to.
+/// The servers of an endpoint (the primaries of a cluster, the current primary of a Sentinel
+/// setup), each as its own endpoint, and the route from keys to servers. Connects only to a cluster
+/// and to Sentinels.
 pub(crate) fn members(
     endpoint: &Endpoint,
     timeout: Duration,
 ) -> Result<(Box<dyn Route>, Vec<Endpoint>), StoreError> {
-    if let Some(primary) = sentinel::present(endpoint, timeout) {
+    if let Some(primary) = sentinel::current_primary(endpoint, timeout) {
         return Ok((Box::new(sentinel::Only(0)), vec![primary?]));
     }
     if !is_cluster(endpoint) {
@@ -125,23 +124,25 @@ pub(crate) fn members(
     cluster_members(endpoint, endpoint, timeout)
 }
 
-/// The same of a `cluster`, of whose servers the one `asked` tells.
+/// Like [`members`] for a `cluster`, whose servers are queried from the one in `contact`.
 pub(crate) fn cluster_members(
     cluster: &Endpoint,
-    asked: &Endpoint,
+    contact: &Endpoint,
     timeout: Duration,
 ) -> Result<(Box<dyn Route>, Vec<Endpoint>), StoreError> {
-    let [(host, _), (asked_host, asked_port)] = [place(cluster)?, place(asked)?];
+    let [(host, _), (contact_host, contact_port)] =
+        [host_and_port(cluster)?, host_and_port(contact)?];
     let wrong = |problem: &dyn std::fmt::Display| {
-        let message = format!("{asked_host}:{asked_port} tells of no usable cluster: {problem}");
+        let message =
+            format!("{contact_host}:{contact_port} does not report a usable cluster: {problem}");
         StoreError::fatal(ErrorClass::Other, message)
     };
-    let answer = Wire::connect(asked, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"])?;
-    let map = SlotMap::from_slots(&answer, asked_host).map_err(|e| wrong(&e))?;
+    let answer = Wire::connect(contact, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"])?;
+    let map = SlotMap::from_slots(&answer, contact_host).map_err(|e| wrong(&e))?;
     if map.uncovered() > 0 {
-        return Err(wrong(&format!("{} of its slots are served by nobody", map.uncovered())));
+        return Err(wrong(&format!("{} of its slots have no server", map.uncovered())));
     }
-    let (route, numbers) = Chosen::new(map, ReadFrom::Primaries).map_err(|e| wrong(&e))?;
+    let (route, numbers) = SelectedNodes::new(map, ReadFrom::Primaries).map_err(|e| wrong(&e))?;
     let nodes = numbers.iter().map(|number| {
         let node = &route.map().nodes()[*number];
         with_address(cluster, host, NetAddress::Tcp(node.host.clone(), node.port))
@@ -150,21 +151,22 @@ pub(crate) fn cluster_members(
     Ok((Box::new(route), nodes))
 }
 
-/// True for one that is reached by TCP, as servers of a cluster are, and is one.
+/// True for a cluster reached over TCP, as all clusters are.
 fn is_cluster(endpoint: &Endpoint) -> bool {
     let Endpoint::Redis { address, way, .. } = endpoint else { return false };
     way.is_cluster && matches!(address, NetAddress::Tcp(..))
 }
 
 /// Host and port.
-fn place(endpoint: &Endpoint) -> Result<(&str, u16), StoreError> {
+fn host_and_port(endpoint: &Endpoint) -> Result<(&str, u16), StoreError> {
     match endpoint {
         Endpoint::Redis { address: NetAddress::Tcp(host, port), .. } => Ok((host, *port)),
         _ => Err(StoreError::fatal(ErrorClass::Other, "not reached by TCP")),
     }
 }
 
-/// One server of a cluster. Its certificate is for the name by which the user knows the cluster.
+/// The endpoint of one server of a cluster. Its certificate must match the host name by which the
+/// user addresses the cluster.
 fn with_address(cluster: &Endpoint, host: &str, address: NetAddress) -> Endpoint {
     let mut one = cluster.clone();
     if let Endpoint::Redis { address: own, way, .. } = &mut one {

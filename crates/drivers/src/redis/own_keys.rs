@@ -1,8 +1,8 @@
-//! Which commands stay with the keys that they name, and where they name them.
+//! Commands that only touch the keys they name, and the positions of these keys.
 //!
-//! What is not listed here is not sent to a server that other people use: scripts, transactions,
-//! other databases, listings of keys, blocking commands, administration, and what modules add.
-//! Source of the positions: the key specifications of <https://redis.io/docs/latest/commands/>.
+//! Commands that are not listed here are not sent to a shared server: scripts, transactions, other
+//! databases, key listings, blocking commands, administration and module commands. Source of the
+//! key positions: the key specifications of <https://redis.io/docs/latest/commands/>.
 
 use model::ErrorClass;
 use workloads::store::StoreError;
@@ -12,17 +12,17 @@ use super::wire::Wire;
 use crate::command::{EMPTY, Part, Piece, arguments, foreign, is_one_of, pieces};
 use crate::fault;
 
-/// Where a command's arguments name keys; the command's name is argument 0.
+/// Positions of the keys among a command's arguments; argument 0 is the command's name.
 #[derive(Clone, Copy, Debug)]
 enum Keys {
-    /// Nowhere: it touches none.
+    /// The command has no keys.
     None,
-    /// From the first to the last of these, or to the end, each one or every second one.
+    /// Every `step`-th argument from `first` to `last`, or to the end.
     At { first: usize, last: Option<usize>, step: usize },
-    /// As many as the argument at `number` says, behind it, and where it is not the first argument
-    /// a destination before it.
+    /// The argument at `number` is the number of keys that follow it. If that is not the first
+    /// argument, a destination key precedes it.
     Counted { number: usize },
-    /// The first half of what follows the word `STREAMS`.
+    /// The first half of the arguments after `STREAMS`.
     Streams,
 }
 
@@ -34,7 +34,7 @@ const fn from(first: usize, step: usize) -> Keys {
     Keys::At { first, last: None, step }
 }
 
-/// The commands of every kind, in capitals.
+/// Allowed commands by key positions, in upper case.
 const ALLOWED: [(Keys, &str); 9] = [
     (Keys::None, "ECHO PING TIME"),
     (at(1, 1), ONE_KEY),
@@ -47,7 +47,7 @@ const ALLOWED: [(Keys, &str); 9] = [
     (Keys::Streams, "XREAD XREADGROUP"),
 ];
 
-/// Commands on the key that is their first argument.
+/// Commands whose first argument is their only key.
 const ONE_KEY: &str = "\
     APPEND BITCOUNT BITFIELD BITFIELD_RO BITPOS DECR DECRBY DUMP EXPIRE EXPIREAT EXPIRETIME \
     GEOADD GEODIST GEOHASH GEOPOS GEORADIUSBYMEMBER_RO GEORADIUS_RO GEOSEARCH GET GETBIT GETDEL \
@@ -67,7 +67,7 @@ const ANY_KEYS: &str = "\
     DEL EXISTS MGET PFCOUNT PFMERGE SDIFF SDIFFSTORE SINTER SINTERSTORE SUNION SUNIONSTORE \
     TOUCH UNLINK";
 
-/// Commands of which only these subcommands are allowed, on the key behind them.
+/// Commands with only these subcommands allowed; the key follows the subcommand.
 const CONTAINERS: [(&str, &[&str]); 4] = [
     ("MEMORY", &["USAGE"]),
     ("OBJECT", &["ENCODING", "FREQ", "IDLETIME", "REFCOUNT"]),
@@ -75,40 +75,40 @@ const CONTAINERS: [(&str, &[&str]); 4] = [
     ("XINFO", &["CONSUMERS", "GROUPS", "STREAM"]),
 ];
 
-/// Options that reach for other keys or another database, or that block.
+/// Options that access other keys or another database, or that block.
 const REFUSED_OPTIONS: [(&[&str], &[&str]); 3] = [
     (&["COPY"], &["DB"]),
     (&["SORT", "SORT_RO"], &["BY", "GET", "STORE"]),
     (&["XREAD", "XREADGROUP"], &["BLOCK"]),
 ];
 
-/// Largest offset, in bytes or bits.
+/// Largest allowed offset, in bytes or bits.
 const OFFSET_MAX: u64 = 1 << 20;
 
-/// What keys must look like.
-const KEYS: &str = "each beginning with `__key__`";
+/// Required form of keys, for messages.
+const KEYS: &str = "each starting with `__key__`";
 
-/// Numbers of the arguments that name keys, every one of which begins with `__key__`.
+/// Indexes of the arguments that name keys, all of which start with `__key__`.
 ///
-/// Errors: as [`named`], or a command that names a key which does not begin so.
+/// Errors: as [`key_positions`], or a key that does not start with `__key__`.
 pub(crate) fn checked(arguments: &[Vec<u8>]) -> Result<Vec<usize>, String> {
-    let keys = named(arguments)?;
+    let keys = key_positions(arguments)?;
     let is_own = |bytes: &[u8]| {
         let part: Part = pieces(bytes, None);
         part.first() == Some(&Piece::Key)
     };
     match keys.iter().find(|number| !is_own(&arguments[**number])) {
         Some(number) => {
-            Err(foreign(arguments, *number, "names a key that does not begin with `__key__`", KEYS))
+            Err(foreign(arguments, *number, "names a key that does not start with `__key__`", KEYS))
         }
         None => Ok(keys),
     }
 }
 
-/// Numbers of the arguments that name keys, whoever's they are.
+/// Indexes of the arguments that name keys, whatever the keys are.
 ///
-/// Errors: no command that is known to touch only the keys that it names.
-pub(crate) fn named(arguments: &[Vec<u8>]) -> Result<Vec<usize>, String> {
+/// Errors: the command is not known to touch only the keys it names.
+pub(crate) fn key_positions(arguments: &[Vec<u8>]) -> Result<Vec<usize>, String> {
     let Some(name) = arguments.first() else { return Err(EMPTY.into()) };
     let refused = |number, problem| Err(foreign(arguments, number, problem, KEYS));
     let is_named = |names: &str| names.split(' ').any(|known| is_one_of(name, &[known]));
@@ -132,7 +132,7 @@ pub(crate) fn named(arguments: &[Vec<u8>]) -> Result<Vec<usize>, String> {
     let options = REFUSED_OPTIONS.iter().filter(|(names, _)| is_one_of(name, names));
     for (number, word) in arguments.iter().enumerate().filter(|(n, _)| !keys.contains(n)) {
         if options.clone().any(|(_, words)| is_one_of(word, words)) {
-            return refused(number, "is an option that reaches other keys or blocks");
+            return refused(number, "is an option that accesses other keys or blocks");
         }
     }
     if let Some(number) = far_offset(arguments) {
@@ -141,8 +141,8 @@ pub(crate) fn named(arguments: &[Vec<u8>]) -> Result<Vec<usize>, String> {
     Ok(keys)
 }
 
-/// Number of the argument that is an offset beyond [`OFFSET_MAX`]: the server allocates all that
-/// lies before it.
+/// Index of an argument that is an offset beyond [`OFFSET_MAX`]: the server allocates all bytes
+/// before it.
 fn far_offset(arguments: &[Vec<u8>]) -> Option<usize> {
     let numbers = match arguments.first()? {
         name if is_one_of(name, &["SETBIT", "SETRANGE"]) => 1,
@@ -158,8 +158,8 @@ fn far_offset(arguments: &[Vec<u8>]) -> Option<usize> {
     words.find_map(|(number, word)| is_far(word).then_some(number))
 }
 
-/// The arguments as a server may be asked about them: `__key__` stays, which no key of others is, a
-/// value is a digit.
+/// Sample arguments for querying a server about a command: `__key__` stays, because nobody uses it
+/// as a key, and values become a digit.
 pub(crate) fn sample(arguments: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let bytes = |piece: Piece| match piece {
         Piece::Literal(bytes) => bytes,
@@ -170,8 +170,7 @@ pub(crate) fn sample(arguments: &[Vec<u8>]) -> Vec<Vec<u8>> {
     arguments.iter().map(filled).collect()
 }
 
-/// Where the keys stand; `None` where arguments that must be there are missing, or no number is
-/// where one must be.
+/// Indexes of the keys; `None` if required arguments are missing or a count is not a number.
 fn positions(keys: Keys, arguments: &[Vec<u8>]) -> Option<Vec<usize>> {
     let end = arguments.len();
     let positions: Vec<usize> = match keys {
@@ -197,15 +196,15 @@ fn positions(keys: Keys, arguments: &[Vec<u8>]) -> Option<Vec<usize>> {
     (!positions.is_empty() && positions.iter().all(|number| *number < end)).then_some(positions)
 }
 
-/// Asks the server which arguments of a command are keys. Errors: others than those that we
-/// know. A server that does not say, or knows no such command, contradicts nothing.
-pub(super) fn agreed(wire: &mut Wire, command: &str) -> Result<(), StoreError> {
-    let unsplit = |e: String| StoreError::soft(ErrorClass::Denied, e);
-    let sample = sample(&arguments::split(command).map_err(unsplit)?);
-    let keys = checked(&sample).map_err(unsplit)?;
+/// Asks the server which arguments of a command are keys. Errors: its answer differs from ours. A
+/// server that does not answer or does not know the command is accepted.
+pub(super) fn check_with_server(wire: &mut Wire, command: &str) -> Result<(), StoreError> {
+    let denied = |e: String| StoreError::soft(ErrorClass::Denied, e);
+    let sample = sample(&arguments::split(command).map_err(denied)?);
+    let keys = checked(&sample).map_err(denied)?;
     let mut request: Vec<&[u8]> = vec![b"COMMAND", b"GETKEYS"];
     request.extend(sample.iter().map(Vec::as_slice));
-    let mut told = match wire.ask(&request) {
+    let mut reported = match wire.ask(&request) {
         Ok(Tree::List(list)) => list.into_iter().map(text).collect(),
         Err(e) if !e.fatal && e.message.contains("has no key arguments") => Vec::new(),
         Ok(_) => return Ok(()),
@@ -214,16 +213,16 @@ pub(super) fn agreed(wire: &mut Wire, command: &str) -> Result<(), StoreError> {
     };
     let mut known: Vec<String> =
         keys.iter().map(|at| String::from_utf8_lossy(&sample[*at]).into_owned()).collect();
-    told.sort();
+    reported.sort();
     known.sort();
-    if told == known {
+    if reported == known {
         return Ok(());
     }
     let message = format!(
-        "`{}`: the server takes `{}` for its keys (expected `{}`; --i-own-this-server allows \
+        "`{}`: the server reports the keys `{}` (expected `{}`; --i-own-this-server allows \
          every command)",
-        fault::words(command.as_bytes()),
-        fault::words(told.join(" ").as_bytes()),
+        fault::printable(command.as_bytes()),
+        fault::printable(reported.join(" ").as_bytes()),
         known.join(" ")
     );
     Err(StoreError::soft(ErrorClass::Denied, message))

@@ -1,4 +1,4 @@
-//! What is sent to a server that others use, and what is not.
+//! Commands that are allowed on shared servers, and rejected ones.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn keys_of(command: &str) -> Result<Vec<usize>, String> {
 }
 
 #[test]
-fn keys_are_found_where_commands_name_them() {
+fn key_positions_are_found() {
     let cases: [(&str, &[usize]); 20] = [
         ("GET __key__", &[1]),
         ("gEt __key__", &[1]),
@@ -36,7 +36,7 @@ fn keys_are_found_where_commands_name_them() {
 }
 
 #[test]
-fn what_may_reach_others_is_refused_with_the_argument() {
+fn foreign_keys_are_rejected_with_the_argument() {
     let cases = [
         ("DEL order:1", 1),
         ("del __key__ order:1", 2),
@@ -88,7 +88,7 @@ fn what_may_reach_others_is_refused_with_the_argument() {
 }
 
 #[test]
-fn what_is_not_listed_is_refused() {
+fn unlisted_commands_are_rejected() {
     let commands = [
         "EVAL \"return redis.call('FLUSHALL')\" 0",
         "EVAL x 1 __key__",

@@ -1,10 +1,10 @@
 //! The session handler of the PHP extension redis (phpredis) with `redis.session.locking_enabled`:
-//! the key is `PHPREDIS_SESSION:<id>`, its lock the key with `_LOCK` behind it.
+//! the key is `PHPREDIS_SESSION:<id>`, and its lock adds `_LOCK`.
 //!
-//! Open: `SET <lock> <secret> NX PX <expiry>` until it is set, then `GET <key>`.
-//! Close: `GET <lock>`; where it is no longer ours the handler warns and writes nothing; else
-//! `SETEX <key> <ttl> <value>` and the lock is removed by a script that compares first
-//! (`EVALSHA`, and `EVAL` where the server does not know the script yet).
+//! Open: `SET <lock> <secret> NX PX <expiry>` until it succeeds, then `GET <key>`. Close: `GET
+//! <lock>`; if the lock is no longer ours, the handler warns and writes nothing. Otherwise `SETEX
+//! <key> <ttl> <value>`, and a script removes the lock after comparing its owner (`EVALSHA`, or
+//! `EVAL` if the server does not know the script yet).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -28,7 +28,7 @@ const LOCK_WAIT: Duration = Duration::from_millis(20);
 /// `redis.session.lock_retries`, 100 by default: 101 attempts.
 const LOCK_RETRIES: u32 = 100;
 
-/// Removes the lock if it still holds our secret.
+/// Removes the lock if it still contains our secret.
 const RELEASE: &str =
     "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('DEL', KEYS[1])";
 /// SHA-1 of [`RELEASE`].
@@ -70,11 +70,11 @@ impl Page {
                 other => return Err(unexpected("SET", &other)),
             }
         }
-        let message = format!("the session was locked through {} attempts", LOCK_RETRIES + 1);
+        let message = format!("the session stayed locked during {} attempts", LOCK_RETRIES + 1);
         Err(StoreError::soft(ErrorClass::Lock, message))
     }
 
-    /// Whether the lock was still ours.
+    /// Releases the lock; true if it was still ours.
     fn release(&mut self) -> Result<bool, StoreError> {
         let (lock, secret) = (self.lock.as_bytes(), self.secret.as_bytes());
         let known =
@@ -93,7 +93,7 @@ impl Page {
     }
 }
 
-/// `host|pid`, and a number behind it: here one process is many clients.
+/// `host|pid` plus a number, since one process runs many clients here.
 fn secret() -> String {
     static CLIENTS: AtomicU64 = AtomicU64::new(0);
     let host = nix::unistd::gethostname().unwrap_or_default();
@@ -126,7 +126,7 @@ impl PageStore for Page {
                 Ok(Opened { found, lock })
             }
             Err(e) => {
-                // A session that could not be read must not stay locked for its next visitor.
+                // A session that could not be read must not stay locked for the next request.
                 if !e.fatal {
                     self.release()?;
                 }
@@ -153,7 +153,7 @@ impl PageStore for Page {
         if written.as_ref().is_err_and(|e| e.fatal) {
             return written.map(|()| Closed::Kept);
         }
-        // A write that was refused (out of memory) releases the lock as well.
+        // A rejected write (out of memory) releases the lock as well.
         let released = self.release()?;
         written?;
         Ok(if released { Closed::Kept } else { Closed::LockLost })

@@ -1,5 +1,5 @@
-//! The 2019 script's layout: the key is the session's name. `SETEX name ttl value` to create and
-//! to replace, `GET name` to read.
+//! The layout of the 2019 script: the key is the session's name. `SETEX name ttl value` creates and
+//! replaces, `GET name` reads.
 
 use workloads::store::{Found, SessionStore, StoreError};
 

@@ -1,12 +1,12 @@
-//! Replies of RESP2 and RESP3 for the event loop: counted and judged, never copied.
+//! Parses RESP2 and RESP3 replies for the event loop: classified and counted, never copied.
 //!
-//! An element begins with its type. Those of one line: `+` status, `-` error, `:` integer, `,`
-//! double, `#` boolean, `(` big number, `_` nil. Strings: `$` bulk, `=` verbatim (a format of three
-//! letters and a colon come first), `!` error, each `<length>\r\n<bytes>\r\n`. Aggregates: `*`
-//! array, `~` set, `>` push, each of n elements; `%` map and `|` attribute, each of 2n. With `?`
-//! for the a string comes in pieces `;<length>\r\n<bytes>\r\n` that an empty one ends, and
-//! `*`, `~` and `%` end with `.\r\n`. In RESP2 nil is `$-1` or `*-1`. A push answers no request,
-//! and an attribute is no element of its own. Sources:
+//! An element starts with its type. One-line elements: `+` status, `-` error, `:` integer, `,`
+//! double, `#` boolean, `(` big number, `_` nil. Strings: `$` bulk, `=` verbatim (with a
+//! three-letter format and a colon first), `!` error, each `<length>\r\n<bytes>\r\n`. Aggregates:
+//! `*` array, `~` set, `>` push, each of n elements; `%` map and `|` attribute, each of 2n. With
+//! `?` as its length, a string consists of chunks `;<length>\r\n<bytes>\r\n` up to an empty one,
+//! and `*`, `~` and `%` end with `.\r\n`. In RESP2, nil is `$-1` or `*-1`. A push does not answer a
+//! request, and an attribute is not an element. Sources:
 //! <https://redis.io/docs/latest/develop/reference/protocol-spec/> and
 //! <https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md>.
 
@@ -14,57 +14,57 @@ use load::wire::protocol::{Body, Expect, Judged, Malformed, Parser, Plain, Shape
 use workloads::kv::Values;
 
 use super::judge::{
-    check_line, elsewhere, failed, nil, no_line, other, short_number, status, whole_string,
+    check_line, failed, invalid_line, nil, other, redirect, short_number, status, whole_string,
 };
-use crate::lines::{Lines, WORDS_BYTES_MAX, length, no_return};
+use crate::lines::{Lines, MESSAGE_BYTES_MAX, length, missing_carriage_return};
 
-/// How deep aggregates may lie in aggregates.
+/// Maximum nesting depth of aggregates.
 const DEPTH_MAX: usize = 32;
-/// Most elements of one reply, over all of its aggregates.
+/// Most elements of one reply, including nested ones.
 const ELEMENTS_MAX: u64 = 1 << 32;
 
-/// Reads the replies of one connection to a server of the Redis protocol.
+/// Parses the replies of one connection to a server of the Redis protocol.
 ///
-/// The reply to [`Shape::Done`] must be `+OK`; that to [`Shape::Value`] a string or nil; that to
-/// [`Shape::Any`] anything that is no error and holds none. Lines of more than 64 KiB, more than 32
-/// aggregates within each other and more than 2^32 elements are malformed.
+/// The reply to [`Shape::Done`] must be `+OK`, the reply to [`Shape::Value`] a string or nil, and
+/// the reply to [`Shape::Any`] anything that neither is nor contains an error. Lines of more than
+/// 64 KiB, more than 32 nested aggregates and more than 2^32 elements are malformed.
 #[derive(Debug, Default)]
 pub struct Replies {
     next: Next,
-    /// Aggregates that are not complete, the outermost first.
+    /// Incomplete aggregates, outermost first.
     open: Vec<Open>,
-    /// Elements that the reply at hand announced so far.
+    /// Elements announced so far in the current reply.
     elements: u64,
-    /// How the reply at hand is counted, once that is known.
+    /// Classification of the current reply, once known.
     judged: Option<Judged>,
     lines: Lines,
-    /// The value that comes in pieces; `None` where nobody asks for it or knows its length.
+    /// The value received in chunks; `None` if it was not requested or its length is unknown.
     streamed: Option<Body>,
-    /// First words of an error that comes as a string.
+    /// Start of the message of an error string.
     words: Vec<u8>,
 }
 
-/// What the next bytes are.
+/// Kind of the next bytes.
 #[derive(Clone, Copy, Debug, Default)]
 enum Next {
     /// The first line of an element.
     #[default]
     Item,
-    /// Bytes of the value that was asked for.
+    /// Bytes of the requested value.
     Value(Body),
-    /// That many bytes of a string that nobody looks at.
+    /// Remaining bytes of a string that is skipped.
     Skip(u64),
-    /// That many bytes of an error.
+    /// Remaining bytes of an error message.
     Words(u64),
-    /// The first line of a piece.
+    /// The first line of a chunk.
     Pieces,
-    /// That many bytes of a piece.
+    /// Remaining bytes of a chunk.
     Piece(u64),
-    /// The line end behind a string.
+    /// The line ending after a string.
     End(Ended),
 }
 
-/// What a line end ends.
+/// What a line ending terminates.
 #[derive(Clone, Copy, Debug)]
 enum Ended {
     Element,
@@ -75,16 +75,16 @@ enum Ended {
 /// An aggregate whose elements are being read.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// Elements to come; `None` until an end mark.
+    /// Elements still due; `None` until an end mark.
     left: Option<u64>,
-    /// True for a push and an attribute, which are no elements themselves.
-    aside: bool,
+    /// True for a push and an attribute, which are not elements themselves.
+    out_of_band: bool,
 }
 
-/// How it goes on after some bytes.
+/// Next action after some bytes were consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
-    GoOn,
+enum Action {
+    Continue,
     /// More bytes are needed.
     Wait,
     /// The reply is complete.
@@ -126,13 +126,13 @@ impl Parser for Replies {
                 Next::Value(body) => self.value(body, rest, values),
                 Next::Skip(left) => {
                     let (used, left) = taken(left, rest);
-                    self.go_on(used, left, Next::Skip, Ended::Element)
+                    self.continue_string(used, left, Next::Skip, Ended::Element)
                 }
                 Next::Words(left) => {
                     let (used, left) = taken(left, rest);
-                    let room = WORDS_BYTES_MAX.saturating_sub(self.words.len());
+                    let room = MESSAGE_BYTES_MAX.saturating_sub(self.words.len());
                     self.words.extend_from_slice(&rest[..used.min(room)]);
-                    self.go_on(used, left, Next::Words, Ended::Words)
+                    self.continue_string(used, left, Next::Words, Ended::Words)
                 }
                 Next::Pieces => self.pieces(rest)?,
                 Next::Piece(left) => self.piece(left, rest, values),
@@ -140,9 +140,9 @@ impl Parser for Replies {
             };
             at += used;
             match then {
-                Then::GoOn => {}
-                Then::Wait => return Ok(Step::More { used: at }),
-                Then::Whole => {
+                Action::Continue => {}
+                Action::Wait => return Ok(Step::More { used: at }),
+                Action::Whole => {
                     self.elements = 0;
                     let judged = self.judged.take().unwrap_or(Judged::Wrong);
                     return Ok(Step::Whole { used: at, judged });
@@ -166,7 +166,8 @@ fn string_at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usi
 }
 
 impl Replies {
-    /// Skips bulk strings that are at hand, all but the last of their aggregate; the bytes of them.
+    /// Skips complete bulk strings except the last one of their aggregate; returns the bytes
+    /// skipped.
     fn strings(&mut self, bytes: &[u8]) -> usize {
         let Some(Open { left: Some(left), .. }) = self.open.last_mut() else { return 0 };
         let mut at = 0;
@@ -180,13 +181,13 @@ impl Replies {
         at
     }
 
-    /// The first line of an element, and all of it where it has one line only.
-    fn item(&mut self, bytes: &[u8], expect: &Expect) -> Result<(usize, Then), Malformed> {
-        let Some(&kind) = bytes.first() else { return Ok((0, Then::Wait)) };
+    /// Parses the first line of an element, which is the whole element for one-line types.
+    fn item(&mut self, bytes: &[u8], expect: &Expect) -> Result<(usize, Action), Malformed> {
+        let Some(&kind) = bytes.first() else { return Ok((0, Action::Wait)) };
         if !b"+-:$*_#,(!=%~>|.".contains(&kind) {
-            return Err(Malformed(format!("a reply begins with byte {kind:#04x} (expected RESP)")));
+            return Err(Malformed(format!("a reply starts with byte {kind:#04x} (expected RESP)")));
         }
-        let Some(line) = self.line(bytes)? else { return Ok((0, Then::Wait)) };
+        let Some(line) = self.line(bytes)? else { return Ok((0, Action::Wait)) };
         let used = line.len() + 3;
         let shape = expect.shape;
         let then = match kind {
@@ -199,19 +200,19 @@ impl Replies {
             b'_' if line.is_empty() => self.leaf(|| nil(shape).into())?,
             b'$' | b'*' if line == b"-1" => self.leaf(|| nil(shape).into())?,
             b'$' if line == b"?" => {
-                self.streamed = self.begin_pieces(expect);
+                self.streamed = self.begin_chunks(expect);
                 self.next = Next::Pieces;
-                Then::GoOn
+                Action::Continue
             }
             b'$' => {
                 self.string(length(line)?, expect);
-                Then::GoOn
+                Action::Continue
             }
             b'=' => return self.verbatim(length(line)?, used, bytes, expect),
             b'!' => {
                 self.words.clear();
                 self.next = Next::Words(length(line)?);
-                Then::GoOn
+                Action::Continue
             }
             b'*' | b'~' | b'%' if line == b"?" => self.aggregate(None, false, shape)?,
             b'*' | b'~' => self.aggregate(Some(length(line)?), false, shape)?,
@@ -219,31 +220,31 @@ impl Replies {
             b'>' => self.aggregate(Some(length(line)?), true, shape)?,
             b'|' => self.aggregate(Some(length(line)? * 2), true, shape)?,
             b'.' if line.is_empty() => self.end_mark()?,
-            _ => return Err(no_line(kind, line)),
+            _ => return Err(invalid_line(kind, line)),
         };
         Ok((used, then))
     }
 
-    /// The text between the type at the start of `bytes` and its line's end; `None` when that has
-    /// not come yet.
+    /// The rest of the first line of `bytes` after the type; `None` if incomplete.
     fn line<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<&'a [u8]>, Malformed> {
         let line = self.lines.first(bytes)?;
-        line.map(|line| line.get(1..).ok_or_else(no_return)).transpose()
+        line.map(|line| line.get(1..).ok_or_else(missing_carriage_return)).transpose()
     }
 
-    /// An element of one line; judged where it is the reply itself.
-    fn leaf(&mut self, judge: impl FnOnce() -> Judged) -> Result<Then, Malformed> {
+    /// Handles a one-line element; classifies it if it is the reply itself.
+    fn leaf(&mut self, judge: impl FnOnce() -> Judged) -> Result<Action, Malformed> {
         if self.open.is_empty() {
             self.judged = Some(judge());
         }
         self.element_done()
     }
 
-    /// An error: the reply itself or, but for what was told aside, an element of it.
-    fn error(&mut self, words: &[u8]) -> Result<Then, Malformed> {
+    /// Handles an error: the reply itself or one of its elements, but not one in a push or
+    /// attribute.
+    fn error(&mut self, words: &[u8]) -> Result<Action, Malformed> {
         if self.open.is_empty() {
-            self.judged = Some(elsewhere(words).unwrap_or_else(|| failed(words)));
-        } else if !self.open.iter().any(|open| open.aside)
+            self.judged = Some(redirect(words).unwrap_or_else(|| failed(words)));
+        } else if !self.open.iter().any(|open| open.out_of_band)
             && matches!(self.judged, Some(Judged::Ok { .. }))
         {
             self.judged = Some(failed(words));
@@ -251,7 +252,7 @@ impl Replies {
         self.element_done()
     }
 
-    /// A string of that many bytes begins.
+    /// Starts a string of `bytes` bytes.
     fn string(&mut self, bytes: u64, expect: &Expect) {
         self.next = Next::Skip(bytes);
         if !self.open.is_empty() {
@@ -265,58 +266,58 @@ impl Replies {
         }
     }
 
-    /// A string whose first four bytes name its format and are no part of the value.
+    /// Starts a string whose first four bytes are its format and not part of the value.
     fn verbatim(
         &mut self,
         bytes: u64,
         used: usize,
         all: &[u8],
         expect: &Expect,
-    ) -> Result<(usize, Then), Malformed> {
+    ) -> Result<(usize, Action), Malformed> {
         let Some(bytes) = bytes.checked_sub(4) else {
             return Err(Malformed(format!("a verbatim string of {bytes} bytes (expected 4)")));
         };
-        let Some(format) = all.get(used..used + 4) else { return Ok((0, Then::Wait)) };
+        let Some(format) = all.get(used..used + 4) else { return Ok((0, Action::Wait)) };
         if format[3] != b':' {
-            return Err(Malformed("a verbatim string names no format".into()));
+            return Err(Malformed("a verbatim string has no format".into()));
         }
         self.string(bytes, expect);
-        Ok((used + 4, Then::GoOn))
+        Ok((used + 4, Action::Continue))
     }
 
-    /// An aggregate of that many elements begins; `None` for one that an end mark ends.
+    /// Starts an aggregate of `elements` elements, or, for `None`, one that ends with an end mark.
     fn aggregate(
         &mut self,
         elements: Option<u64>,
-        aside: bool,
+        out_of_band: bool,
         shape: Shape,
-    ) -> Result<Then, Malformed> {
-        if self.open.is_empty() && !aside {
+    ) -> Result<Action, Malformed> {
+        if self.open.is_empty() && !out_of_band {
             self.judged = Some(other(shape).into());
         }
         if elements == Some(0) {
-            return if aside { Ok(Then::GoOn) } else { self.element_done() };
+            return if out_of_band { Ok(Action::Continue) } else { self.element_done() };
         }
         if self.open.len() == DEPTH_MAX {
-            let problem = format!("more than {DEPTH_MAX} aggregates lie within each other");
+            let problem = format!("more than {DEPTH_MAX} nested aggregates");
             return Err(Malformed(problem));
         }
         self.count(elements.unwrap_or(0))?;
-        self.open.push(Open { left: elements, aside });
-        Ok(Then::GoOn)
+        self.open.push(Open { left: elements, out_of_band });
+        Ok(Action::Continue)
     }
 
-    fn end_mark(&mut self) -> Result<Then, Malformed> {
+    fn end_mark(&mut self) -> Result<Action, Malformed> {
         match self.open.last() {
             Some(Open { left: None, .. }) => {
                 self.open.pop();
                 self.element_done()
             }
-            _ => Err(Malformed("an end mark where no aggregate is streamed".into())),
+            _ => Err(Malformed("an end mark outside a streamed aggregate".into())),
         }
     }
 
-    /// Counts elements of the reply at hand.
+    /// Counts elements of the current reply.
     fn count(&mut self, elements: u64) -> Result<(), Malformed> {
         self.elements = self.elements.saturating_add(elements);
         if self.elements > ELEMENTS_MAX {
@@ -325,64 +326,64 @@ impl Replies {
         Ok(())
     }
 
-    /// An element is complete, and with it perhaps the aggregates that it is the last of.
-    fn element_done(&mut self) -> Result<Then, Malformed> {
+    /// Completes an element and any aggregates that end with it.
+    fn element_done(&mut self) -> Result<Action, Malformed> {
         self.next = Next::Item;
         loop {
-            let Some(open) = self.open.last_mut() else { return Ok(Then::Whole) };
+            let Some(open) = self.open.last_mut() else { return Ok(Action::Whole) };
             let Some(left) = &mut open.left else {
                 self.count(1)?;
-                return Ok(Then::GoOn);
+                return Ok(Action::Continue);
             };
             *left -= 1;
             if *left > 0 {
-                return Ok(Then::GoOn);
+                return Ok(Action::Continue);
             }
-            let aside = open.aside;
+            let out_of_band = open.out_of_band;
             self.open.pop();
-            if aside {
+            if out_of_band {
                 if self.open.is_empty() {
                     self.elements = 0;
                 }
-                return Ok(Then::GoOn);
+                return Ok(Action::Continue);
             }
         }
     }
 
-    /// Bytes of the value that was asked for.
-    fn value(&mut self, mut body: Body, bytes: &[u8], values: &Values) -> (usize, Then) {
+    /// Bytes of the requested value.
+    fn value(&mut self, mut body: Body, bytes: &[u8], values: &Values) -> (usize, Action) {
         let used = body.take(bytes, values);
         if body.left() > 0 {
             self.next = Next::Value(body);
-            return (used, Then::Wait);
+            return (used, Action::Wait);
         }
         self.judged = Some(body.judged().into());
         self.next = Next::End(Ended::Element);
-        (used, Then::GoOn)
+        (used, Action::Continue)
     }
 
-    /// Some bytes of a string were taken, and that many are left of it.
-    fn go_on(
+    /// Continues after consuming `used` bytes of a string, of which `left` remain.
+    fn continue_string(
         &mut self,
         used: usize,
         left: u64,
         next: fn(u64) -> Next,
         ended: Ended,
-    ) -> (usize, Then) {
+    ) -> (usize, Action) {
         if left > 0 {
             self.next = next(left);
-            return (used, Then::Wait);
+            return (used, Action::Wait);
         }
         self.next = Next::End(ended);
-        (used, Then::GoOn)
+        (used, Action::Continue)
     }
 
-    /// The line end behind a string.
-    fn end(&mut self, ended: Ended, bytes: &[u8]) -> Result<(usize, Then), Malformed> {
+    /// The line ending after a string.
+    fn end(&mut self, ended: Ended, bytes: &[u8]) -> Result<(usize, Action), Malformed> {
         match bytes {
             [b'\r', b'\n', ..] => {}
-            [] | [_] => return Ok((0, Then::Wait)),
-            _ => return Err(Malformed("a string goes on behind its length".into())),
+            [] | [_] => return Ok((0, Action::Wait)),
+            _ => return Err(Malformed("a string continues beyond its length".into())),
         }
         let then = match ended {
             Ended::Element => self.element_done()?,
@@ -394,15 +395,15 @@ impl Replies {
             }
             Ended::Piece => {
                 self.next = Next::Pieces;
-                Then::GoOn
+                Action::Continue
             }
         };
         Ok((2, then))
     }
 
-    /// A string in pieces begins: what compares it, where somebody asks for it and knows its
-    /// length.
-    fn begin_pieces(&mut self, expect: &Expect) -> Option<Body> {
+    /// Starts a string in chunks; returns its comparison if it was requested and its length is
+    /// known.
+    fn begin_chunks(&mut self, expect: &Expect) -> Option<Body> {
         if !self.open.is_empty() {
             return None;
         }
@@ -414,22 +415,22 @@ impl Replies {
         Some(Body::new(bytes as usize, expect))
     }
 
-    /// The first line of a piece.
-    fn pieces(&mut self, bytes: &[u8]) -> Result<(usize, Then), Malformed> {
+    /// The first line of a chunk.
+    fn pieces(&mut self, bytes: &[u8]) -> Result<(usize, Action), Malformed> {
         match bytes.first() {
-            None => return Ok((0, Then::Wait)),
+            None => return Ok((0, Action::Wait)),
             Some(b';') => {}
             Some(kind) => {
-                let problem = format!("a piece begins with byte {kind:#04x} (expected `;`)");
+                let problem = format!("a chunk starts with byte {kind:#04x} (expected `;`)");
                 return Err(Malformed(problem));
             }
         }
-        let Some(line) = self.line(bytes)? else { return Ok((0, Then::Wait)) };
+        let Some(line) = self.line(bytes)? else { return Ok((0, Action::Wait)) };
         let used = line.len() + 3;
         let left = length(line)?;
         if left > 0 {
             self.next = Next::Piece(left);
-            return Ok((used, Then::GoOn));
+            return Ok((used, Action::Continue));
         }
         if let Some(body) = self.streamed.take()
             && self.judged != Some(Judged::Wrong)
@@ -440,20 +441,20 @@ impl Replies {
         Ok((used, self.element_done()?))
     }
 
-    /// Bytes of a piece.
-    fn piece(&mut self, left: u64, bytes: &[u8], values: &Values) -> (usize, Then) {
+    /// Consumes bytes of a chunk.
+    fn piece(&mut self, left: u64, bytes: &[u8], values: &Values) -> (usize, Action) {
         let (used, left) = taken(left, bytes);
         if let Some(body) = &mut self.streamed
             && body.take(&bytes[..used], values) < used
         {
-            // More than the value has.
+            // Longer than the value.
             self.judged = Some(Judged::Wrong);
         }
-        self.go_on(used, left, Next::Piece, Ended::Piece)
+        self.continue_string(used, left, Next::Piece, Ended::Piece)
     }
 }
 
-/// How many of `left` bytes are at hand, and how many are left then.
+/// Number of the `left` bytes that are available, and the number that remain after them.
 fn taken(left: u64, bytes: &[u8]) -> (usize, u64) {
     let used = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
     (used, left - used as u64)

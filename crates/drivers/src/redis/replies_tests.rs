@@ -1,15 +1,15 @@
-//! The parser against every form, every cut and any bytes.
+//! Tests the parser with every kind of reply, every split and arbitrary bytes.
 
 use super::*;
 use crate::lines::LINE_BYTES_MAX;
 use crate::replay::{self, OK, cuts, expects};
-use crate::streams::{self, ANY, DONE, Told, VALUE, VALUES};
+use crate::streams::{self, ANY, DONE, ParsedStream, VALUE, VALUES};
 use model::ErrorClass;
 use proptest::prelude::*;
 
-/// What a stream held, however it was cut.
-fn told(stream: &[u8], expect: &Expect, pieces: &[usize]) -> Told {
-    streams::told::<Replies>(stream, expect, pieces)
+/// Parses a stream in pieces of these lengths.
+fn parse(stream: &[u8], expect: &Expect, pieces: &[usize]) -> ParsedStream {
+    streams::parse_stream::<Replies>(stream, expect, pieces)
 }
 
 fn reply(stream: &[u8], expect: &Expect) -> Judged {
@@ -21,7 +21,7 @@ fn fault(stream: &[u8]) -> String {
 }
 
 #[test]
-fn any_is_all_but_an_error() {
+fn any_accepts_everything_but_errors() {
     let good = [
         "+OK\r\n",
         "+\r\n",
@@ -58,7 +58,7 @@ fn any_is_all_but_an_error() {
 }
 
 #[test]
-fn done_is_ok_and_nothing_else() {
+fn done_accepts_only_ok() {
     assert_eq!(reply(b"+OK\r\n", &DONE), OK);
     let others: [&[u8]; 9] = [
         b"+QUEUED\r\n",
@@ -77,7 +77,7 @@ fn done_is_ok_and_nothing_else() {
 }
 
 #[test]
-fn a_value_is_a_string_or_a_miss() {
+fn value_accepts_strings_and_misses() {
     for string in
         [&b"$3\r\nabc\r\n"[..], b"=7\r\ntxt:abc\r\n", b"$?\r\n;1\r\na\r\n;2\r\nbc\r\n;0\r\n"]
     {
@@ -115,14 +115,20 @@ fn a_value_is_compared_byte_by_byte() {
 }
 
 #[test]
-fn what_nobody_asked_for_answers_nothing() {
+fn pushes_and_attributes_are_not_replies() {
     let push = b">3\r\n+message\r\n-ERR not of the reply\r\n*1\r\n:1\r\n".as_slice();
-    assert_eq!(told(push, &ANY, &[5]), Told { judged: vec![], taken: push.len(), fault: None });
+    assert_eq!(
+        parse(push, &ANY, &[5]),
+        ParsedStream { judged: vec![], taken: push.len(), fault: None }
+    );
     let attribute = b"|1\r\n+ttl\r\n%1\r\n+a\r\n-b\r\n".as_slice();
-    for aside in [push, attribute, b">0\r\n", b"|0\r\n"] {
-        assert_eq!(reply(&[aside, b"$1\r\nx\r\n"].concat(), &VALUE), OK);
-        assert_eq!(reply(&[b"*2\r\n:1\r\n", aside, b":2\r\n"].concat(), &ANY), OK);
-        assert_eq!(reply(&[b"*1\r\n", aside, b"*1\r\n", aside, b"_\r\n"].concat(), &ANY), OK);
+    for out_of_band in [push, attribute, b">0\r\n", b"|0\r\n"] {
+        assert_eq!(reply(&[out_of_band, b"$1\r\nx\r\n"].concat(), &VALUE), OK);
+        assert_eq!(reply(&[b"*2\r\n:1\r\n", out_of_band, b":2\r\n"].concat(), &ANY), OK);
+        assert_eq!(
+            reply(&[b"*1\r\n", out_of_band, b"*1\r\n", out_of_band, b"_\r\n"].concat(), &ANY),
+            OK
+        );
     }
 }
 
@@ -169,56 +175,56 @@ fn errors_have_classes() {
 }
 
 #[test]
-fn an_error_within_a_reply_counts() {
+fn an_error_inside_a_reply_counts() {
     let stream = b"*3\r\n+OK\r\n-WRONGTYPE no\r\n-OOM no\r\n";
     assert_eq!(reply(stream, &ANY), Judged::Error(ErrorClass::Reply, "WRONGTYPE no".into()));
     assert_eq!(reply(b"*1\r\n!3\r\nOOM\r\n", &ANY), Judged::Error(ErrorClass::Full, "OOM".into()));
-    // An address is of use for a whole request only.
+    // A redirect only applies to a whole request.
     let within = reply(b"*1\r\n-MOVED 1 a:1\r\n", &ANY);
     assert_eq!(within, Judged::Error(ErrorClass::Reply, "MOVED 1 a:1".into()));
 }
 
 #[test]
-fn a_key_may_live_elsewhere() {
+fn moved_and_ask_are_redirects() {
     for address in ["127.0.0.1:6381", "2001:db8::1:7000", ":6381", "shop.example:65535"] {
         for (word, for_good) in [("MOVED", true), ("ASK", false)] {
             let line = format!("-{word} 16383 {address}\r\n");
-            let expected = Judged::Elsewhere { address: address.into(), for_good };
+            let expected = Judged::Redirected { address: address.into(), for_good };
             assert_eq!(reply(line.as_bytes(), &VALUE), expected);
         }
     }
 }
 
 #[test]
-fn what_is_not_resp_is_refused() {
+fn invalid_replies_are_malformed() {
     assert!(fault(b"HTTP/1.1 400 Bad Request\r\n").contains("byte 0x48"));
     assert!(fault(b"+OK\n").contains("carriage return"));
     assert!(fault(b"+\n").contains("carriage return"));
-    assert!(fault(b"$-2\r\n").contains("`-2` is no length"));
+    assert!(fault(b"$-2\r\n").contains("`-2` is not a length"));
     assert!(fault(b"$+3\r\n").contains("`+3`"));
-    assert!(fault(b"$\r\n").contains("`` is no length"));
-    assert!(fault(b"$1234567890123456789\r\n").contains("no length"));
+    assert!(fault(b"$\r\n").contains("`` is not a length"));
+    assert!(fault(b"$1234567890123456789\r\n").contains("not a length"));
     assert!(fault(b"*1x\r\n").contains("`1x`"));
     assert!(fault(b"%-1\r\n").contains("`-1`"));
     assert!(fault(b">?\r\n").contains("`?`"));
-    assert!(fault(b":1x\r\n").contains("`:1x` is no element"));
+    assert!(fault(b":1x\r\n").contains("`:1x` is not a RESP element"));
     assert!(fault(b":\r\n").contains("`:`"));
     assert!(fault(b"#x\r\n").contains("`#x`"));
     assert!(fault(b",x\r\n").contains("`,x`"));
     assert!(fault(b"_x\r\n").contains("`_x`"));
-    assert!(fault(b".\r\n").contains("no aggregate is streamed"));
-    assert!(fault(b"*1\r\n.\r\n").contains("no aggregate is streamed"));
-    assert!(fault(b"$2\r\nabc\r\n").contains("goes on"));
+    assert!(fault(b".\r\n").contains("outside a streamed aggregate"));
+    assert!(fault(b"*1\r\n.\r\n").contains("outside a streamed aggregate"));
+    assert!(fault(b"$2\r\nabc\r\n").contains("continues beyond"));
     assert!(fault(b"=3\r\nabc\r\n").contains("verbatim"));
-    assert!(fault(b"=5\r\nabcde\r\n").contains("names no format"));
+    assert!(fault(b"=5\r\nabcde\r\n").contains("has no format"));
     assert!(fault(b"$?\r\n+x\r\n").contains("expected `;`"));
     assert!(fault(b";1\r\n").contains("byte 0x3b"));
 }
 
 #[test]
-fn lines_depth_and_elements_are_bounded() {
+fn lines_depth_and_elements_are_limited() {
     let line = |bytes: usize| [b"+", "x".repeat(bytes).as_bytes(), b"\r\n"].concat();
-    assert_eq!(told(&line(LINE_BYTES_MAX - 3), &ANY, &[1000]).judged, [OK]);
+    assert_eq!(parse(&line(LINE_BYTES_MAX - 3), &ANY, &[1000]).judged, [OK]);
     assert!(fault(&line(LINE_BYTES_MAX - 2)).contains("longer than 65536"));
     assert!(fault(&vec![b'$'; LINE_BYTES_MAX]).contains("longer than 65536"));
     let deep = |depth| [b"*1\r\n".repeat(depth), b":1\r\n".to_vec()].concat();
@@ -227,15 +233,15 @@ fn lines_depth_and_elements_are_bounded() {
     assert!(fault(b"*4294967297\r\n").contains("4294967296 elements"));
     assert!(fault(b"%2147483649\r\n").contains("4294967296 elements"));
     assert!(fault(b"*2\r\n*4294967295\r\n").contains("4294967296 elements"));
-    // The bound is one of a reply, not of a connection.
+    // The limit applies to a reply, not to a connection.
     let many = b"*4294967296\r\n";
-    assert_eq!(told(many, &ANY, &[1]).fault, None);
+    assert_eq!(parse(many, &ANY, &[1]).fault, None);
     let push = b">1\r\n:1\r\n*1\r\n:1\r\n".repeat(3);
-    assert_eq!(told(&push, &ANY, &[7]).judged, [OK, OK, OK]);
+    assert_eq!(parse(&push, &ANY, &[7]).judged, [OK, OK, OK]);
 }
 
 #[test]
-fn a_huge_body_is_taken_as_it_comes() {
+fn a_huge_value_is_consumed_in_pieces() {
     let mut parser = Replies::default();
     let head = b"$999999999999999999\r\nabc";
     let step = parser.advance(head, &VALUE, &VALUES);
@@ -264,27 +270,27 @@ fn element() -> impl Strategy<Value = Vec<u8>> {
         }),
     ];
     leaf.prop_recursive(4, 40, 6, |inner| {
-        let aside =
+        let out_of_band =
             (prop::sample::select(vec!['>', '|']), prop::collection::vec(inner.clone(), 0..3));
-        let aside = aside.prop_map(|(kind, inner)| aggregate(kind, &inner));
+        let out_of_band = out_of_band.prop_map(|(kind, inner)| aggregate(kind, &inner));
         let several = (
             prop::sample::select(vec!['*', '~', '%']),
             any::<bool>(),
-            prop::option::of(aside),
+            prop::option::of(out_of_band),
             prop::collection::vec(inner, 0..6),
         );
-        several.prop_map(|(kind, streamed, aside, inner)| {
-            let aside = aside.unwrap_or_default();
+        several.prop_map(|(kind, streamed, out_of_band, inner)| {
+            let out_of_band = out_of_band.unwrap_or_default();
             if streamed {
                 let head = format!("{kind}?\r\n");
-                return [head.as_bytes(), &aside, &inner.concat(), b".\r\n"].concat();
+                return [head.as_bytes(), &out_of_band, &inner.concat(), b".\r\n"].concat();
             }
-            [aside, aggregate(kind, &inner)].concat()
+            [out_of_band, aggregate(kind, &inner)].concat()
         })
     })
 }
 
-/// An aggregate of these elements; one that counts by pairs loses the last of an odd number.
+/// An aggregate of these elements; kinds that count pairs drop the last of an odd number.
 fn aggregate(kind: char, inner: &[Vec<u8>]) -> Vec<u8> {
     let (announced, elements) = match kind {
         '%' | '|' => (inner.len() / 2, inner.len() / 2 * 2),
@@ -295,28 +301,28 @@ fn aggregate(kind: char, inner: &[Vec<u8>]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn replies_end_where_they_end(
+    fn each_reply_is_parsed_to_its_end(
         replies in prop::collection::vec(element(), 1..5), expect in expects(), cuts in cuts()
     ) {
         let stream = replies.concat();
-        let whole = told(&stream, &expect, &[stream.len()]);
+        let whole = parse(&stream, &expect, &[stream.len()]);
         prop_assert_eq!(&whole.fault, &None);
         prop_assert_eq!(whole.judged.len(), replies.len());
         prop_assert_eq!(whole.taken, stream.len());
-        prop_assert_eq!(told(&stream, &expect, &cuts), whole);
+        prop_assert_eq!(parse(&stream, &expect, &cuts), whole);
     }
 
     #[test]
-    fn any_bytes_are_survived_and_cuts_change_nothing(
+    fn arbitrary_bytes_parse_the_same_however_split(
         bytes in prop::collection::vec(any::<u8>(), 1..300), expect in expects(), cuts in cuts()
     ) {
-        let whole = told(&bytes, &expect, &[bytes.len()]);
-        let cut = told(&bytes, &expect, &cuts);
+        let whole = parse(&bytes, &expect, &[bytes.len()]);
+        let cut = parse(&bytes, &expect, &cuts);
         prop_assert_eq!((cut.judged, cut.fault), (whole.judged, whole.fault));
     }
 
     #[test]
-    fn bytes_that_look_like_replies_are_survived(
+    fn reply_like_bytes_parse_the_same_however_split(
         text in "([-+:$*_#,(!=%~>|.;]([0-9?-]{1,2}|OK|t)?\r?\n|[a-z:]{0,3}){1,40}",
         expect in expects(),
         cuts in cuts()
@@ -325,22 +331,22 @@ proptest! {
         if bytes.is_empty() {
             return Ok(());
         }
-        let whole = told(bytes, &expect, &[bytes.len()]);
-        let cut = told(bytes, &expect, &cuts);
+        let whole = parse(bytes, &expect, &[bytes.len()]);
+        let cut = parse(bytes, &expect, &cuts);
         prop_assert_eq!((cut.judged, cut.fault), (whole.judged, whole.fault));
     }
 
-    /// One changed byte of a stream of good replies.
+    /// One changed byte in a stream of valid replies.
     #[test]
-    fn a_flipped_byte_is_survived(
+    fn a_flipped_byte_parses_the_same_however_split(
         replies in prop::collection::vec(element(), 1..4),
         expect in expects(), cuts in cuts(), at in any::<prop::sample::Index>(), byte in any::<u8>()
     ) {
         let mut stream = replies.concat();
         let at = at.index(stream.len());
         stream[at] = byte;
-        let whole = told(&stream, &expect, &[stream.len()]);
-        let cut = told(&stream, &expect, &cuts);
+        let whole = parse(&stream, &expect, &[stream.len()]);
+        let cut = parse(&stream, &expect, &cuts);
         prop_assert_eq!((cut.judged, cut.fault), (whole.judged, whole.fault));
     }
 }

@@ -1,4 +1,4 @@
-//! Requests to servers of the Redis protocol, as bytes with holes.
+//! Requests to servers of the Redis protocol, as bytes with placeholders.
 //!
 //! A request is an array of strings, `*<n>\r\n` and n times `$<length>\r\n<bytes>\r\n`
 //! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
@@ -8,9 +8,9 @@ use load::wire::template::Segment;
 
 use crate::command::{EMPTY, arguments, is_one_of, length, literal, pieces, segment, unknown};
 
-pub use crate::command::{Holes, Part, Piece, Request};
+pub use crate::command::{Part, Piece, Placeholders, Request};
 
-/// Operations by name: on the key that is drawn.
+/// Operations by name, on the drawn key.
 const OPERATIONS: [(&str, &str); 28] = [
     ("get", "GET __key__"),
     ("set", "SET __key__ __data__"),
@@ -42,9 +42,9 @@ const OPERATIONS: [(&str, &str); 28] = [
     ("ping", "PING"),
 ];
 
-/// A named operation on the key that is drawn, such as `get` or `set`; `ttl_s` gives what `set`
-/// writes a lifetime in seconds. Errors: no operation of that name.
-pub fn operation(name: &str, ttl_s: Option<u64>, holes: &Holes) -> Result<Request, String> {
+/// Builds a named operation on the drawn key, such as `get` or `set`. `ttl_s` is the lifetime in
+/// seconds of what `set` writes. Errors: an unknown name.
+pub fn operation(name: &str, ttl_s: Option<u64>, holes: &Placeholders) -> Result<Request, String> {
     let Some((_, text)) = OPERATIONS.iter().find(|(known, _)| *known == name) else {
         return Err(unknown(name, OPERATIONS.iter().map(|(known, _)| *known)));
     };
@@ -54,13 +54,13 @@ pub fn operation(name: &str, ttl_s: Option<u64>, holes: &Holes) -> Result<Reques
     }
 }
 
-/// A command line, split as redis-cli splits it. Errors: a sentence for people.
-pub fn custom(text: &str, holes: &Holes) -> Result<Request, String> {
+/// Builds a request from a command line, split as by redis-cli. Errors: a readable message.
+pub fn custom(text: &str, holes: &Placeholders) -> Result<Request, String> {
     split(&arguments::split(text)?, holes)
 }
 
-/// A command whose arguments were split before. Errors: a sentence for people.
-pub fn split(arguments: &[Vec<u8>], holes: &Holes) -> Result<Request, String> {
+/// Builds a request from separate arguments. Errors: a readable message.
+pub fn split(arguments: &[Vec<u8>], holes: &Placeholders) -> Result<Request, String> {
     let parts: Vec<Part> = arguments.iter().map(|bytes| pieces(bytes, holes.below)).collect();
     let segments = command(&parts, holes)?;
     let own_key = parts.get(1).is_some_and(|key| *key == [Piece::Key]);
@@ -73,8 +73,8 @@ pub fn split(arguments: &[Vec<u8>], holes: &Holes) -> Result<Request, String> {
     })
 }
 
-/// The request of these arguments. Errors: none of them, or a length that varies.
-pub fn command(parts: &[Part], holes: &Holes) -> Result<Vec<Segment>, String> {
+/// Encodes these arguments. Errors: no arguments, or an argument of varying length.
+pub fn command(parts: &[Part], holes: &Placeholders) -> Result<Vec<Segment>, String> {
     if parts.is_empty() {
         return Err(EMPTY.into());
     }
@@ -89,17 +89,17 @@ pub fn command(parts: &[Part], holes: &Holes) -> Result<Vec<Segment>, String> {
     Ok(segments)
 }
 
-/// Commands whose reply is the whole value of the key that is their first argument.
+/// Commands whose reply is the whole value of the key in their first argument.
 const WHOLE_VALUES: [&str; 4] = ["GET", "GETEX", "GETDEL", "GETSET"];
-/// Other commands whose reply is one string or nil, whatever their arguments.
+/// Other commands whose reply is always one string or nil.
 const STRINGS: [&str; 7] =
     ["HGET", "LINDEX", "GETRANGE", "SUBSTR", "RPOPLPUSH", "LMOVE", "RANDOMKEY"];
-/// Commands whose reply is one string or nil where they are given a key and no count.
+/// Commands whose reply is one string or nil if they have a key and no count.
 const STRINGS_OF_ONE: [&str; 4] = ["LPOP", "RPOP", "SPOP", "SRANDMEMBER"];
-/// Commands whose good reply is `+OK`, whatever their arguments.
+/// Commands whose only success reply is `+OK`.
 const DONE: [&str; 8] = ["MSET", "SETEX", "PSETEX", "HMSET", "LSET", "LTRIM", "RENAME", "SELECT"];
 
-/// What the reply to a command must be, as far as its name and its arguments say.
+/// The expected reply to a command, as determined by its name and arguments.
 fn shape(arguments: &[Vec<u8>]) -> Shape {
     let Some((name, rest)) = arguments.split_first() else { return Shape::Any };
     let conditional = || rest.iter().skip(2).any(|word| is_one_of(word, &["NX", "XX", "GET"]));

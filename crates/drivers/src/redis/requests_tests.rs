@@ -1,4 +1,4 @@
-//! Command lines, their requests on the wire, and what is said first.
+//! Tests command lines, their requests on the wire, and the first requests of a connection.
 
 use super::*;
 use crate::redis::hello::{Login, hello};
@@ -8,14 +8,15 @@ use model::Secret;
 use proptest::prelude::*;
 use workloads::kv::{Key, KeyNames, Stream, Values};
 
-const FIXED: Holes = Holes { key_bytes: Some(16), value_bytes: Some(5), below: Some(1000) };
+const FIXED: Placeholders =
+    Placeholders { key_bytes: Some(16), value_bytes: Some(5), below: Some(1000) };
 
 fn words(text: &str) -> Result<Vec<Vec<u8>>, String> {
     arguments::split(text)
 }
 
-/// The request on the wire, for key 7 and values of 5 bytes, cut into its arguments again by the
-/// reader that administration uses.
+/// The request on the wire for key 7 and values of 5 bytes, split into its arguments by the parser
+/// of administration.
 fn sent(request: &Request) -> Vec<Vec<u8>> {
     let (names, values) = (KeyNames::default(), Values::new(1));
     let mut out = Vec::new();
@@ -66,19 +67,20 @@ fn command_lines_are_split_as_redis_cli_does() {
 fn an_unpaired_quotation_mark_is_located() {
     assert_eq!(
         words("GÖT \"a b").unwrap_err(),
-        "the quotation mark at character 5 of `GÖT \"a b` has no partner (expected a second `\"`)"
+        "the quotation mark at character 5 of `GÖT \"a b` is not closed (expected a second `\"`)"
     );
     assert_eq!(
         words("GET 'a'b").unwrap_err(),
-        "the quotation mark at character 7 of `GET 'a'b` ends no word (expected a blank behind it)"
+        "the quotation mark at character 7 of `GET 'a'b` does not end a word (expected a space \
+         after it)"
     );
-    assert!(words("GET \"a\\").unwrap_err().contains("no partner"));
-    assert!(words("GET \"a\\\"").unwrap_err().contains("no partner"));
-    assert!(words("GET 'a\\'").unwrap_err().contains("no partner"));
+    assert!(words("GET \"a\\").unwrap_err().contains("not closed"));
+    assert!(words("GET \"a\\\"").unwrap_err().contains("not closed"));
+    assert!(words("GET 'a\\'").unwrap_err().contains("not closed"));
 }
 
 #[test]
-fn holes_are_filled_and_lengths_are_right() {
+fn placeholders_are_filled_and_lengths_are_correct() {
     let own = custom("HSET __key__ field __data__", &FIXED).unwrap();
     let value = {
         let mut value = Vec::new();
@@ -96,12 +98,12 @@ fn holes_are_filled_and_lengths_are_right() {
     assert_eq!(key[..2], ["{key", "000000000007}"]);
     assert!(key[2..].iter().all(|digits| digits.len() == 12), "{key:?}");
     assert!(key[2..].iter().all(|digits| digits.parse::<u64>().unwrap() < 1000));
-    assert_ne!(key[2], key[3], "each is drawn by itself");
+    assert_ne!(key[2], key[3], "each is drawn separately");
 }
 
 #[test]
-fn lengths_that_vary_stay_holes_and_are_not_joined() {
-    let holes = Holes::default();
+fn varying_lengths_stay_placeholders_and_cannot_be_joined() {
+    let holes = Placeholders::default();
     let request = custom("SET __key__ __data__", &holes).unwrap();
     assert!(request.segments.contains(&Segment::KeyLength));
     assert!(request.segments.contains(&Segment::ValueLength));
@@ -109,7 +111,7 @@ fn lengths_that_vary_stay_holes_and_are_not_joined() {
     assert_eq!(
         problem,
         "argument 1 joins `__key__` with something else, and its length varies (expected __key__ \
-         by itself, or one length for all: names of keys of one length)"
+         alone, or one length for all: key names of one length)"
     );
     let problem = custom("SET a __data____data__", &holes).unwrap_err();
     assert!(problem.starts_with("argument 2 joins `__data__`"), "{problem}");
@@ -117,13 +119,13 @@ fn lengths_that_vary_stay_holes_and_are_not_joined() {
 }
 
 #[test]
-fn without_a_bound_the_word_for_digits_is_a_word() {
-    let request = custom("GET key:__rand_int__", &Holes::default()).unwrap();
+fn rand_int_is_literal_without_a_bound() {
+    let request = custom("GET key:__rand_int__", &Placeholders::default()).unwrap();
     assert_eq!(sent(&request), [b"GET".as_slice(), b"key:__rand_int__"]);
 }
 
 #[test]
-fn operations_say_what_they_are_answered_by() {
+fn operations_have_the_expected_reply_shape() {
     let shape = |name| operation(name, None, &FIXED).unwrap().shape;
     for (name, expected) in [
         ("get", Shape::Value),
@@ -154,7 +156,7 @@ fn operations_say_what_they_are_answered_by() {
 }
 
 #[test]
-fn what_is_said_first_is_answered_one_by_one() {
+fn each_greeting_request_has_an_expected_reply() {
     let secret = Secret::new("p w");
     let login = Login {
         user: Some("ann"),
@@ -163,16 +165,16 @@ fn what_is_said_first_is_answered_one_by_one() {
         resp3: true,
         client_name: Some("me"),
     };
-    let said = hello(&login);
+    let greeting = hello(&login);
     assert_eq!(
-        text(&said.bytes),
+        text(&greeting.bytes),
         "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$3\r\np w\r\n*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n\
          *2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\nme\r\n"
     );
-    let told: Vec<_> =
-        said.replies.iter().map(|r| (r.expect.shape, r.harmless, r.secret)).collect();
+    let flags: Vec<_> =
+        greeting.replies.iter().map(|r| (r.expect.shape, r.harmless, r.secret)).collect();
     assert_eq!(
-        told,
+        flags,
         [
             (Shape::Done, false, true),
             (Shape::Any, false, false),
@@ -180,15 +182,15 @@ fn what_is_said_first_is_answered_one_by_one() {
             (Shape::Done, true, false)
         ]
     );
-    assert!(!format!("{said:?}").contains("112, 32, 119"), "the password's bytes");
+    assert!(!format!("{greeting:?}").contains("112, 32, 119"), "the password's bytes");
     let nothing = hello(&Login::default());
     assert!(nothing.bytes.is_empty() && nothing.replies.is_empty());
 }
 
 proptest! {
-    /// Whatever the arguments hold, quoting them and splitting again gives them back.
+    /// Quoting any arguments and splitting them again returns the same arguments.
     #[test]
-    fn quoted_arguments_come_back(
+    fn quoted_arguments_round_trip(
         arguments in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..6)
     ) {
         let quote = |bytes: &Vec<u8>| {
@@ -200,13 +202,13 @@ proptest! {
     }
 
     #[test]
-    fn any_line_is_survived(line in "[a-zA-Z \"'\\\\\\x00-\\x20ü_]{0,60}") {
+    fn any_line_parses_without_panic(line in "[a-zA-Z \"'\\\\\\x00-\\x20ü_]{0,60}") {
         let _ = custom(&line, &FIXED);
     }
 
-    /// Every request is an array of strings of the lengths that it names.
+    /// Every request is an array of strings with correct lengths.
     #[test]
-    fn requests_are_read_back(
+    fn requests_parse_back(
         parts in prop::collection::vec("([a-z ]|__key__|__data__|__rand_int__|__){0,6}", 1..6)
     ) {
         let arguments: Vec<Vec<u8>> = parts.iter().map(|p| p.clone().into_bytes()).collect();

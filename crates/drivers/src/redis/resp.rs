@@ -1,30 +1,31 @@
 //! RESP2, the protocol of Redis (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 //!
-//! A request is an array of bulk strings: `*<n>\r\n` and n times `$<length>\r\n<bytes>\r\n`.
-//! A reply begins with its type: `+` status, `-` error, `:` integer, `$` bulk (length -1: nil),
-//! `*` array. [`parse`] reads one reply that is no array without copying; [`parse_tree`] reads
-//! any reply for administration. Both are given the bytes received so far and may be called
-//! again when there are more.
+//! A request is an array of bulk strings: `*<n>\r\n` and n times `$<length>\r\n<bytes>\r\n`. A
+//! reply starts with its type: `+` status, `-` error, `:` integer, `$` bulk (length -1: nil), `*`
+//! array. [`parse`] parses one reply other than an array without copying; [`parse_tree`] parses any
+//! reply, for administration. Both take the bytes received so far and can be called again when
+//! there are more.
 
 use std::ops::Range;
 
 use stats::append_number;
 
-/// Longest bulk and longest whole reply: more is an error, never memory.
+/// Longest bulk string and longest whole reply; anything longer is an error before memory is
+/// allocated.
 pub(super) const BULK_BYTES_MAX: usize = 64 << 20;
 /// Longest status, error or number line.
 pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
-/// Most elements of an array, and how deep arrays may lie in arrays.
+/// Most elements of an array, and maximum nesting depth.
 const ELEMENTS_MAX: usize = 1 << 20;
 const DEPTH_MAX: usize = 8;
-/// A type, a number of at most 20 digits and the end of the line.
+/// A type, a number of at most 20 digits and the line ending.
 const HEAD_BYTES_MAX: usize = 23;
 
-/// Bytes that are not of the protocol.
+/// Bytes that violate the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) String);
 
-/// One reply that is no array; borrows from the receive buffer.
+/// One reply other than an array; borrows from the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply<'a> {
     Status(&'a [u8]),
@@ -35,7 +36,7 @@ pub(super) enum Reply<'a> {
 }
 
 impl Reply<'_> {
-    /// The type in words, for errors.
+    /// The type's name, for errors.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Reply::Status(_) => "a status",
@@ -47,7 +48,7 @@ impl Reply<'_> {
     }
 }
 
-/// A reply by its place in the buffer, so that the buffer stays free to grow.
+/// A reply as positions in the buffer, so that the buffer can still grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Status(Range<usize>),
@@ -55,12 +56,12 @@ pub(super) enum Shape {
     Integer(i64),
     Bulk(Range<usize>),
     Nil,
-    /// Elements of an array; -1, an old form of nil, is given as [`Shape::Nil`].
+    /// Number of elements of an array; -1, an old form of nil, becomes [`Shape::Nil`].
     Array(usize),
 }
 
 impl Shape {
-    /// The reply itself; `None` for an array. `bytes` are those that were parsed.
+    /// The reply itself; `None` for an array. `bytes` must be the parsed ones.
     pub(super) fn reply<'a>(&self, bytes: &'a [u8]) -> Option<Reply<'a>> {
         Some(match self {
             Shape::Status(r) => Reply::Status(&bytes[r.clone()]),
@@ -73,29 +74,29 @@ impl Shape {
     }
 }
 
-/// What the bytes so far hold.
+/// Result of parsing the bytes so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A whole reply (of an array: its head) in the first `used` bytes.
+    /// A complete reply (for an array, its header) in the first `used` bytes.
     Whole { shape: Shape, used: usize },
-    /// Not yet whole; it takes at least `total` bytes.
+    /// Incomplete; at least `total` bytes are needed.
     More { total: usize },
 }
 
-/// Reads one reply, or the head of an array, from the start of `bytes`.
+/// Parses one reply, or the header of an array, from the start of `bytes`.
 pub(super) fn parse(bytes: &[u8]) -> Result<Step, Malformed> {
     let Some(&kind) = bytes.first() else { return Ok(Step::More { total: 1 }) };
     if let Some((length, start)) = short_bulk(bytes) {
         return bulk(bytes, start, length);
     }
     if !matches!(kind, b'+' | b'-' | b':' | b'$' | b'*') {
-        // Memcached answers ERROR to what it does not know.
-        let doubt = if kind == b'E' {
-            " (expected RESP2; is this memcached? its URL begins with memcached://)"
+        // memcached answers unknown commands with ERROR.
+        let hint = if kind == b'E' {
+            " (expected RESP2; is this memcached? its URL starts with memcached://)"
         } else {
             ""
         };
-        return Err(Malformed(format!("a reply begins with byte {kind:#04x}{doubt}")));
+        return Err(Malformed(format!("a reply starts with byte {kind:#04x}{hint}")));
     }
     let Some(end) = line_end(bytes)? else {
         return Ok(Step::More { total: bytes.len() + 1 });
@@ -118,7 +119,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Step, Malformed> {
     Ok(Step::Whole { shape, used })
 }
 
-/// Length and start of a string shorter than a million bytes: lists of names are nothing else.
+/// Length and start of a string shorter than a million bytes: a fast path for lists of names.
 fn short_bulk(bytes: &[u8]) -> Option<(usize, usize)> {
     let [b'$', rest @ ..] = bytes else { return None };
     let digits = rest.iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
@@ -132,11 +133,11 @@ fn bulk(bytes: &[u8], start: usize, length: usize) -> Result<Step, Malformed> {
     match bytes.get(end..end + 2) {
         None => Ok(Step::More { total: end + 2 }),
         Some(b"\r\n") => Ok(Step::Whole { shape: Shape::Bulk(start..end), used: end + 2 }),
-        Some(_) => Err(Malformed(format!("a string of {length} bytes goes on"))),
+        Some(_) => Err(Malformed(format!("a string continues beyond its {length} bytes"))),
     }
 }
 
-/// Index of the `\r\n` that ends the first line.
+/// Index of the `\r\n` at the end of the first line.
 fn line_end(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     let window = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
     match window.iter().position(|&b| b == b'\n') {
@@ -153,8 +154,8 @@ fn integer(digits: &[u8]) -> Result<i64, Malformed> {
     let text = std::str::from_utf8(digits).ok().filter(|t| !t.starts_with('+'));
     text.and_then(|t| t.parse().ok()).ok_or_else(|| {
         Malformed(format!(
-            "`{}` is no number",
-            crate::fault::words(&digits[..digits.len().min(40)])
+            "`{}` is not a number",
+            crate::fault::printable(&digits[..digits.len().min(40)])
         ))
     })
 }
@@ -170,22 +171,22 @@ fn length(digits: &[u8], max: usize) -> Result<Option<usize>, Malformed> {
     }
 }
 
-/// Any reply, copied.
+/// Any reply, as an owned copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tree {
     /// A status or a string.
     Text(Vec<u8>),
-    /// The server's words.
+    /// An error message of the server.
     Error(Vec<u8>),
     /// A number.
     Integer(i64),
-    /// Nothing.
+    /// Nil.
     Nil,
     /// An array.
     List(Vec<Tree>),
 }
 
-/// The words of a reply, or its number; empty for nothing and for an array.
+/// The text of a reply, or its number as text; empty for nil and for an array.
 pub(super) fn text(tree: Tree) -> String {
     match tree {
         Tree::Text(bytes) | Tree::Error(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -194,25 +195,25 @@ pub(super) fn text(tree: Tree) -> String {
     }
 }
 
-/// How far a reply of any type has come. Each byte is looked at about once, however the reply is
-/// cut into pieces.
+/// Progress of receiving a reply of any type. Each byte is scanned about once, however the reply is
+/// split.
 #[derive(Debug)]
-pub(super) struct Coming {
-    /// Bytes of whole parts.
+pub(super) struct PendingReply {
+    /// Bytes of complete parts.
     at: usize,
-    /// Parts that are still due.
+    /// Parts still due.
     due: usize,
-    /// Elements that arrays may still have.
+    /// Elements that arrays can still have.
     left: usize,
 }
 
-impl Coming {
+impl PendingReply {
     pub(super) fn new() -> Self {
         Self { at: 0, due: 1, left: ELEMENTS_MAX }
     }
 
-    /// Whether the reply at the start of `bytes`, which have grown since the last call, is whole;
-    /// else how many bytes it takes at least.
+    /// Checks whether the reply at the start of `bytes`, which have grown since the last call, is
+    /// complete; otherwise returns the minimum number of bytes it needs.
     pub(super) fn is_whole(&mut self, bytes: &[u8]) -> Result<Result<(), usize>, Malformed> {
         while self.due > 0 {
             match parse(&bytes[self.at..])? {
@@ -235,14 +236,14 @@ fn too_long() -> Malformed {
     Malformed("an array is too deep or too long".into())
 }
 
-/// Reads any reply from the start of `bytes`: the reply and its length, or `None` when the bytes
-/// do not suffice.
+/// Parses any reply from the start of `bytes`: the reply and its length, or `None` if it is
+/// incomplete.
 pub(super) fn parse_tree(bytes: &[u8]) -> Result<Option<(Tree, usize)>, Malformed> {
     let mut left = ELEMENTS_MAX;
-    branch(bytes, 0, &mut left)
+    parse_branch(bytes, 0, &mut left)
 }
 
-fn branch(
+fn parse_branch(
     bytes: &[u8],
     depth: usize,
     left: &mut usize,
@@ -264,7 +265,9 @@ fn branch(
     let mut at = used;
     let mut list = Vec::new();
     for _ in 0..n {
-        let Some((tree, used)) = branch(&bytes[at..], depth + 1, left)? else { return Ok(None) };
+        let Some((tree, used)) = parse_branch(&bytes[at..], depth + 1, left)? else {
+            return Ok(None);
+        };
         list.push(tree);
         at += used;
     }
@@ -279,12 +282,12 @@ pub(super) fn encode(out: &mut Vec<u8>, parts: &[&[u8]]) {
     }
 }
 
-/// Appends the head of a request of `parts` parts, each of which [`append`] appends.
+/// Appends the header of a request with `parts` parts; append each of them with [`append`].
 pub(super) fn begin(out: &mut Vec<u8>, parts: usize) {
     head(out, b'*', parts);
 }
 
-/// Appends one part of a request, whose pieces are put together.
+/// Appends one part of a request; its pieces are concatenated.
 pub(super) fn append(out: &mut Vec<u8>, pieces: &[&[u8]]) {
     let bytes = pieces.iter().map(|piece| piece.len()).sum();
     out.reserve(HEAD_BYTES_MAX + bytes + 2);

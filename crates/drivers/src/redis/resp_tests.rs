@@ -1,8 +1,8 @@
-//! The codec against every form, every split and any bytes.
+//! Tests the codec with every kind of reply, every split and arbitrary bytes.
 
 use super::resp::{
-    BULK_BYTES_MAX, Coming, LINE_BYTES_MAX, Malformed, Reply, Shape, Step, Tree, encode, parse,
-    parse_tree,
+    BULK_BYTES_MAX, LINE_BYTES_MAX, Malformed, PendingReply, Reply, Shape, Step, Tree, encode,
+    parse, parse_tree,
 };
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn error(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn every_type_is_read() {
+fn every_type_is_parsed() {
     assert_eq!(whole(b"+OK\r\n"), Reply::Status(b"OK"));
     assert_eq!(whole(b"+\r\n"), Reply::Status(b""));
     assert_eq!(whole(b"-ERR no\r\n"), Reply::Error(b"ERR no"));
@@ -32,30 +32,30 @@ fn every_type_is_read() {
 }
 
 #[test]
-fn what_is_not_resp_is_refused() {
+fn invalid_replies_are_malformed() {
     assert!(error(b"!x\r\n").contains("0x21"));
     assert!(error(b"HTTP/1.1 400\r\n").contains("0x48"));
     assert!(error(b"$-2\r\n").contains("`-2`"));
-    assert!(error(b"$99999999999999999999\r\n").contains("no number"));
-    assert!(error(b"$+3\r\n").contains("no number"));
-    assert!(error(b"$\r\n").contains("no number"));
+    assert!(error(b"$99999999999999999999\r\n").contains("not a number"));
+    assert!(error(b"$+3\r\n").contains("not a number"));
+    assert!(error(b"$\r\n").contains("not a number"));
     assert!(error(b":1x\r\n").contains("`1x`"));
     assert!(error(b"+OK\n").contains("carriage return"));
     assert!(error(b"+\n").contains("carriage return"));
-    assert!(error(b"$2\r\nabc\r\n").contains("goes on"));
+    assert!(error(b"$2\r\nabc\r\n").contains("continues beyond"));
     assert!(error(format!("${}\r\n", BULK_BYTES_MAX + 1).as_bytes()).contains("expected 0 to"));
     assert!(error(&vec![b'+'; LINE_BYTES_MAX]).contains("longer than"));
 }
 
 #[test]
-fn a_big_string_tells_how_much_is_missing() {
+fn a_big_string_reports_the_missing_bytes() {
     let head = format!("${BULK_BYTES_MAX}\r\n");
     let total = head.len() + BULK_BYTES_MAX + 2;
     assert_eq!(parse(head.as_bytes()), Ok(Step::More { total }));
 }
 
 #[test]
-fn arrays_are_bounded() {
+fn arrays_are_limited() {
     let deep = b"*1\r\n".repeat(9);
     assert!(parse_tree(&deep).is_err());
     assert!(parse_tree(b"*1048577\r\n").is_err());
@@ -92,10 +92,10 @@ fn on_the_wire() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// However a reply is cut, every part but the last asks for more and the whole gives the
-    /// same; what is promised as missing is never more than what comes.
+    /// However a reply is split, each incomplete part asks for more bytes and the complete reply
+    /// parses the same. The number of missing bytes is never overestimated.
     #[test]
-    fn any_split_gives_the_same(reply in on_the_wire(), behind in bytes()) {
+    fn any_split_parses_the_same(reply in on_the_wire(), behind in bytes()) {
         let expected = parse(&reply).unwrap();
         for cut in 0..reply.len() {
             match parse(&reply[..cut]).unwrap() {
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(
+    fn arbitrary_bytes_never_panic(
         kind in prop::sample::select(b"+-:$*\0x".to_vec()), mut rest in bytes()
     ) {
         rest.insert(0, kind);
@@ -124,20 +124,20 @@ proptest! {
     }
 
     #[test]
-    fn digits_and_line_ends_are_survived(text in "[*$:+-][0-9*$:\r\n-]{0,60}") {
+    fn digits_and_line_endings_never_panic(text in "[*$:+-][0-9*$:\r\n-]{0,60}") {
         let _ = parse(text.as_bytes());
         let _ = parse_tree(text.as_bytes());
     }
 
-    /// Arrays in arrays that come in pieces are whole exactly when a tree can be read.
+    /// Nested arrays received in pieces are complete exactly when a tree can be parsed.
     #[test]
-    fn what_comes_in_pieces_is_whole_when_a_tree_is(
+    fn a_reply_in_pieces_is_complete_when_its_tree_parses(
         text in "([*][0-3]\r\n|:[0-9]\r\n|[$]2\r\nab\r\n|[$]-1\r\n){1,30}", step in 1..9_usize
     ) {
-        let mut coming = Coming::new();
+        let mut pending = PendingReply::new();
         for end in (0..text.len()).step_by(step).chain([text.len()]) {
             let bytes = &text.as_bytes()[..end];
-            let Ok(is_whole) = coming.is_whole(bytes) else { break };
+            let Ok(is_whole) = pending.is_whole(bytes) else { break };
             let Ok(tree) = parse_tree(bytes) else { break };
             prop_assert_eq!(is_whole.is_ok(), tree.is_some(), "{:?}", &text[..end]);
             if tree.is_some() {
@@ -146,9 +146,9 @@ proptest! {
         }
     }
 
-    /// A request has the form of an array reply, so the reader checks the writer.
+    /// A request has the form of an array reply, so the parser checks the encoder.
     #[test]
-    fn requests_are_read_back(parts in prop::collection::vec(bytes(), 1..6)) {
+    fn requests_parse_back(parts in prop::collection::vec(bytes(), 1..6)) {
         let mut out = Vec::new();
         encode(&mut out, &parts.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let expected = Tree::List(parts.into_iter().map(Tree::Text).collect());

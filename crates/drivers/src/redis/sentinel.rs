@@ -1,8 +1,8 @@
-//! A primary with replicas, of which Sentinels promote one when it dies: which server is the
-//! primary now, and what each server is.
+//! A primary with replicas and Sentinels that promote a replica if it dies: finds the current
+//! primary and the role of each server.
 //!
-//! A client asks the Sentinels in turn, and the server that they name whether it is the primary:
-//! they learn of a promotion one after the other. Source:
+//! A client queries the Sentinels in turn, and asks the server they name whether it is the primary,
+//! because Sentinels learn of a promotion one after the other. Source:
 //! <https://redis.io/docs/latest/develop/reference/sentinel-clients/>.
 
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::resp::{Tree, text};
 use super::wire::Wire;
 use crate::socket::resolve;
 
-/// Longest time that one server is waited for while a load runs.
-const ASKED_WITHIN: Duration = Duration::from_millis(500);
+/// Longest wait for one server while a load runs.
+const QUERY_TIMEOUT_MAX: Duration = Duration::from_millis(500);
 
-/// One server that has all keys, whichever that is.
+/// A route to one server that has all keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Only(pub(super) usize);
 
@@ -37,33 +37,33 @@ impl Route for Only {
     }
 }
 
-/// What a server says it is.
+/// The role that a server reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It takes writes.
+    /// Accepts writes.
     Primary {
-        /// Bytes that it has written for replicas.
+        /// Bytes written to its replication stream.
         offset: u64,
-        /// Those that are connected, with the bytes that each has acknowledged.
+        /// The connected replicas, with the bytes that each has acknowledged.
         replicas: Vec<(NetAddress, u64)>,
     },
-    /// It copies another server.
+    /// Replicates another server.
     Replica {
-        /// That server.
+        /// The replicated server.
         of: NetAddress,
-        /// How far it is: `connect`, `connecting`, `sync` or `connected`.
+        /// State of the replication link: `connect`, `connecting`, `sync` or `connected`.
         link: String,
-        /// Bytes that it has received, where it has received any.
+        /// Bytes received, if any.
         offset: Option<u64>,
     },
-    /// It watches servers.
+    /// Monitors servers.
     Sentinel {
-        /// Which of them it takes for the primary.
+        /// The server that it considers the primary.
         primary: NetAddress,
     },
 }
 
-/// Asks one server over and over what it is, on a connection that is made anew when it breaks.
+/// Repeatedly queries the role of one server and reconnects when the connection breaks.
 pub struct RoleReader {
     endpoint: Endpoint,
     timeout: Duration,
@@ -71,12 +71,12 @@ pub struct RoleReader {
 }
 
 impl RoleReader {
-    /// Of a server or a Sentinel; connects with the first question.
+    /// For a server or a Sentinel; connects on the first query.
     pub fn new(endpoint: Endpoint, timeout: Duration) -> Self {
         Self { endpoint, timeout, wire: None }
     }
 
-    /// What it is now. Errors: nobody listens, no answer in time, or another answer.
+    /// The current role. Errors: connection refused, a timeout, or an unexpected reply.
     pub fn role(&mut self) -> Result<Role, Failure> {
         let mut wire = match self.wire.take() {
             Some(wire) => wire,
@@ -98,7 +98,9 @@ fn ask_role(wire: &mut Wire) -> Result<Role, StoreError> {
             [kind, host, port, link, offset] if is(kind, "slave") => {
                 replica([host, port, link, offset])
             }
-            [kind, ..] if is(kind, "sentinel") => Some(Role::Sentinel { primary: named(wire)? }),
+            [kind, ..] if is(kind, "sentinel") => {
+                Some(Role::Sentinel { primary: primary_of(wire)? })
+            }
             _ => None,
         },
         _ => None,
@@ -109,7 +111,7 @@ fn ask_role(wire: &mut Wire) -> Result<Role, StoreError> {
 fn primary(offset: i64, replicas: &[Tree]) -> Option<Role> {
     let one = |tree: &Tree| match tree {
         Tree::List(parts) => match parts.as_slice() {
-            [host, port, offset] => Some((place(host, port)?, number(offset)?)),
+            [host, port, offset] => Some((parse_address(host, port)?, number(offset)?)),
             _ => None,
         },
         _ => None,
@@ -120,28 +122,28 @@ fn primary(offset: i64, replicas: &[Tree]) -> Option<Role> {
 
 fn replica([host, port, link, offset]: [&Tree; 4]) -> Option<Role> {
     let link = text(link.clone());
-    Some(Role::Replica { of: place(host, port)?, link, offset: number(offset) })
+    Some(Role::Replica { of: parse_address(host, port)?, link, offset: number(offset) })
 }
 
-/// The primary that a Sentinel names.
-fn named(wire: &mut Wire) -> Result<NetAddress, StoreError> {
+/// The primary according to a Sentinel.
+fn primary_of(wire: &mut Wire) -> Result<NetAddress, StoreError> {
     let name = RedisWay::SENTINEL_NAME.as_bytes();
     let answer = wire.ask(&[b"SENTINEL", b"get-master-addr-by-name", name])?;
-    let place = match &answer {
+    let address = match &answer {
         Tree::List(parts) => match parts.as_slice() {
-            [host, port] => place(host, port),
+            [host, port] => parse_address(host, port),
             _ => None,
         },
         _ => None,
     };
-    place.ok_or_else(|| unexpected("SENTINEL get-master-addr-by-name"))
+    address.ok_or_else(|| unexpected("SENTINEL get-master-addr-by-name"))
 }
 
 fn is(tree: &Tree, word: &str) -> bool {
     matches!(tree, Tree::Text(bytes) if bytes == word.as_bytes())
 }
 
-/// A number, which some answers hold as a text.
+/// A number, which some replies contain as text.
 fn number(tree: &Tree) -> Option<u64> {
     match tree {
         Tree::Integer(number) => u64::try_from(*number).ok(),
@@ -149,18 +151,17 @@ fn number(tree: &Tree) -> Option<u64> {
     }
 }
 
-fn place(host: &Tree, port: &Tree) -> Option<NetAddress> {
+fn parse_address(host: &Tree, port: &Tree) -> Option<NetAddress> {
     let port = number(port).and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)?;
     Some(NetAddress::Tcp(text(host.clone()), port))
 }
 
 fn unexpected(question: &str) -> StoreError {
-    let message =
-        format!("`{question}` was answered by something else (expected Redis 5 or later)");
+    let message = format!("`{question}` returned an unexpected reply (expected Redis 5 or later)");
     StoreError::fatal(ErrorClass::Protocol, message)
 }
 
-/// The Sentinels of an endpoint; none where it stays the same server.
+/// The Sentinels of an endpoint; empty if it has none.
 fn sentinels(endpoint: &Endpoint) -> &[NetAddress] {
     match endpoint {
         Endpoint::Redis { way, .. } => &way.sentinels,
@@ -168,19 +169,19 @@ fn sentinels(endpoint: &Endpoint) -> &[NetAddress] {
     }
 }
 
-/// One server of an endpoint, with the same password.
-fn at(endpoint: &Endpoint, place: &NetAddress) -> Endpoint {
+/// The endpoint of one server, with the same password.
+fn at(endpoint: &Endpoint, server: &NetAddress) -> Endpoint {
     let mut one = endpoint.clone();
     if let Endpoint::Redis { address, way, .. } = &mut one {
-        *address = place.clone();
+        *address = server.clone();
         way.sentinels.clear();
     }
     one
 }
 
-/// The present primary of an endpoint with Sentinels, as an endpoint of its own; `None` for one
-/// without. Errors: no Sentinel names a server that says so itself.
-pub(super) fn present(
+/// The current primary of an endpoint with Sentinels, as its own endpoint; `None` without
+/// Sentinels. Errors: no Sentinel names a server that confirms that it is the primary.
+pub(super) fn current_primary(
     endpoint: &Endpoint,
     timeout: Duration,
 ) -> Option<Result<Endpoint, StoreError>> {
@@ -188,7 +189,7 @@ pub(super) fn present(
     let mut last = None;
     let mut seen = Vec::new();
     for sentinel in sentinels {
-        match asked(endpoint, sentinel, &mut seen, timeout) {
+        match confirmed_primary(endpoint, sentinel, &mut seen, timeout) {
             Ok(primary) => return Some(Ok(primary)),
             Err(e) => last = Some(Err(e)),
         }
@@ -196,39 +197,41 @@ pub(super) fn present(
     last
 }
 
-/// The primary that one Sentinel names. A server that was `seen` to be none is not asked again.
-fn asked(
+/// The primary according to one Sentinel. A server in `seen` is known not to be the primary and is
+/// not queried again.
+fn confirmed_primary(
     endpoint: &Endpoint,
     sentinel: &NetAddress,
     seen: &mut Vec<NetAddress>,
     timeout: Duration,
 ) -> Result<Endpoint, StoreError> {
     // Sentinels have no databases.
-    let mut asked = at(endpoint, sentinel);
-    if let Endpoint::Redis { database, .. } = &mut asked {
+    let mut queried = at(endpoint, sentinel);
+    if let Endpoint::Redis { database, .. } = &mut queried {
         *database = 0;
     }
-    let place = named(&mut Wire::open(&asked, None, timeout)?)?;
+    let address = primary_of(&mut Wire::open(&queried, None, timeout)?)?;
     let no = |why: String| {
-        let message = format!("{sentinel} names {place} as the primary, {why}");
+        let message = format!("{sentinel} names {address} as the primary, {why}");
         StoreError::fatal(ErrorClass::Refused, message)
     };
-    if seen.contains(&place) {
-        return Err(no("which is none".into()));
+    if seen.contains(&address) {
+        return Err(no("which is not one".into()));
     }
-    seen.push(place.clone());
-    let primary = at(endpoint, &place);
+    seen.push(address.clone());
+    let primary = at(endpoint, &address);
     let role = Wire::open(&primary, None, timeout).and_then(|mut wire| ask_role(&mut wire));
     match role {
         Ok(Role::Primary { .. }) => Ok(primary),
-        Ok(_) => Err(no("which is none".into())),
-        Err(e) => Err(no(format!("which does not say so: {}", e.message))),
+        Ok(_) => Err(no("which is not one".into())),
+        Err(e) => Err(no(format!("which does not confirm it: {}", e.message))),
     }
 }
 
-/// Asks the Sentinels of an endpoint while a load runs; `None` for one without.
+/// Creates a survey of an endpoint's Sentinels during a load; `None` without Sentinels.
 pub(crate) fn survey(endpoint: &Endpoint, timeout: Duration) -> Option<Box<dyn Survey>> {
-    let survey = SentinelSurvey { endpoint: endpoint.clone(), timeout: timeout.min(ASKED_WITHIN) };
+    let survey =
+        SentinelSurvey { endpoint: endpoint.clone(), timeout: timeout.min(QUERY_TIMEOUT_MAX) };
     (!sentinels(endpoint).is_empty()).then(|| Box::new(survey) as Box<_>)
 }
 
@@ -240,7 +243,9 @@ struct SentinelSurvey {
 
 impl Survey for SentinelSurvey {
     fn ask(&self, known: &[Address], _named: &[String]) -> Option<Layout> {
-        let Endpoint::Redis { address, .. } = present(&self.endpoint, self.timeout)?.ok()? else {
+        let Endpoint::Redis { address, .. } =
+            current_primary(&self.endpoint, self.timeout)?.ok()?
+        else {
             return None;
         };
         let address = resolve(&address).ok()?;

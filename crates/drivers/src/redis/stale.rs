@@ -1,29 +1,32 @@
-//! Counting what tags' sets still say of records that are gone, after a trial.
+//! Counts members of tag sets whose records are gone, after a trial.
 
 use workloads::store::StoreError;
 
-use super::counted::{Counted, Names, Scan};
+use super::counted::{CountingConnection, Names, Scan};
 
-/// Keys or members that one page of a scan looks at, about.
-const LOOKED_AT: &[u8] = b"5000";
+/// Approximate number of keys or members that one scan page inspects.
+const SCAN_COUNT: &[u8] = b"5000";
 
-/// How software keeps the members of a tag.
+/// How the software stores the members of a tag.
 pub(super) struct Index<'a> {
-    /// Pattern of the names of all tags' sets, and of nothing else.
+    /// Pattern that matches the names of exactly all tag sets.
     pub(super) sets: &'a [&'a [u8]],
-    /// `SSCAN`, or `ZSCAN` whose members stand before their scores.
+    /// `SSCAN`, or `ZSCAN`, whose members alternate with their scores.
     pub(super) scan: &'static str,
-    /// What stands before a member in the name of its record's key.
+    /// Prefix of a member in its record's key.
     pub(super) record_prefix: &'a [u8],
 }
 
-/// Number of members whose record does not exist. What a scan gives twice counts twice.
-pub(super) fn stale_members(link: &mut Counted, index: &Index<'_>) -> Result<u64, StoreError> {
+/// Number of members whose record does not exist. Members that a scan returns twice count twice.
+pub(super) fn stale_members(
+    link: &mut CountingConnection,
+    index: &Index<'_>,
+) -> Result<u64, StoreError> {
     let (mut sets, mut members) = (Scan::new(), Scan::new());
     let (mut stale, mut page) = (0, Names::default());
     loop {
         let scan = link.begin(6).part(&[b"SCAN"]).part(&[sets.cursor()]).part(&[b"MATCH"]);
-        scan.part(index.sets).part(&[b"COUNT"]).part(&[LOOKED_AT]);
+        scan.part(index.sets).part(&[b"COUNT"]).part(&[SCAN_COUNT]);
         link.ask_page("SCAN", &mut sets, &mut page)?;
         for set in page.iter() {
             stale += stale_of(link, index, set, &mut members)?;
@@ -34,9 +37,9 @@ pub(super) fn stale_members(link: &mut Counted, index: &Index<'_>) -> Result<u64
     }
 }
 
-/// Those of one set.
+/// Stale members of one set.
 fn stale_of(
-    link: &mut Counted,
+    link: &mut CountingConnection,
     index: &Index<'_>,
     set: &[u8],
     scan: &mut Scan,
@@ -46,7 +49,7 @@ fn stale_of(
     scan.restart();
     loop {
         let request = link.begin(5).part(&[index.scan.as_bytes()]).part(&[set]);
-        request.part(&[scan.cursor()]).part(&[b"COUNT"]).part(&[LOOKED_AT]);
+        request.part(&[scan.cursor()]).part(&[b"COUNT"]).part(&[SCAN_COUNT]);
         link.ask_page(index.scan, scan, &mut page)?;
         let members = page.iter().step_by(step);
         let number = members.len();

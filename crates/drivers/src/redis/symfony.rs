@@ -1,22 +1,23 @@
-//! The layout of Symfony's `RedisTagAwareAdapter` (7.1), as Shopware 6 uses it.
+//! The layout of Symfony's `RedisTagAwareAdapter` (7.1), as used by Shopware 6.
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `cachedyno:<id>` | string | a record with its tags; lifetime 100 days where there is none |
-//! | `cachedyno:\1tags\1<tag>` | set | keys of records that had the tag; never ends |
+//! | `cachedyno:<id>` | string | a record with its tags; lifetime 100 days by default |
+//! | `cachedyno:\1tags\1<tag>` | set | keys of records that had the tag; never expires |
 //!
-//! A record is 0x9d, eight bytes about its making (0 for a record of `save`), 0x5f, three bytes of
-//! length, as many bytes of tags (none, or a list by PHP's `serialize`) and the value by
-//! `serialize`. `cachedyno` is the pool's namespace.
+//! A record is 0x9d, eight bytes of creation metadata (0 in a record of `save`), 0x5f, a length in
+//! three bytes, that many bytes of tags (none, or a list in PHP's `serialize` format) and the
+//! serialized value. `cachedyno` is the pool's namespace.
 //!
 //! - Load: `MGET` of one key.
-//! - Save: `MGET`, since Symfony gives out a record before one can fill it and then sends only what
-//!   changed; then one pipeline of `SETEX`, `SADD` and `SREM`. Before the first one `INFO`: the
-//!   adapter refuses servers that may evict tags.
-//! - Remove: a script that gives the tags, then one pipeline of `SREM`.
-//! - Clean by any tag: a script a tag, in one pipeline. All: `SCAN` of the namespace, and `UNLINK`.
+//! - Save: `MGET`, since Symfony returns a record before it can be filled and then sends only the
+//!   changes; then one pipeline of `SETEX`, `SADD` and `SREM`. The first save sends `INFO` before:
+//!   the adapter rejects servers that can evict tags.
+//! - Remove: a script that returns the tags, then one pipeline of `SREM`.
+//! - Clean by any tag: one script per tag, in one pipeline. All: `SCAN` of the namespace, and
+//!   `UNLINK`.
 //!
-//! Scripts are our own text for the commands of Symfony's, sent whole each time as it does.
+//! The scripts are our own text with Symfony's commands and, as in Symfony, sent in full each time.
 
 use std::time::Duration;
 
@@ -24,14 +25,14 @@ use model::{Endpoint, ErrorClass};
 use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
-use super::counted::{Counted, Names, Scan, digits};
+use super::counted::{CountingConnection, Names, Scan, digits};
 use super::errors::unexpected;
-use super::gathered::Gathered;
+use super::gathered::SetMembers;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
 use crate::fault;
 use crate::php::Value;
-use crate::tags::once;
+use crate::tags::unique;
 
 const NAMESPACE: &[u8] = b"cachedyno:";
 const TAG: &[u8] = b"\x01tags\x01";
@@ -40,12 +41,12 @@ const TAG: &[u8] = b"\x01tags\x01";
 const LIFETIME_S_DEFAULT: u64 = 8_640_000;
 /// Bytes of a record before its tags.
 const HEAD_BYTES: usize = 13;
-/// Most bytes of tags that a record can tell of.
+/// Most bytes of tags in a record.
 const TAGS_BYTES_MAX: usize = (1 << 24) - 1;
-/// Characters that neither ids nor tags may have.
+/// Characters that are not allowed in IDs and tags.
 const RESERVED: &str = "{}()/\\@:";
 
-/// Removes a record and gives its tags as they were written.
+/// Removes a record and returns its serialized tags.
 const REMOVE: &str = "local record = redis.call('GET', KEYS[1])
 redis.call('UNLINK', KEYS[1])
 if not record or #record <= 13 then return '' end
@@ -53,8 +54,8 @@ local one, six, ten, a, b, c = record:byte(1), record:byte(6), record:byte(10, 1
 if one ~= 157 or six ~= 0 or ten ~= 95 then return '' end
 return record:sub(14, 13 + a * 65536 + b * 256 + c)";
 
-/// Removes the records of a tag and its set. What could not be removed, since it lives on another
-/// server, goes to a second set, of which the first members are given.
+/// Removes the records of a tag and its set. Keys on another server cannot be removed; they move to
+/// a second set, whose first members are returned.
 const INVALIDATE: &str = "local set, rest, at = KEYS[1], '{' .. KEYS[1] .. '}' .. KEYS[1], '0'
 repeat
   local page = redis.call('SSCAN', set, at, 'COUNT', 5000)
@@ -70,12 +71,12 @@ redis.call('DEL', set)
 return redis.call('SSCAN', rest, '0', 'COUNT', 5000)";
 
 pub(super) struct Symfony {
-    link: Counted,
-    /// True once the server was asked how it evicts.
-    is_known_to_keep_tags: bool,
+    link: CountingConnection,
+    /// True once the server's eviction policy has been checked.
+    eviction_checked: bool,
     record: Vec<u8>,
-    /// Tags of records that were filled and are not told yet.
-    gathered: Gathered,
+    /// Tag members of filled records that are not yet sent.
+    gathered: SetMembers,
 }
 
 /// The parts of a record.
@@ -86,23 +87,23 @@ struct Parts<'a> {
 
 impl Symfony {
     pub(super) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
-        let link = Counted::connect(endpoint, timeout)?;
+        let link = CountingConnection::connect(endpoint, timeout)?;
         Ok(Self {
             link,
-            is_known_to_keep_tags: false,
+            eviction_checked: false,
             record: Vec::new(),
-            gathered: Gathered::default(),
+            gathered: SetMembers::default(),
         })
     }
 
     fn fetch(&mut self, id: &str) -> Result<Option<Parts<'_>>, StoreError> {
         self.link.begin(2).part(&[b"MGET"]).part(&[NAMESPACE, id.as_bytes()]).send()?;
         if self.link.elements("MGET")? != 1 {
-            let message = "`MGET` of one key was answered by another number of values";
+            let message = "`MGET` of one key did not return one value";
             return Err(StoreError::fatal(ErrorClass::Protocol, message));
         }
         match self.link.reply()? {
-            // What PHP takes for nothing.
+            // Values that PHP treats as empty.
             Reply::Nil | Reply::Bulk(b"" | b"0") => Ok(None),
             Reply::Bulk(bytes) => split(bytes).map(Some).ok_or_else(|| foreign(id)),
             other => Err(unexpected("MGET", &other)),
@@ -110,7 +111,7 @@ impl Symfony {
     }
 
     fn expect_tags_kept(&mut self) -> Result<(), StoreError> {
-        if self.is_known_to_keep_tags {
+        if self.eviction_checked {
             return Ok(());
         }
         let policy = match self.link.request(&[b"INFO", b"Memory"]).ask()? {
@@ -122,18 +123,18 @@ impl Symfony {
         };
         let policy = policy.unwrap_or_default();
         if policy != b"noeviction" && !policy.starts_with(b"volatile-") {
-            let policy = fault::words(policy);
+            let policy = fault::printable(policy);
             let message = format!(
-                "RedisTagAwareAdapter refuses a server that may evict tags: maxmemory-policy is \
-                 `{policy}` (expected `noeviction` or one that begins with `volatile-`)"
+                "RedisTagAwareAdapter rejects a server that can evict tags: maxmemory-policy is \
+                 `{policy}` (expected `noeviction` or one that starts with `volatile-`)"
             );
             return Err(StoreError::soft(ErrorClass::Other, message));
         }
-        self.is_known_to_keep_tags = true;
+        self.eviction_checked = true;
         Ok(())
     }
 
-    /// Begins the request that makes a record, without its tags' sets.
+    /// Starts the request that writes a record, without its tag sets.
     fn begin_record(&mut self, record: Record<'_>, tags: &[&str]) -> Result<(), StoreError> {
         join(tags, record.value, &mut self.record)?;
         let lifetime_s = digits(record.lifetime_s.unwrap_or(LIFETIME_S_DEFAULT));
@@ -142,7 +143,7 @@ impl Symfony {
         Ok(())
     }
 
-    /// Tells the sets of records that were filled their members.
+    /// Adds the filled records to their tag sets.
     fn begin_gathered(&mut self) -> Result<(), StoreError> {
         let gathered = std::mem::take(&mut self.gathered);
         for (tag, numbers) in gathered.sets() {
@@ -156,7 +157,7 @@ impl Symfony {
         Ok(())
     }
 
-    /// Adds a request about the set of one tag.
+    /// Adds a request for the set of one tag.
     fn begin_member(&mut self, command: &[u8], tag: &str, id: &str) {
         let link = self.link.begin(3).part(&[command]).part(&[NAMESPACE, TAG, tag.as_bytes()]);
         link.part(&[NAMESPACE, id.as_bytes()]);
@@ -181,7 +182,7 @@ impl Symfony {
         result
     }
 
-    /// Reads what an invalidation could not remove.
+    /// Reads the keys that an invalidation could not remove.
     fn left(&mut self) -> Result<(), StoreError> {
         let mut left = Names::default();
         self.link.elements("EVAL")?;
@@ -190,7 +191,8 @@ impl Symfony {
         if at_end && left.is_empty() {
             return Ok(());
         }
-        let message = "records of a tag live on other servers (expected one server, no cluster)";
+        let message =
+            "records of a tag are on other servers (expected a single server, not a cluster)";
         Err(StoreError::soft(ErrorClass::Other, message))
     }
 
@@ -218,7 +220,7 @@ impl Symfony {
     }
 }
 
-/// The tags and the value of a record; `None` for something else.
+/// The tags and the value of a record; `None` for any other content.
 fn split(bytes: &[u8]) -> Option<Parts<'_>> {
     let [0x9d, _, _, _, _, 0, _, _, _, 0x5f, a, b, c] = *bytes.first_chunk::<HEAD_BYTES>()? else {
         return None;
@@ -252,17 +254,18 @@ fn read_tags(tags: &[u8]) -> Option<Vec<String>> {
 }
 
 fn foreign(id: &str) -> StoreError {
-    let id = fault::words(id.as_bytes());
-    let message = format!("`{id}` holds no record of RedisTagAwareAdapter (expected 0x9d first)");
+    let id = fault::printable(id.as_bytes());
+    let message =
+        format!("`{id}` does not contain a record of RedisTagAwareAdapter (expected 0x9d first)");
     StoreError::soft(ErrorClass::Protocol, message)
 }
 
 fn expect_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError> {
     let bad = |name: &&str| name.is_empty() || name.contains(|c| RESERVED.contains(c));
     let Some(name) = names.into_iter().find(bad) else { return Ok(()) };
-    let name = fault::words(name.as_bytes());
+    let name = fault::printable(name.as_bytes());
     let message =
-        format!("Symfony refuses the name `{name}` (expected some characters, none of {RESERVED})");
+        format!("Symfony rejects the name `{name}` (expected some characters, none of {RESERVED})");
     Err(StoreError::soft(ErrorClass::Other, message))
 }
 
@@ -277,7 +280,7 @@ impl TaggedCache for Symfony {
 
     fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         let Record { id, lifetime_s, .. } = record;
-        let tags = once(record.tags);
+        let tags = unique(record.tags);
         expect_names([id].iter().chain(&tags).copied())?;
         let before = match self.fetch(id)? {
             Some(record) => read_tags(record.tags).ok_or_else(|| foreign(id))?,
@@ -300,7 +303,7 @@ impl TaggedCache for Symfony {
 
     fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         let Record { id, lifetime_s, .. } = record;
-        let tags = once(record.tags);
+        let tags = unique(record.tags);
         expect_names([id].iter().chain(&tags).copied())?;
         if lifetime_s == Some(0) {
             return Ok(());
@@ -319,7 +322,7 @@ impl TaggedCache for Symfony {
         self.link.settle()
     }
 
-    /// The adapter does not tell whether there was a record: always [`Found::Yes`].
+    /// The adapter does not report whether the record existed: always [`Found::Yes`].
     fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
         expect_names([id])?;
         let link = self.link.begin(4).part(&[b"EVAL"]).part(&[REMOVE.as_bytes()]);
@@ -338,14 +341,15 @@ impl TaggedCache for Symfony {
     }
 
     fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
-        let tags = once(tags);
+        let tags = unique(tags);
         expect_names(tags.iter().copied())?;
         match mode {
             CleanMode::All => self.clear(),
             CleanMode::MatchingAnyTag => self.invalidate(&tags),
             CleanMode::Old | CleanMode::MatchingTag | CleanMode::NotMatchingTag => {
-                let message = "RedisTagAwareAdapter removes all records or those of any tag, and \
-                               collects nothing (expected a clean of all or by any tag)";
+                let message = "RedisTagAwareAdapter only removes all records or those with any \
+                               tag, and collects no old ones (expected a clean of all or by any \
+                               tag)";
                 Err(StoreError::soft(ErrorClass::Other, message))
             }
         }

@@ -1,15 +1,14 @@
-//! What `INFO server` tells of a server: its name, its version, and whether it is a cluster's.
+//! Parses `INFO server`: product, version, and whether the server is part of a cluster.
 
 use model::Kin;
 
-/// Whether the answer of `INFO server` is that of one of a cluster's; Valkey gives the field a name
-/// of its own.
+/// Whether the reply to `INFO server` is that of a cluster member; Valkey uses its own field name.
 pub(super) fn is_of_cluster(info: &str) -> bool {
     info.lines().any(|line| matches!(line, "redis_mode:cluster" | "server_mode:cluster"))
 }
 
-/// `Redis 7.0.15` from the answer of `INFO server`, and `Valkey 8.1.1` from a server that speaks
-/// as Redis does, and tells Redis' version for the sake of old clients.
+/// Product and version from the reply to `INFO server`: `Redis 7.0.15`, or `Valkey 8.1.1` for a
+/// compatible server that also reports a Redis version for old clients.
 pub(super) fn version(info: &str) -> String {
     let field = |name: &str| {
         let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_string);
@@ -17,17 +16,17 @@ pub(super) fn version(info: &str) -> String {
     };
     let executable = field("executable").unwrap_or_default();
     let file = executable.rsplit('/').next().unwrap_or_default();
-    let of_kin = Kin::all().find_map(|kin| {
+    let compatible = Kin::all().find_map(|kin| {
         let version = match kin.version_field {
             Some(name) => field(name)?,
             None if file.starts_with(kin.program) => field("redis_version")?,
             None => return None,
         };
-        // Dragonfly's is `df-v1.40.1`.
+        // Dragonfly reports `df-v1.40.1`.
         let number = version.trim_start_matches(|c: char| !c.is_ascii_digit());
         Some(format!("{} {number}", kin.title))
     });
-    of_kin.unwrap_or_else(|| {
+    compatible.unwrap_or_else(|| {
         format!("Redis {}", field("redis_version").unwrap_or_else(|| "of unknown version".into()))
     })
 }
@@ -37,15 +36,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_names_itself() {
+    fn redis_reports_its_version() {
         assert_eq!(version("# Server\r\nredis_version:7.0.15\r\nos:Linux"), "Redis 7.0.15");
         assert_eq!(version(""), "Redis of unknown version");
     }
 
-    /// Beginnings of answers, shortened: that of KeyDB from github.com/Snapchat/KeyDB/issues/981,
-    /// those of the others in the order in which their sources write the fields.
+    /// Shortened replies: that of KeyDB from github.com/Snapchat/KeyDB/issues/981, the others with
+    /// the fields in the order of their sources.
     #[test]
-    fn what_speaks_as_redis_is_told_by_its_own_name() {
+    fn compatible_servers_are_reported_by_their_own_name() {
         let valkey = "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\n\
                       valkey_version:8.1.1\r\nvalkey_release_stage:ga\r\n";
         assert_eq!(version(valkey), "Valkey 8.1.1");
@@ -69,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_a_cluster_says_so() {
+    fn cluster_members_are_detected() {
         for mode in ["redis_mode", "server_mode"] {
             assert!(is_of_cluster(&format!("# Server\r\n{mode}:cluster\r\nos:Linux\r\n")));
             assert!(!is_of_cluster(&format!("# Server\r\n{mode}:standalone\r\n")));

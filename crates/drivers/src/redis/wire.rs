@@ -1,7 +1,7 @@
 //! One blocking connection.
 //!
-//! A request is encoded into one buffer and sent by one write; a reply is parsed in place in
-//! another. Neither buffer is allocated again once it is large enough.
+//! A request is encoded into one buffer and sent with one write; a reply is parsed in place in
+//! another. Neither buffer is reallocated once it is large enough.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,15 +13,15 @@ use workloads::store::StoreError;
 
 use super::errors::{refused, unexpected};
 use super::resp::{
-    BULK_BYTES_MAX, Coming, Malformed, Reply, Shape, Step, Tree, encode, parse, parse_tree,
+    BULK_BYTES_MAX, Malformed, PendingReply, Reply, Shape, Step, Tree, encode, parse, parse_tree,
 };
 use crate::socket::Socket;
 use crate::{fault, tls};
 
-/// First size of the receive buffer: a session of a few KiB in one read.
+/// Initial size of the receive buffer: a session of a few KiB fits into one read.
 const INBOX_BYTES: usize = 16 << 10;
 
-/// A connection that is logged in and has answered.
+/// A blocking connection that is logged in.
 pub(super) struct Wire {
     socket: Socket,
     timeout: Duration,
@@ -33,8 +33,8 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Connects, over TLS where the endpoint says so, sends `AUTH` and `SELECT` where they are
-    /// needed, and waits for a `PING`.
+    /// Connects, over TLS if the endpoint has it, sends `AUTH` and `SELECT` if needed, and waits
+    /// for a `PING`.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         let tls = match endpoint {
             Endpoint::Redis { address, way, .. } => tls::of_target(way.tls.as_ref(), address)?,
@@ -42,13 +42,13 @@ impl Wire {
         };
         let mut wire = Self::open(endpoint, tls.as_ref(), timeout)?;
         match wire.call(&[b"PING"])? {
-            // Some stand-ins have one word for everything.
+            // Some fake servers send the same status to every command.
             Reply::Status(_) => Ok(wire),
             other => Err(unexpected("PING", &other)),
         }
     }
 
-    /// Connects, over TLS where that is given, and sends `AUTH` and `SELECT` where they are needed.
+    /// Connects, over TLS if given, and sends `AUTH` and `SELECT` if needed.
     pub(super) fn open(
         endpoint: &Endpoint,
         tls: Option<&Tls>,
@@ -75,12 +75,12 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Where the server is: of several addresses of a host the one that answered.
+    /// The server's address: for a host with several, the one that answered.
     pub(super) fn peer(&self) -> io::Result<Option<SocketAddr>> {
         self.socket.peer()
     }
 
-    /// False once the server has ended the connection; looks at it without waiting.
+    /// False once the server has closed the connection; checks without waiting.
     pub(super) fn is_open(&self) -> bool {
         self.socket.is_open()
     }
@@ -95,44 +95,46 @@ impl Wire {
             Reply::Status(b"OK") => None,
             Reply::Error(words) => match refused(words) {
                 e if e.class == ErrorClass::Refused => return Err(e),
-                // Of the server's words only the code: the rest may repeat the password.
-                _ => Some(fault::words(words).split(' ').next().map(String::from)),
+                // Keep only the code of the error, since the rest can repeat the password.
+                _ => Some(fault::printable(words).split(' ').next().map(String::from)),
             },
             other => return Err(unexpected("AUTH", &other)),
         };
-        // The buffer must not keep the password either.
+        // Remove the password from the buffer, too.
         self.out.fill(0);
         let Some(code) = denied else { return Ok(()) };
         let message = format!(
-            "user or password was not accepted (`{}`; expected those of the target's URL)",
+            "the server rejected the user or the password (`{}`; expected those of the \
+             target's URL)",
             code.unwrap_or_default()
         );
         Err(StoreError::fatal(ErrorClass::Denied, message))
     }
 
-    /// Sends one request and reads its reply, which is no array. An error reply is a reply.
+    /// Sends one request and reads its reply, which must not be an array. An error reply is
+    /// returned as a reply.
     pub(super) fn call(&mut self, parts: &[&[u8]]) -> Result<Reply<'_>, StoreError> {
         self.send(parts)?;
         self.reply()
     }
 
-    /// Sends encoded requests, whose replies [`Wire::reply`] and [`Wire::elements`] read, and
-    /// leaves `batch` empty.
+    /// Sends encoded requests and leaves `batch` empty; read the replies with [`Wire::reply`] and
+    /// [`Wire::elements`].
     pub(super) fn send_batch(&mut self, batch: &mut Vec<u8>) -> Result<(), StoreError> {
         let out = std::mem::replace(batch, std::mem::take(&mut self.out));
         batch.clear();
         self.send_encoded(out)
     }
 
-    /// Reads the next reply of those that are due, which is no array.
+    /// Reads the next reply due, which must not be an array.
     pub(super) fn reply(&mut self) -> Result<Reply<'_>, StoreError> {
         let (shape, at) = self.step()?;
         let reply = shape.reply(&self.inbox[at..self.end]);
-        reply.ok_or_else(|| malformed(Malformed("an array came unasked".into())))
+        reply.ok_or_else(|| malformed(Malformed("an unexpected array".into())))
     }
 
-    /// Reads the head of an array: how many replies are due for its elements. An error reply is an
-    /// error.
+    /// Reads the header of an array and returns the number of elements, each a reply to read. An
+    /// error reply is an error.
     pub(super) fn elements(&mut self, command: &str) -> Result<usize, StoreError> {
         let (shape, at) = self.step()?;
         if let Shape::Array(elements) = shape {
@@ -142,7 +144,7 @@ impl Wire {
         Err(unexpected(command, &reply))
     }
 
-    /// Whether the next reply is an error of that code; it stays to be read.
+    /// Whether the next reply is an error with this code; does not consume it.
     pub(super) fn next_is_error(&mut self, code: &[u8]) -> Result<bool, StoreError> {
         let (shape, at) = self.step()?;
         let reply = shape.reply(&self.inbox[at..self.end]);
@@ -150,7 +152,7 @@ impl Wire {
         Ok(matches!(reply, Some(Reply::Error(words)) if words.starts_with(code)))
     }
 
-    /// Reads a reply, of an array its head; with it where its bytes begin.
+    /// Reads a reply or the header of an array, and returns it with the start of its bytes.
     fn step(&mut self) -> Result<(Shape, usize), StoreError> {
         loop {
             match parse(&self.inbox[self.start..self.end]).map_err(malformed)? {
@@ -160,7 +162,7 @@ impl Wire {
                     return Ok((shape, at));
                 }
                 Step::More { total } => {
-                    // What was read already makes room for what follows.
+                    // Consumed replies make room for the next.
                     self.inbox.copy_within(self.start..self.end, 0);
                     (self.start, self.end) = (0, self.end - self.start);
                     self.receive(total)?;
@@ -185,20 +187,21 @@ impl Wire {
 
     /// Reads the next reply, of any type.
     fn tree(&mut self) -> Result<Tree, StoreError> {
-        let mut coming = Coming::new();
+        let mut pending = PendingReply::new();
         while let Err(total) =
-            coming.is_whole(&self.inbox[self.start..self.end]).map_err(malformed)?
+            pending.is_whole(&self.inbox[self.start..self.end]).map_err(malformed)?
         {
             self.receive(total)?;
         }
         let whole = parse_tree(&self.inbox[self.start..self.end]).map_err(malformed)?;
-        let (tree, used) = whole.ok_or_else(|| malformed(Malformed("half a reply".into())))?;
+        let (tree, used) =
+            whole.ok_or_else(|| malformed(Malformed("an incomplete reply".into())))?;
         self.start += used;
         Ok(tree)
     }
 
-    /// Sends requests all at once, few enough that their replies fit into a socket's buffers, and
-    /// reads these; an error reply is an error.
+    /// Sends all requests at once and reads their replies, which must fit into the socket's
+    /// buffers; an error reply is an error.
     pub(super) fn all(&mut self, requests: &[Vec<&[u8]>]) -> Result<(), StoreError> {
         let mut out = Vec::new();
         for request in requests {
@@ -207,18 +210,18 @@ impl Wire {
         self.send_encoded(out)?;
         for _ in requests {
             if let Tree::Error(words) = self.tree()? {
-                // Replies to the rest are still in flight.
+                // Other replies are still in flight.
                 return Err(StoreError { fatal: true, ..refused(&words) });
             }
         }
         Ok(())
     }
 
-    /// Sends one request whose only good answer is `+OK`.
+    /// Sends one request whose only success reply is `+OK`.
     pub(super) fn expect_ok(&mut self, parts: &[&[u8]]) -> Result<(), StoreError> {
         match self.call(parts)? {
             Reply::Status(b"OK") => Ok(()),
-            other => Err(unexpected(&fault::words(parts[0]), &other)),
+            other => Err(unexpected(&fault::printable(parts[0]), &other)),
         }
     }
 
@@ -232,20 +235,21 @@ impl Wire {
     fn send_encoded(&mut self, out: Vec<u8>) -> Result<(), StoreError> {
         self.out = out;
         if self.start != self.end {
-            return Err(malformed(Malformed("bytes came unasked".into())));
+            return Err(malformed(Malformed("bytes arrived without a request".into())));
         }
         (self.start, self.end) = (0, 0);
         self.socket.begin();
         match self.socket.write_all(&self.out) {
-            // The server hung up; its last words, if any (too many clients), are still to be read.
+            // The server closed the connection. A final error, such as too many clients, can still
+            // be read.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             other => other.map_err(|e| fault::connection(&e, self.timeout)),
         }
     }
 
-    /// Reads once, with room for a reply of `total` bytes.
+    /// Reads once into a buffer with room for a reply of `total` bytes.
     fn receive(&mut self, total: usize) -> Result<(), StoreError> {
-        // Of several replies those that were taken out make room for the next.
+        // Consumed replies make room for the next.
         self.inbox.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
         if total > self.inbox.len() || self.end == self.inbox.len() {

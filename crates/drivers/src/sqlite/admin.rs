@@ -1,4 +1,4 @@
-//! The directory around a run, as that of files, with a database in it.
+//! Administration of the directory around a run, as for files, with a database in it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,9 +9,9 @@ use workloads::store::StoreError;
 
 use super::connection::{TABLE, create, error, open};
 use crate::tables::id_column;
-use crate::{Admin, Facts, Patience, SessionOptions, admin, files};
+use crate::{Admin, CleanupDeadline, Facts, SessionOptions, admin, files};
 
-/// What a connection is asked for, besides the journal's mode.
+/// Pragmas that a connection reports, in addition to the journal mode.
 const PRAGMAS: [&str; 4] = ["cache_size", "page_size", "synchronous", "wal_autocheckpoint"];
 
 struct SqliteAdmin {
@@ -30,8 +30,8 @@ pub(crate) fn open_admin(
 
 /// The statements that create a layout's table.
 ///
-/// Plain: as that of MySQL; the 2019 script had none on SQLite.
-/// Page: Symfony's `PdoSessionHandler::createTable` 7.1.
+/// Plain: as on MySQL; the 2019 script did not support SQLite. Page: Symfony's
+/// `PdoSessionHandler::createTable` 7.1.
 pub(super) fn schema(layout: Layout) -> String {
     match layout {
         Layout::Plain => format!(
@@ -46,10 +46,10 @@ pub(super) fn schema(layout: Layout) -> String {
     }
 }
 
-/// What a new connection has, by the names of its pragmas.
+/// Settings of a new connection, by the names of its pragmas.
 fn configuration() -> Result<Vec<(String, String)>, StoreError> {
     let connection = Connection::open_in_memory().map_err(|e| error(&e))?;
-    let mut told = vec![("journal_mode".to_string(), "wal".to_string())];
+    let mut settings = vec![("journal_mode".to_string(), "wal".to_string())];
     for name in PRAGMAS {
         let value: i64 =
             connection.pragma_query_value(None, name, |row| row.get(0)).map_err(|e| error(&e))?;
@@ -59,9 +59,9 @@ fn configuration() -> Result<Vec<(String, String)>, StoreError> {
             ("synchronous", 2) => "full".into(),
             _ => value.to_string(),
         };
-        told.push((name.to_string(), value));
+        settings.push((name.to_string(), value));
     }
-    Ok(told)
+    Ok(settings)
 }
 
 impl Admin for SqliteAdmin {
@@ -70,7 +70,7 @@ impl Admin for SqliteAdmin {
         let place = of_files.version.strip_prefix("files").unwrap_or_default();
         let version = format!("SQLite {}{place}", ::rusqlite::version());
         let mut configuration = configuration()?;
-        // That of files says that nothing is flushed.
+        // The `fsync` entry of the file driver does not apply.
         configuration
             .extend(of_files.configuration.into_iter().filter(|(name, _)| name != "fsync"));
         configuration.sort();
@@ -104,7 +104,7 @@ impl Admin for SqliteAdmin {
             (Ok(()), 1) => Ok(()),
             (Ok(()), _) => Err(Failure {
                 class: ErrorClass::Protocol,
-                message: format!("session `{id}` was read and could not be removed"),
+                message: format!("session `{id}` was read but could not be removed"),
             }),
             (failed, _) => failed,
         }
@@ -114,7 +114,7 @@ impl Admin for SqliteAdmin {
         &mut self,
         layout: Layout,
         prefix: &str,
-        patience: &mut Patience<'_>,
+        patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure> {
         self.files.clean(layout, prefix, patience)
     }

@@ -1,36 +1,35 @@
-//! What a statement does that finds the database locked: the pauses of SQLite's own handler, which
-//! PDO uses as well, but told.
+//! Busy handler for statements that find the database locked: the same pauses as in SQLite's own
+//! handler, which PDO uses, but it records that it paused.
 //!
-//! The library calls a function without a state of ours, on the thread of the statement; so what it
-//! knows is the thread's.
+//! The library calls a plain function on the thread of the statement, so the state is thread-local.
 
 use std::cell::Cell;
 use std::thread;
 use std::time::Duration;
 
-/// Pauses before it asks again, milliseconds; the last one from there on. Source:
+/// Pauses before each retry, milliseconds; the last one repeats. Source:
 /// `sqliteDefaultBusyCallback` in SQLite's `main.c`.
 const PAUSES_MS: [u64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
 
 thread_local! {
-    /// What this thread's statement may still pause.
+    /// Remaining pause time of this thread's statement.
     static LEFT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-    /// True once it has paused.
+    /// True once the statement has paused.
     static PAUSED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A statement begins, which may pause for so long.
+/// Starts a statement that can pause for at most `at_most`.
 pub(super) fn begin(at_most: Duration) {
     LEFT.set(at_most);
     PAUSED.set(false);
 }
 
-/// Whether the thread's last statement found a lock taken.
+/// Whether the thread's last statement found the database locked.
 pub(super) fn paused() -> bool {
     PAUSED.get()
 }
 
-/// Pauses, for the time after so many pauses before; false when the time is over.
+/// Pauses before the retry after `before` earlier ones; false when the time is up.
 pub(super) fn pause(before: i32) -> bool {
     PAUSED.set(true);
     let at = usize::try_from(before).unwrap_or(0).min(PAUSES_MS.len() - 1);

@@ -1,4 +1,4 @@
-//! The database's file, and how PHP's PDO opens it.
+//! The database file, opened as by PHP's PDO.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use workloads::store::StoreError;
 
 use crate::fault;
 
-/// Name of the file in the run's directory; the log and its index lie beside it.
+/// Name of the file in the run's directory; the log and its index are next to it.
 const FILE: &str = "sessions.sqlite";
-/// Name of the table. The file is the run's own, so its table needs no other.
+/// Name of the table. The file belongs to the run, so the name is fixed.
 pub(super) const TABLE: &str = "sessions";
 
-/// Opens the database of a directory, which must be there. Statements wait for a lock until the
-/// time-out, by the pauses of SQLite's own handler, as PDO's do.
+/// Opens the existing database in a directory. Statements wait for a lock until the timeout, with
+/// the pauses of SQLite's own handler, as in PDO.
 pub(super) fn open(directory: &Path, timeout: Duration) -> Result<Connection, StoreError> {
     open_with(directory, timeout, OpenFlags::empty())
 }
 
-/// Makes the database where it is not there yet, with its log written ahead (WAL). The mode is kept
-/// in the file.
+/// Creates the database if it does not exist, with a write-ahead log (WAL). The mode is stored in
+/// the file.
 pub(super) fn create(directory: &Path, timeout: Duration) -> Result<Connection, StoreError> {
     let created = open_with(directory, timeout, OpenFlags::SQLITE_OPEN_CREATE)?;
     let mode: String = created
@@ -39,7 +39,7 @@ fn open_with(
     timeout: Duration,
     flags: OpenFlags,
 ) -> Result<Connection, StoreError> {
-    // One thread a connection, so that the library needs no locks; no link is followed.
+    // Each connection stays on one thread, so the library needs no mutexes; links are not followed.
     let flags = flags
         | OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -52,7 +52,7 @@ fn open_with(
     opened.map_err(|e| error(&e))
 }
 
-/// An error of the library as one of ours: <https://sqlite.org/rescode.html>.
+/// Converts an error of the library: <https://sqlite.org/rescode.html>.
 pub(super) fn error(e: &Error) -> StoreError {
     let class = match e.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ErrorClass::Lock,
@@ -64,5 +64,8 @@ pub(super) fn error(e: &Error) -> StoreError {
         Some(ErrorCode::SystemIoFailure) => ErrorClass::Other,
         _ => ErrorClass::Reply,
     };
-    StoreError::soft(class, format!("SQLite says `{}`", fault::words(e.to_string().as_bytes())))
+    StoreError::soft(
+        class,
+        format!("SQLite reported `{}`", fault::printable(e.to_string().as_bytes())),
+    )
 }

@@ -1,9 +1,10 @@
-//! SQLite, in a file of the directory that the run makes, by its own library.
+//! SQLite, in a file in the run's directory, through its own library.
 //!
-//! - [`plain`]: the 2019 script's table, by kept prepared statements or a connection a call.
-//! - [`page`]: the statements of Symfony's session handler, [`busy`]: how they wait.
-//! - [`connection`]: the file, how it is opened, and errors as ours.
-//! - [`admin`]: what is done around a run.
+//! - [`plain`]: the table of the 2019 script, with persistent prepared statements or one connection
+//!   per call.
+//! - [`page`]: the statements of Symfony's session handler; [`busy`]: their lock waits.
+//! - [`connection`]: the file, and conversion of errors.
+//! - [`admin`]: administration around a run.
 
 mod admin;
 mod busy;

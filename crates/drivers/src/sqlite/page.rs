@@ -1,7 +1,7 @@
-//! Statements of Symfony's `PdoSessionHandler` on SQLite. PDO compiles each statement anew.
+//! Statements of Symfony's `PdoSessionHandler` on SQLite. PDO compiles each statement again.
 //!
-//! `BEGIN IMMEDIATE TRANSACTION`, which locks the whole database against other writers, so that one
-//! page at a time has a session open; `SELECT`; `INSERT OR REPLACE`, `COMMIT`.
+//! `BEGIN IMMEDIATE TRANSACTION`, which locks the whole database against other writers, so that
+//! only one page at a time has a session open; `SELECT`; `INSERT OR REPLACE`, `COMMIT`.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ impl pdo::Connection for Connection {
     }
 
     fn roll_back(&mut self) -> Result<(), StoreError> {
-        // Where no transaction could begin, there is none to undo.
+        // If no transaction could start, there is nothing to roll back.
         if self.inner.is_autocommit() { Ok(()) } else { self.run("ROLLBACK") }
     }
 }

@@ -1,5 +1,4 @@
-//! The 2019 script's table, as it would have been on SQLite; it is described at
-//! [`super::admin::schema`].
+//! The table of the 2019 script, adapted to SQLite; see [`super::admin::schema`].
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use workloads::store::{Found, SessionStore, StoreError};
 use super::connection::{TABLE, error, open};
 use crate::SessionOptions;
 
-/// One connection with prepared statements, kept.
+/// One persistent connection with prepared statements.
 pub(super) struct Persistent(Connection);
 
 impl Persistent {
@@ -70,7 +69,7 @@ impl SessionStore for As2019 {
     }
 }
 
-/// A value as PHP binds it, as text.
+/// A value as bound by PHP, as text.
 fn text(value: &[u8]) -> ToSqlOutput<'_> {
     ToSqlOutput::Borrowed(ValueRef::Text(value))
 }

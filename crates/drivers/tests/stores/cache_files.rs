@@ -1,4 +1,4 @@
-//! Application caches in files: their bytes, and what is no record.
+//! Application caches in files: their bytes, and files that are not records.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,9 +32,9 @@ fn opened(backend: Backend) -> (TempDir, Box<dyn TaggedCache>) {
 /// Files by path, with times written as `TIME`.
 fn tree(directory: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
-    for room in fs::read_dir(directory).unwrap().map(Result::unwrap) {
-        for file in fs::read_dir(room.path()).unwrap().map(Result::unwrap) {
-            let name = [room.file_name(), file.file_name()].map(|n| n.into_string().unwrap());
+    for dir in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        for file in fs::read_dir(dir.path()).unwrap().map(Result::unwrap) {
+            let name = [dir.file_name(), file.file_name()].map(|n| n.into_string().unwrap());
             let mut text = String::from_utf8(fs::read(file.path()).unwrap()).unwrap();
             for time in ["mtime\";i:", "expire\";i:1"] {
                 if let Some(at) = text.find(time) {
@@ -69,9 +69,9 @@ fn cm_files_keep_and_clean() {
     cleaning_modes(cache.as_mut());
 }
 
-/// What the class wrote on PHP 8.2 after the same calls.
+/// Files written by the class on PHP 8.2 after the same calls.
 #[test]
-fn zend_files_are_those_of_php() {
+fn zend_files_match_php() {
     let (directory, mut cache) = opened(Backend::ZendFile);
     cache.save(Record::new("ABC_1", b"hello world", &tags(&["T1", "T2"]), Some(7200))).unwrap();
     cache.save(Record::new("ABC_1", b"hello", &tags(&["T1", "T2"]), Some(7200))).unwrap();
@@ -96,9 +96,9 @@ fn zend_files_are_those_of_php() {
     assert_eq!(mode(&directory.path().join("mage--0/mage---ABC_1")), 0o600);
 }
 
-/// What the class wrote on PHP 8.2 after the same calls.
+/// Files written by the class on PHP 8.2 after the same calls.
 #[test]
-fn cm_files_are_those_of_php() {
+fn cm_files_match_php() {
     let (directory, mut cache) = opened(Backend::CmFile);
     cache.save(Record::new("ABC_1", b"hello", &tags(&["T1", "T2"]), Some(7200))).unwrap();
     cache.save(Record::new("ABC_1", b"hello", &tags(&["T1"]), Some(7200))).unwrap();
@@ -121,7 +121,7 @@ fn cm_files_are_those_of_php() {
     assert_eq!(fs::read(tags.join("cm---T2")).unwrap(), b"ABC_1\n");
 }
 
-/// A client that knows a record's metadata takes another client's value for damaged.
+/// A client with cached metadata considers another client's value damaged.
 #[test]
 fn clients_of_zend_files_disturb_each_other_as_in_php() {
     let (directory, mut first) = opened(Backend::ZendFile);
@@ -137,18 +137,18 @@ fn clients_of_zend_files_disturb_each_other_as_in_php() {
 }
 
 #[test]
-fn what_is_damaged_is_a_miss() {
+fn damaged_records_are_misses() {
     let (directory, mut cache) = opened(Backend::ZendFile);
     for id in ["A", "B", "C"] {
         cache.save(Record::new(id, b"value", &tags(&["T1"]), None)).unwrap();
     }
-    let room = fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
-    fs::write(room.join("mage---A"), "another").unwrap();
-    fs::write(room.join("mage---internal-metadatas---B"), "a:4:{s:4:\"ha").unwrap();
-    fs::remove_file(room.join("mage---C")).unwrap();
+    let dir = fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
+    fs::write(dir.join("mage---A"), "another").unwrap();
+    fs::write(dir.join("mage---internal-metadatas---B"), "a:4:{s:4:\"ha").unwrap();
+    fs::remove_file(dir.join("mage---C")).unwrap();
     let mut other = open_in(Backend::ZendFile, directory.path());
     assert_eq!(kept(other.as_mut(), &["A", "B", "C"]), [""; 0]);
-    // A hash that does not fit removes the record, unreadable metadata leave it.
+    // A wrong hash removes the record; unreadable metadata do not.
     let left: Vec<_> = tree(directory.path()).into_keys().collect();
     assert_eq!(left.len(), 2, "{left:?}");
     other.clean(CleanMode::Old, &[]).unwrap();
@@ -156,26 +156,26 @@ fn what_is_damaged_is_a_miss() {
 
     let (directory, mut cache) = opened(Backend::CmFile);
     cache.save(Record::new("A", b"value", &tags(&["T1"]), None)).unwrap();
-    let room = directory.path().join("cm--29");
-    fs::write(room.join("cm---A"), "no metadata\nvalue").unwrap();
+    let dir = directory.path().join("cm--29");
+    fs::write(dir.join("cm---A"), "no metadata\nvalue").unwrap();
     assert_eq!(kept(cache.as_mut(), &["A"]), [""; 0]);
     assert_eq!(cache.remove("A").unwrap(), Found::No);
     cache.clean(CleanMode::Old, &[]).unwrap();
-    assert!(!room.join("cm---A").exists());
+    assert!(!dir.join("cm---A").exists());
 }
 
 #[test]
-fn links_and_directories_are_no_records() {
+fn links_and_directories_are_not_records() {
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().join("secret");
-    for (backend, room, record) in
+    for (backend, dir, record) in
         [(Backend::ZendFile, "mage--0", "mage---A"), (Backend::CmFile, "cm--29", "cm---A")]
     {
         fs::write(&secret, "stays").unwrap();
         let (directory, mut cache) = opened(backend);
         cache.save(Record::new("A", b"value", &tags(&["T1"]), None)).unwrap();
-        let room = directory.path().join(room);
-        let record = room.join(record);
+        let dir = directory.path().join(dir);
+        let record = dir.join(record);
         fs::remove_file(&record).unwrap();
         symlink(&secret, &record).unwrap();
         assert_eq!(kept(cache.as_mut(), &["A"]), [""; 0]);
@@ -193,9 +193,9 @@ fn links_and_directories_are_no_records() {
             cache.clean(mode, &[]).unwrap();
         }
         assert!(record.exists());
-        // A directory that is a link is not entered.
-        fs::remove_dir_all(&room).unwrap();
-        symlink(outside.path(), &room).unwrap();
+        // A linked directory is not entered.
+        fs::remove_dir_all(&dir).unwrap();
+        symlink(outside.path(), &dir).unwrap();
         fs::write(outside.path().join("mage---A"), "stays").unwrap();
         fs::write(outside.path().join("cm---A"), "stays").unwrap();
         let mut cache = open_in(backend, directory.path());
@@ -230,7 +230,7 @@ fn odd_ids_and_tags_stay_in_the_directory() {
     }
 }
 
-/// A clean of Zend's files looks at every record, one of Cm's at those of the tag.
+/// A clean of Zend's files reads every record, one of Cm's only those of the tag.
 #[test]
 fn effort_counts_files() {
     let cost = |backend, records: u32| {
@@ -248,7 +248,7 @@ fn effort_counts_files() {
 }
 
 #[test]
-fn a_cache_that_was_made_is_removed_with_its_directories() {
+fn a_created_cache_is_removed_with_its_directories() {
     let parent = tempfile::tempdir().unwrap();
     let endpoint = Endpoint::Files { directory: parent.path().into() };
     for backend in [Backend::ZendFile, Backend::CmFile] {
@@ -258,11 +258,11 @@ fn a_cache_that_was_made_is_removed_with_its_directories() {
         for i in 0..50 {
             cache.save(Record::new(&format!("ABC_{i}"), b"value", &tags(&["T1"]), None)).unwrap();
         }
-        let room = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
-        fs::create_dir(room.join("foreign")).unwrap();
+        let dir = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+        fs::create_dir(dir.join("foreign")).unwrap();
         let refused = admin.clean(Layout::Plain, "", &mut patience()).unwrap_err();
         assert_eq!(refused.class, ErrorClass::NotOurs, "{}", refused.message);
-        fs::remove_dir(room.join("foreign")).unwrap();
+        fs::remove_dir(dir.join("foreign")).unwrap();
         admin.clean(Layout::Plain, "", &mut patience()).unwrap();
         assert!(!directory.exists());
     }

@@ -1,4 +1,4 @@
-//! Application caches with memcached: before files, and alone.
+//! Application caches on memcached: in front of files, and alone.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -39,7 +39,7 @@ fn symfony(server: &Server) -> Box<dyn TaggedCache> {
     open_tagged_cache(Backend::SymfonyMemcached, &options).unwrap()
 }
 
-/// What the server answers to a request of the text protocol.
+/// The server's reply to a request of the text protocol.
 fn ask(server: &Server, request: &str) -> String {
     let mut stream = UnixStream::connect(&server.socket).unwrap();
     write!(stream, "{request}\r\nquit\r\n").unwrap();
@@ -53,7 +53,8 @@ fn two_levels_keep_and_clean() {
     let Some((_server, _directory, mut cache)) = two_levels(&[]) else { return };
     tagged_cache(cache.as_mut());
     cache.clean(CleanMode::All, &[]).unwrap();
-    // A record that has expired below is still had from above, which was given no lifetime.
+    // A record that has expired in the slow level is still in the fast one, which has no lifetime
+    // for it.
     cache.save(Record::new("OLD", b"old", &[], Some(1))).unwrap();
     thread::sleep(Duration::from_millis(2100));
     cache.clean(CleanMode::Old, &[]).unwrap();
@@ -61,7 +62,7 @@ fn two_levels_keep_and_clean() {
 }
 
 #[test]
-fn each_level_does_its_part() {
+fn each_level_is_used() {
     let Some((server, _directory, mut cache)) = two_levels(&[]) else { return };
     cache.save(Record::new("A", b"hello", &tags(&["T1"]), Some(7200))).unwrap();
     let stored = ask(&server, "get A");
@@ -71,7 +72,7 @@ fn each_level_does_its_part() {
     assert!(stored.contains("s:8:\"priority\";i:8;}\";i:1;i:1") && stored.contains(";i:2;N;}"));
     assert!(ask(&server, "mg A t").starts_with("HD t-1"));
 
-    // One request where the fast level has it; a copy with its lifetime where it has not.
+    // One request if the fast level has the record; otherwise it is copied with its lifetime.
     let before = cache.effort();
     assert_eq!(kept(cache.as_mut(), &["A"]), ["A"]);
     let after = cache.effort();
@@ -82,7 +83,7 @@ fn each_level_does_its_part() {
     assert!(ask(&server, "get A").contains(";i:2;i:7200;}"));
     assert!(ask(&server, "mg A t").starts_with("HD t7"));
 
-    // What others put there is removed and had from below.
+    // Foreign content is removed, and the record is read from the slow level.
     ask(&server, "set A 0 0 5\r\nother");
     assert_eq!(kept(cache.as_mut(), &["A"]), ["A"]);
     assert!(ask(&server, "get A").contains("hello"));
@@ -92,7 +93,7 @@ fn each_level_does_its_part() {
 }
 
 #[test]
-fn what_memcached_does_not_take_is_kept_below() {
+fn values_that_memcached_rejects_stay_in_the_slow_level() {
     let Some((server, _directory, mut cache)) = two_levels(&[]) else { return };
     let large = vec![b'x'; 2 << 20];
     let e = cache.save(Record::new("A", &large, &[], None)).unwrap_err();
@@ -115,7 +116,7 @@ fn what_memcached_does_not_take_is_kept_below() {
 }
 
 #[test]
-fn a_full_fast_level_is_passed_by() {
+fn a_full_fast_level_is_bypassed() {
     let Some((server, directory, mut cache)) = two_levels(&["-m", "2", "-I", "512k"]) else {
         return;
     };
@@ -132,7 +133,7 @@ fn a_full_fast_level_is_passed_by() {
         eprintln!("skipped: memcached evicts before it is full");
         return;
     }
-    // A new client asks at its first save.
+    // A new client checks at its first save.
     let options = options(&server, directory.path());
     let mut cache = open_tagged_cache(Backend::TwoLevelsFile, &options).unwrap();
     cache.save(Record::new("LAST", b"last", &[], None)).unwrap();
@@ -140,7 +141,7 @@ fn a_full_fast_level_is_passed_by() {
     assert_eq!(cache.effort().commands, 3, "stats, delete and get");
 }
 
-/// PHP's extension and we read each other's values.
+/// PHP's extension and our client read each other's values.
 #[test]
 fn php_and_we_share_the_fast_level() {
     let Some((server, _directory, mut cache)) = two_levels(&[]) else { return };
@@ -172,7 +173,7 @@ fn php_and_we_share_the_fast_level() {
 }
 
 #[test]
-fn all_ways_to_clean_reach_both_levels() {
+fn all_clean_modes_reach_both_levels() {
     let Some((_server, _directory, mut cache)) = two_levels(&[]) else { return };
     cache.save(Record::new("A", b"a", &tags(&["T1", "T2"]), None)).unwrap();
     cache.save(Record::new("B", b"b", &tags(&["T2"]), None)).unwrap();
@@ -181,7 +182,7 @@ fn all_ways_to_clean_reach_both_levels() {
     assert_eq!(kept(cache.as_mut(), &["A", "B", "C"]), ["B", "C"]);
     cache.clean(CleanMode::NotMatchingTag, &tags(&["T2"])).unwrap();
     assert_eq!(kept(cache.as_mut(), &["A", "B", "C"]), ["B"]);
-    // Each record of a tag costs one deletion above.
+    // Each record of a tag costs one deletion in the fast level.
     cache.save(Record::new("D", b"d", &tags(&["T2"]), None)).unwrap();
     let before = cache.effort().commands;
     cache.clean(CleanMode::MatchingAnyTag, &tags(&["T2", "T9"])).unwrap();
@@ -200,19 +201,19 @@ fn symfony_keeps_and_cleans() {
         let e = cache.clean(mode, &tags(&["T1"])).unwrap_err();
         assert_eq!((e.class, e.fatal), (ErrorClass::Other, false));
     }
-    // Another client sees what the first invalidated, at once or after 0.15 s.
+    // Another client sees the first one's invalidation immediately or after 0.15 s.
     let mut other = symfony(&server);
     cache.save(Record::new("A", b"a", &tags(&["T1"]), Some(7200))).unwrap();
     assert_eq!(kept(other.as_mut(), &["A"]), ["A"]);
     cache.clean(CleanMode::MatchingAnyTag, &tags(&["T1"])).unwrap();
     assert_eq!(kept(cache.as_mut(), &["A"]), [""; 0]);
-    assert_eq!(kept(other.as_mut(), &["A"]), ["A"], "its versions are known for 0.15 s");
+    assert_eq!(kept(other.as_mut(), &["A"]), ["A"], "its versions are cached for 0.15 s");
     thread::sleep(Duration::from_millis(200));
     assert_eq!(kept(other.as_mut(), &["A"]), [""; 0]);
 }
 
 #[test]
-fn symfony_hashes_long_ids_and_refuses_odd_ones() {
+fn symfony_hashes_long_ids_and_rejects_invalid_ones() {
     if !installed("memcached") {
         return;
     }

@@ -1,4 +1,4 @@
-//! What tests of caches with tags share: a server's monitor, and a model of what must be visible.
+//! Helpers for tests of caches with tags: a server's monitor, and a model of the visible records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -29,15 +29,15 @@ fn options(endpoints: Vec<Endpoint>) -> CacheOptions {
     }
 }
 
-pub(crate) fn assert_told(told: &[String], expected: &str) {
+pub(crate) fn assert_commands(recorded: &[String], expected: &str) {
     let expected: Vec<_> = expected.lines().map(str::trim).collect();
-    for (at, (told, expected)) in told.iter().zip(&expected).enumerate() {
-        assert_eq!(told, expected, "command {at}");
+    for (at, (recorded, expected)) in recorded.iter().zip(&expected).enumerate() {
+        assert_eq!(recorded, expected, "command {at}");
     }
-    assert_eq!(told.len(), expected.len());
+    assert_eq!(recorded.len(), expected.len());
 }
 
-/// Everything that a Redis server is told, as `redis-cli MONITOR` shows it.
+/// All commands that a Redis server receives, as shown by `redis-cli MONITOR`.
 pub(crate) struct Monitor<'a> {
     server: &'a Server,
     child: Child,
@@ -56,20 +56,20 @@ impl<'a> Monitor<'a> {
         Self { server, child, lines }
     }
 
-    /// What was told since, a line a command: its words, `lua` before those of scripts; `<time>`
-    /// for seconds since 1970, `<sha>` and `<script>` for a script's.
-    pub(crate) fn told(&mut self) -> Vec<String> {
+    /// The commands since the last call, one per line; `lua` precedes those of scripts. `<time>`
+    /// replaces seconds since 1970, `<sha>` and `<script>` those of a script.
+    pub(crate) fn commands(&mut self) -> Vec<String> {
         self.server.redis_cli(&["ECHO", "until here"]);
-        let mut told = Vec::new();
+        let mut commands = Vec::new();
         loop {
             let mut line = String::new();
             self.lines.read_line(&mut line).unwrap();
             let (head, words) = line.trim_end().split_once("] ").unwrap();
             if words == "\"ECHO\" \"until here\"" {
-                return told;
+                return commands;
             }
             let lua = if head.ends_with("lua") { "lua " } else { "" };
-            told.push(format!("{lua}{}", shown(words)));
+            commands.push(format!("{lua}{}", shown(words)));
         }
     }
 }
@@ -94,8 +94,8 @@ fn shown(words: &str) -> String {
     words.map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Records with their tags, and beside them which ids each tag's set holds, also of records that
-/// are gone: a record that is saved again is still found by tags that it had before.
+/// Records with their tags, and the IDs in each tag's set, including those of removed records: a
+/// record that is saved again is still found by its previous tags.
 #[derive(Default)]
 pub(crate) struct Model {
     pub(crate) records: BTreeMap<String, (Vec<u8>, Vec<String>)>,
@@ -149,7 +149,7 @@ impl Model {
     }
 }
 
-/// Patterns of `KEYS` of all keys that a backend makes on Redis.
+/// `KEYS` patterns of all keys that a backend creates on Redis.
 fn key_patterns(backend: Backend) -> &'static [&'static str] {
     match backend {
         Backend::SymfonyRedis => &["cachedyno:*"],
@@ -159,7 +159,7 @@ fn key_patterns(backend: Backend) -> &'static [&'static str] {
 }
 
 #[test]
-fn patterns_name_all_keys_and_clusters_are_refused() {
+fn patterns_match_all_keys_and_clusters_are_rejected() {
     if !installed("redis-server") {
         return;
     }
@@ -197,7 +197,7 @@ pub(crate) fn draw(state: &mut u64, below: u64) -> u64 {
     (*state >> 33) % below
 }
 
-/// As many operations, drawn, on a cache and on its model; the same records are seen throughout.
+/// Runs random operations on a cache and its model and checks that the same records are visible.
 pub(crate) fn agrees(cache: &mut dyn TaggedCache, model: &mut Model, cleans: &[CleanMode]) {
     let mut state = 1;
     let mut seen = Vec::new();
@@ -215,9 +215,9 @@ pub(crate) fn agrees(cache: &mut dyn TaggedCache, model: &mut Model, cleans: &[C
                 model.save(&id, &value, &tags);
             }
             4 => {
-                // Some backends do not tell that there was none.
-                let (told, there) = (cache.remove(&id).unwrap(), model.remove(&id));
-                assert!(told == Found::Yes || there == Found::No, "{step}: {id}");
+                // Some backends do not report that a record was missing.
+                let (reported, there) = (cache.remove(&id).unwrap(), model.remove(&id));
+                assert!(reported == Found::Yes || there == Found::No, "{step}: {id}");
             }
             5 => {}
             _ if tags.is_empty() => {}

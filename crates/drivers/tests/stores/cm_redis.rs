@@ -1,11 +1,11 @@
-//! The layout of `Cm_Cache_Backend_Redis`. The commands that are expected are those which the
-//! module itself sent, as of September 2019 and as of February 2026, by PHP 8.2 with its extension
-//! redis 5.3, for the same operations.
+//! The layout of `Cm_Cache_Backend_Redis`. The expected commands are those that the module sent as
+//! of September 2019 and as of February 2026 on PHP 8.2 with the extension redis 5.3 for the same
+//! operations.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::caches::{Model, Monitor, agrees, assert_told, list};
+use super::caches::{Model, Monitor, agrees, assert_commands, list};
 use super::common::{Server, installed};
 use cachedyno_drivers::redis::cm::{CmOptions, CmRedis, Compression, Removal};
 use model::ErrorClass;
@@ -38,22 +38,22 @@ fn operations(cache: &mut CmRedis) {
     cache.clean(All, &[]).unwrap();
 }
 
-fn told(options: CmOptions, operations: fn(&mut CmRedis)) -> (Vec<String>, Effort) {
+fn recorded_commands(options: CmOptions, operations: fn(&mut CmRedis)) -> (Vec<String>, Effort) {
     let server = Server::redis(&[]);
     let mut cache = open(&server, options);
     let mut monitor = Monitor::new(&server);
     operations(&mut cache);
-    (monitor.told(), cache.effort())
+    (monitor.commands(), cache.effort())
 }
 
 #[test]
-fn commands_are_those_of_2019() {
+fn commands_match_2019() {
     if !installed("redis-server") {
         return;
     }
-    let (told, effort) = told(CmOptions::as_2019(), operations);
-    assert_told(
-        &told,
+    let (commands, effort) = recorded_commands(CmOptions::as_2019(), operations);
+    assert_commands(
+        &commands,
         "HGET zc:k:a t
         HMSET zc:k:a d va t T1,T2 m <time> i 0
         EXPIRE zc:k:a 7200
@@ -92,15 +92,15 @@ fn commands_are_those_of_2019() {
         FLUSHDB",
     );
     // 4 saves and 1 removal of two round trips, 2 loads, cleans of 2, 1, 2, 2, 0 and 1.
-    assert_eq!(effort, Effort { round_trips: 20, commands: told.len() as u64, files: 0 });
+    assert_eq!(effort, Effort { round_trips: 20, commands: commands.len() as u64, files: 0 });
 }
 
 #[test]
-fn commands_are_those_of_today() {
+fn commands_match_today() {
     if !installed("redis-server") {
         return;
     }
-    let (told, effort) = told(CmOptions::today(), operations);
+    let (commands, effort) = recorded_commands(CmOptions::today(), operations);
     let save = "zc:k: d t m i zc:tags zc:ti: zc:ids";
     let expected = format!(
         "EVALSHA <sha> 2 T1 T2 {save} a va T1,T2 <time> 0 7200 0
@@ -148,8 +148,8 @@ fn commands_are_those_of_today() {
         lua SREM zc:tags T7
         FLUSHDB"
     );
-    assert_told(&told, &expected);
-    let commands = told.iter().filter(|line| !line.starts_with("lua ")).count() as u64;
+    assert_commands(&commands, &expected);
+    let commands = commands.iter().filter(|line| !line.starts_with("lua ")).count() as u64;
     assert_eq!(effort.commands, commands);
 }
 
@@ -169,9 +169,9 @@ fn without_the_extension_a_pipeline_is_a_transaction() {
         return;
     }
     let options = CmOptions { transaction: true, not_matching_tags: true, ..CmOptions::as_2019() };
-    let (told, effort) = told(options, transaction);
-    assert_told(
-        &told,
+    let (commands, effort) = recorded_commands(options, transaction);
+    assert_commands(
+        &commands,
         "HGET zc:k:a t
         MULTI
         HMSET zc:k:a d va t T1,T2 m <time> i 0
@@ -219,10 +219,10 @@ fn without_the_extension_a_pipeline_is_a_transaction() {
         SREM zc:tags T5
         EXEC",
     );
-    assert_eq!(effort, Effort { round_trips: 14, commands: told.len() as u64, files: 0 });
+    assert_eq!(effort, Effort { round_trips: 14, commands: commands.len() as u64, files: 0 });
 }
 
-/// A clean leaves ids in other sets, until they are collected.
+/// A clean leaves IDs in other sets until they are collected.
 fn garbage(cache: &mut CmRedis) {
     cache.save(Record::new("a", b"va", &list("T1"), None)).unwrap();
     cache.clean(Old, &[]).unwrap();
@@ -237,9 +237,9 @@ fn garbage_is_collected_as_in_2019() {
         return;
     }
     let options = CmOptions { not_matching_tags: true, ..CmOptions::as_2019() };
-    let (told, _) = told(options, garbage);
-    assert_told(
-        &told[5..],
+    let (commands, _) = recorded_commands(options, garbage);
+    assert_commands(
+        &commands[5..],
         "SMEMBERS zc:tags
         SMEMBERS zc:ti:T1
         EXISTS zc:k:a
@@ -261,9 +261,9 @@ fn garbage_is_collected_as_today() {
         return;
     }
     let options = CmOptions { not_matching_tags: true, ..CmOptions::today() };
-    let (told, _) = told(options, garbage);
-    assert_told(
-        &told[7..],
+    let (commands, _) = recorded_commands(options, garbage);
+    assert_commands(
+        &commands[7..],
         "SCRIPT EXISTS <sha>
         SCRIPT LOAD <script>
         SMEMBERS zc:tags
@@ -287,12 +287,12 @@ fn garbage_is_collected_as_today() {
 }
 
 fn members(server: &Server, key: &str) -> BTreeSet<String> {
-    let told = server.redis_cli(&["SMEMBERS", key]);
-    told.split_whitespace().map(String::from).collect()
+    let reply = server.redis_cli(&["SMEMBERS", key]);
+    reply.split_whitespace().map(String::from).collect()
 }
 
 #[test]
-fn both_ways_do_what_the_layout_says() {
+fn both_versions_match_the_layout() {
     if !installed("redis-server") {
         return;
     }
@@ -312,7 +312,7 @@ fn both_ways_do_what_the_layout_says() {
     }
 }
 
-/// Sets that take more than one piece of a scan and more than one batch.
+/// Sets that need more than one scan page and more than one batch.
 #[test]
 fn large_tags_are_cleaned_and_collected() {
     if !installed("redis-server") {
@@ -376,7 +376,7 @@ fn long_values_are_compressed() {
         assert_eq!(cache.load(id, &mut value).unwrap(), Found::Yes);
         assert!(value == long[..bytes]);
     }
-    // So many tags that they are compressed too, and known again when they are lost.
+    // Enough tags to be compressed, and to be recognized when they are dropped.
     let tags: Vec<String> = (0..4_000).map(|n| format!("TAG_{n}")).collect();
     cache.save(Record::new("long", b"x", &tags, None)).unwrap();
     cache.save(Record::new("long", b"x", &tags[..10], None)).unwrap();
@@ -384,7 +384,7 @@ fn long_values_are_compressed() {
 }
 
 #[test]
-fn faults_are_told_and_leave_a_good_connection() {
+fn errors_are_reported_and_keep_the_connection() {
     if !installed("redis-server") {
         return;
     }
@@ -426,7 +426,7 @@ fn faults_are_told_and_leave_a_good_connection() {
 }
 
 #[test]
-fn the_server_may_go_between_two_steps() {
+fn the_server_can_end_between_two_steps() {
     if !installed("redis-server") {
         return;
     }
@@ -454,18 +454,18 @@ fn settings_are_chosen_by_name() {
     let options = chosen(&all).unwrap();
     assert_eq!((options.removal, options.compression), (Removal::Unlink, None));
     assert!(options.transaction && options.not_matching_tags);
-    // Every value that a study may hold is known here.
+    // Every value allowed in a study is supported.
     for (name, values) in model::CM_SETTINGS {
         for value in values {
             chosen(&[(name, value)]).unwrap();
         }
     }
     let e = chosen(&[("removal", "flush")]).unwrap_err();
-    assert!(e.message.contains("cm.removal=`flush` is not known"), "{}", e.message);
+    assert!(e.message.contains("cm.removal=`flush` is unknown"), "{}", e.message);
 }
 
 #[test]
-fn members_whose_record_is_gone_are_counted() {
+fn stale_members_are_counted() {
     if !installed("redis-server") {
         return;
     }
@@ -480,7 +480,7 @@ fn members_whose_record_is_gone_are_counted() {
         }
         cache.save(Record::new("other", b"v", &list("ALL OTHER"), None)).unwrap();
         assert_eq!(cache.stale_members().unwrap(), Some(0));
-        // The ids of one tag stay in the set of the other.
+        // The IDs of one tag stay in the set of the other.
         cache.clean(MatchingAnyTag, &list("EVEN_OR_ODD")).unwrap();
         assert_eq!(cache.stale_members().unwrap(), Some(700));
         cache.clean(Old, &[]).unwrap();

@@ -1,5 +1,4 @@
-//! Servers of the tests' own, on unix sockets in temporary directories, and what every store
-//! must do whatever lies beneath it.
+//! Test servers on unix sockets in temporary directories, and checks that apply to every store.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -7,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cachedyno_drivers::{Patience, SessionOptions};
+use cachedyno_drivers::{CleanupDeadline, SessionOptions};
 use model::{Connections, Database, Endpoint, ErrorClass, NetAddress, RedisWay, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -25,10 +24,10 @@ pub(crate) fn options(directory: &Path) -> SessionOptions {
     }
 }
 
-/// That of a run which nobody interrupts.
-pub(crate) fn patience() -> Patience<'static> {
+/// The deadline of an uninterrupted run.
+pub(crate) fn patience() -> CleanupDeadline<'static> {
     static NEVER: AtomicBool = AtomicBool::new(false);
-    Patience::new(&NEVER)
+    CleanupDeadline::new(&NEVER)
 }
 
 pub(crate) fn installed(program: &str) -> bool {
@@ -40,14 +39,14 @@ pub(crate) fn installed(program: &str) -> bool {
     there
 }
 
-/// Programs of PostgreSQL lie where no PATH leads: the newest of those that are installed.
+/// PostgreSQL's programs are not in PATH: finds the newest installed one.
 pub(crate) fn postgres_program(name: &str) -> String {
     let list = format!("ls -v /usr/lib/postgresql/*/bin/{name} | tail -n 1");
     let found = Command::new("sh").args(["-c", &list]).output().unwrap();
     String::from_utf8_lossy(&found.stdout).trim().to_string()
 }
 
-/// A server's process; ends with the test, also when that panics or is killed.
+/// A server process; ends with the test, even if the test panics or is killed.
 pub(crate) struct Server {
     child: Child,
     pub(crate) directory: TempDir,
@@ -101,14 +100,15 @@ impl Server {
         Self::start(directory, "memcached", &args)
     }
 
-    /// A MariaDB server with an account root without a password and the database `shop`.
+    /// A MariaDB server with the account root, without a password, and the database `shop`.
     pub(crate) fn mariadb() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let data = format!("--datadir={}", directory.path().join("data").display());
         let made = Command::new("mariadb-install-db")
             .args(["--no-defaults", "--user=root", "--skip-test-db", &data])
             .arg("--auth-root-authentication-method=normal")
-            // A server that starts removes temporary tables, also those of others beside it.
+            // At startup, a server removes temporary tables, including those of other servers in
+            // the directory.
             .env("TMPDIR", directory.path())
             .output()
             .unwrap();
@@ -124,14 +124,14 @@ impl Server {
         server
     }
 
-    /// A PostgreSQL server that logs its statements, with an account `postgres` without a password
-    /// and the database `shop`.
+    /// A PostgreSQL server that logs its statements, with the account `postgres`, without a
+    /// password, and the database `shop`.
     pub(crate) fn postgres() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().display().to_string();
         let data = format!("{path}/data");
         std::fs::create_dir(&data).unwrap();
-        // It refuses to be root, so it is told that it is somebody else.
+        // The server refuses to run as root, so it runs in a user namespace.
         let unshare: &[&str] = if nix::unistd::geteuid().is_root() {
             &["unshare", "-U", "--map-user=postgres", "-i"]
         } else {
@@ -153,7 +153,10 @@ impl Server {
         let server = Self::start_at(".s.PGSQL.5432", directory, unshare[0], &args);
         let ready = Instant::now();
         while !server.psql("postgres", "SELECT 1").status.success() {
-            assert!(ready.elapsed() < Duration::from_secs(30), "PostgreSQL lets nobody in");
+            assert!(
+                ready.elapsed() < Duration::from_secs(30),
+                "PostgreSQL does not accept connections"
+            );
             thread::sleep(Duration::from_millis(20));
         }
         server.postgres_sql("CREATE DATABASE shop");
@@ -180,12 +183,12 @@ impl Server {
         })
     }
 
-    /// What the server wrote to its log during a call.
+    /// The server's log output during a call.
     pub(crate) fn logged(&self, call: impl FnOnce()) -> String {
         let log = self.directory.path().join("log");
         let before = std::fs::read(&log).unwrap().len();
         call();
-        // Nobody waits for the server to read a connection's last packet.
+        // The last packet of a connection is processed asynchronously.
         thread::sleep(Duration::from_millis(100));
         String::from_utf8_lossy(&std::fs::read(&log).unwrap()[before..]).into_owned()
     }
@@ -213,7 +216,7 @@ impl Server {
         })
     }
 
-    /// Asks by the server's own client, so that nothing of ours checks itself.
+    /// Queries the server with its own client, so that our code does not verify itself.
     pub(crate) fn redis_cli(&self, args: &[&str]) -> String {
         text(&Command::new("redis-cli").arg("-s").arg(&self.socket).args(args).output().unwrap())
     }
@@ -252,14 +255,14 @@ pub(crate) fn tags(tags: &[&str]) -> Vec<String> {
     tags.iter().map(|tag| (*tag).to_string()).collect()
 }
 
-/// Which of the ids a cache has.
+/// The IDs that a cache contains, of those given.
 pub(crate) fn kept<'a>(cache: &mut dyn TaggedCache, ids: &[&'a str]) -> Vec<&'a str> {
     let mut value = Vec::new();
     let mut has = |id: &str| cache.load(id, &mut value).unwrap() == Found::Yes;
     ids.iter().copied().filter(|id| has(id)).collect()
 }
 
-/// What every cache promises that cleans by any of several tags.
+/// Checks every cache that can clean by any of several tags.
 pub(crate) fn tagged_cache(cache: &mut dyn TaggedCache) {
     let mut value = b"left over".to_vec();
     assert_eq!(cache.load("A", &mut value).unwrap(), Found::No);
@@ -277,7 +280,7 @@ pub(crate) fn tagged_cache(cache: &mut dyn TaggedCache) {
     cache.clean(CleanMode::MatchingAnyTag, &tags(&["T1", "T9"])).unwrap();
     assert_eq!(kept(cache, &["A", "B", "C", "D"]), ["B", "C", "D"]);
     assert_eq!(cache.remove("C").unwrap(), Found::Yes);
-    // Another id: where indexes keep what is gone, the old one would still have its old tags.
+    // Uses another ID: if indexes keep stale IDs, the old one would still have its old tags.
     cache.save(Record::new("E", b"again", &tags(&["T1"]), None)).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &tags(&["T2", "T3"])).unwrap();
     assert_eq!(kept(cache, &["A", "B", "C", "D", "E"]), ["E"]);
@@ -287,7 +290,7 @@ pub(crate) fn tagged_cache(cache: &mut dyn TaggedCache) {
     assert_eq!(kept(cache, &["A"]), ["A"]);
 }
 
-/// What those promise besides that know all ways to clean.
+/// Additional checks of caches that support all clean modes.
 pub(crate) fn cleaning_modes(cache: &mut dyn TaggedCache) {
     let ids = ["A", "B", "C", "D"];
     let fill = |cache: &mut dyn TaggedCache| {
@@ -310,7 +313,7 @@ pub(crate) fn cleaning_modes(cache: &mut dyn TaggedCache) {
     assert_eq!(kept(cache, &ids), ["A", "B", "C"]);
 }
 
-/// Everything a plain store promises but the answer to replacing what is missing.
+/// Checks everything about a plain store except the result of replacing a missing session.
 pub(crate) fn plain_store(store: &mut dyn SessionStore) {
     let mut value = b"left over".to_vec();
     assert_eq!(store.read("1_0", &mut value).unwrap(), Found::No);
@@ -347,7 +350,7 @@ pub(crate) fn page_store(store: &mut dyn PageStore) {
     assert!(store.close(b"twice").is_err());
 }
 
-/// The second client waits until the first has closed, and sees its value.
+/// The second client waits until the first has closed and sees its value.
 pub(crate) fn contention(first: &mut dyn PageStore, second: &mut dyn PageStore, id: &str) {
     let held = Duration::from_millis(150);
     let closed = AtomicBool::new(false);
@@ -357,7 +360,10 @@ pub(crate) fn contention(first: &mut dyn PageStore, second: &mut dyn PageStore, 
         let waiting = scope.spawn(|| {
             let mut value = Vec::new();
             let opened = second.open(id, &mut value).unwrap();
-            assert!(closed.load(Ordering::SeqCst), "the lock was had while it was held");
+            assert!(
+                closed.load(Ordering::SeqCst),
+                "the lock was acquired while another client held it"
+            );
             assert_eq!(second.close(b"second").unwrap(), Closed::Kept);
             (opened, value)
         });
@@ -372,14 +378,14 @@ pub(crate) fn contention(first: &mut dyn PageStore, second: &mut dyn PageStore, 
     });
     let opened = first.open(id, &mut value).unwrap();
     assert_eq!(value, b"second");
-    // Where only time tells of waits, a pause of a busy machine may pass for one.
+    // If waits are only detected by time, a pause on a busy machine can count as one.
     assert!(opened.lock.attempts <= 2, "{opened:?}");
     first.close(b"end").unwrap();
 }
 
-/// A session that another client holds is given up after the time-out of two seconds, with the
-/// connection as good as before.
-pub(crate) fn held(first: &mut dyn PageStore, second: &mut dyn PageStore) {
+/// An open of a locked session fails after the timeout of two seconds, and the connection stays
+/// usable.
+pub(crate) fn locked_open_times_out(first: &mut dyn PageStore, second: &mut dyn PageStore) {
     let mut value = Vec::new();
     first.open("held", &mut value).unwrap();
     let (result, took) = timed(|| second.open("held", &mut value));
@@ -388,13 +394,13 @@ pub(crate) fn held(first: &mut dyn PageStore, second: &mut dyn PageStore) {
     assert!(took < Duration::from_secs(3), "{took:?}");
     first.close(b"x").unwrap();
     assert_eq!(second.open("held", &mut value).unwrap().found, Found::Yes);
-    // Without closing, the next open gives up the session and its lock.
+    // Without a close, the next open releases the session and its lock.
     second.open("other", &mut value).unwrap();
     first.open("held", &mut value).unwrap();
     assert_eq!(value, b"x");
 }
 
-/// How long a call took.
+/// Duration of a call.
 pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
     let started = Instant::now();
     let result = call();

@@ -1,4 +1,4 @@
-//! What servers tell about themselves while they are used.
+//! Statistics that servers report while they are in use.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -13,11 +13,11 @@ use nix::sys::signal::Signal;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-fn told(endpoint: &Endpoint) -> StoreCounters {
+fn statistics(endpoint: &Endpoint) -> StoreCounters {
     admin(endpoint, TIMEOUT).unwrap().counters().unwrap().unwrap()
 }
 
-/// How much each has grown.
+/// The increase of each counter.
 fn grown(
     before: &StoreCounters,
     after: &StoreCounters,
@@ -27,7 +27,7 @@ fn grown(
 }
 
 #[test]
-fn redis_counts_what_was_done() {
+fn redis_counts_operations() {
     if !installed("redis-server") {
         return;
     }
@@ -45,7 +45,7 @@ fn redis_counts_what_was_done() {
     }
     let after = admin.counters().unwrap().unwrap();
     let grown = |of| grown(&before, &after, of);
-    // Each sample is a command as well.
+    // Each sample counts as a command, too.
     assert_eq!(grown(|c| c.commands), 46, "{before:?} {after:?}");
     assert_eq!((grown(|c| c.hits), grown(|c| c.misses)), (20, 5));
     assert_eq!((grown(|c| c.keys), after.keys), (20, Some(20)));
@@ -67,7 +67,7 @@ fn redis_counts_what_was_done() {
 }
 
 #[test]
-fn redis_counts_whom_it_refused() {
+fn redis_counts_refused_connections() {
     if !installed("redis-server") {
         return;
     }
@@ -76,19 +76,19 @@ fn redis_counts_whom_it_refused() {
     let mut asking = admin(&endpoint, TIMEOUT).unwrap();
     let _other = admin(&endpoint, TIMEOUT).unwrap();
     assert!(admin(&endpoint, TIMEOUT).is_err());
-    let told = asking.counters().unwrap().unwrap();
-    assert_eq!((told.refused, told.connections), (Some(1), Some(2)));
+    let counters = asking.counters().unwrap().unwrap();
+    assert_eq!((counters.refused, counters.connections), (Some(1), Some(2)));
 }
 
-/// Servers before version 7 take one section of `INFO` at a time.
+/// Servers before version 7 accept one section of `INFO` per request.
 #[test]
-fn an_older_redis_is_asked_section_by_section() {
+fn an_older_redis_is_queried_by_section() {
     if !installed("redis-server") {
         return;
     }
     let server = Server::redis(&[]);
     server.redis_cli(&["SET", "a", "1"]);
-    let direct = told(&server.redis_endpoint(None));
+    let direct = statistics(&server.redis_endpoint(None));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let socket = server.socket.clone();
@@ -101,12 +101,12 @@ fn an_older_redis_is_asked_section_by_section() {
     assert_eq!((first.keys, first.limit_bytes), (Some(1), None));
     assert_eq!(first.connections, direct.connections);
     assert!(second.commands > first.commands && first.used_bytes.is_some(), "{first:?}");
-    // What it did not take was tried once.
+    // The rejected form was tried once.
     assert_eq!(proxy.join().unwrap(), 1);
 }
 
-/// Hands commands on to a server until the client hangs up, but refuses `INFO` of several sections
-/// as versions before 7 do; how often it did.
+/// A proxy that forwards commands until the client disconnects but rejects `INFO` with several
+/// sections, like versions before 7; returns the number of rejections.
 fn older(listener: &TcpListener, socket: &Path) -> u32 {
     let (client, _) = listener.accept().unwrap();
     let mut server = std::os::unix::net::UnixStream::connect(socket).unwrap();
@@ -142,7 +142,7 @@ fn older(listener: &TcpListener, socket: &Path) -> u32 {
 }
 
 #[test]
-fn a_redis_that_lets_nobody_ask_tells_nothing() {
+fn a_redis_that_denies_info_reports_nothing() {
     if !installed("redis-server") {
         return;
     }
@@ -153,7 +153,7 @@ fn a_redis_that_lets_nobody_ask_tells_nothing() {
 }
 
 #[test]
-fn a_server_that_stands_still_times_out() {
+fn a_stopped_server_times_out() {
     if !installed("redis-server") {
         return;
     }
@@ -166,7 +166,7 @@ fn a_server_that_stands_still_times_out() {
 }
 
 #[test]
-fn memcached_counts_what_was_done() {
+fn memcached_counts_operations() {
     if !installed("memcached") {
         return;
     }
@@ -178,7 +178,7 @@ fn memcached_counts_what_was_done() {
     }
     let after = admin.counters().unwrap().unwrap();
     let grown = |of| grown(&before, &after, of);
-    // Each probe stores, reads and removes.
+    // Each probe stores, reads and removes a key.
     assert_eq!(grown(|c| c.commands), 15, "{before:?} {after:?}");
     assert_eq!((grown(|c| c.hits), grown(|c| c.misses), after.keys), (5, 0, Some(0)));
     assert!(grown(|c| c.received_bytes) > 100 && grown(|c| c.sent_bytes) > 100, "{after:?}");
@@ -189,7 +189,7 @@ fn memcached_counts_what_was_done() {
 }
 
 #[test]
-fn mariadb_counts_what_was_done() {
+fn mariadb_counts_operations() {
     if !installed("mariadbd") {
         return;
     }
@@ -206,11 +206,11 @@ fn mariadb_counts_what_was_done() {
     }
     let after = admin.counters().unwrap().unwrap();
     let grown = |of| grown(&before, &after, of);
-    // A statement that was prepared counts each time that it is carried out; so does the sample.
+    // A prepared statement counts on each execution; so does the sample.
     assert_eq!(grown(|c| c.commands), 11, "{before:?} {after:?}");
     assert!(grown(|c| c.received_bytes) > 10_000, "{before:?} {after:?}");
     assert!(after.used_bytes > Some(0), "{after:?}");
-    // Of the 32 MiB that it was given, some pages hold no data.
+    // Some pages of its 32 MiB contain no data.
     let limit_bytes = after.limit_bytes.unwrap();
     assert!((31 << 20..=32 << 20).contains(&limit_bytes), "{limit_bytes}");
     assert_eq!((after.connections, after.refused), (Some(2), Some(0)));

@@ -1,4 +1,4 @@
-//! Sessions as files, in a temporary directory and on a disk that is full.
+//! Sessions as files, in a temporary directory and on a full disk.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -61,7 +61,7 @@ fn pages_keep_and_lock() {
 }
 
 #[test]
-fn waiting_for_a_lock_ends() {
+fn waiting_for_a_lock_times_out() {
     let (_directory, endpoint, mut options) = directory();
     let mut holder = open_page_store(&endpoint, &options).unwrap();
     options.timeout = Duration::from_millis(150);
@@ -92,7 +92,7 @@ fn a_client_that_ends_releases_its_lock() {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let (directory, _, mut options) = directory();
     let size = Some("size=64k");
     let mounted = mount(Some("tmpfs"), directory.path(), Some("tmpfs"), MsFlags::empty(), size);
@@ -117,7 +117,7 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
-fn a_missing_directory_is_told() {
+fn a_missing_directory_is_reported() {
     let gone = Endpoint::Files { directory: "/nonexistent/x".into() };
     assert!(admin(&gone, Duration::from_secs(1)).is_err());
     let (_directory, endpoint, mut options) = directory();
@@ -172,7 +172,7 @@ fn an_interruption_ends_the_removal_of_a_directory() {
     let made = admin.prepare(Layout::Plain, "run-1", 10).unwrap();
     std::fs::write(made.join("a"), "x").unwrap();
     let stop = std::sync::atomic::AtomicBool::new(true);
-    let mut over = cachedyno_drivers::Patience::new(&stop);
+    let mut over = cachedyno_drivers::CleanupDeadline::new(&stop);
     over.check().unwrap();
     std::thread::sleep(Duration::from_millis(5_100));
     let failure = admin.clean(Layout::Plain, "run-1", &mut over).unwrap_err();

@@ -1,5 +1,4 @@
-//! A fill of many records at once leaves what saves leave: every key with its type, its value and
-//! its end.
+//! A bulk fill has the same result as saves: every key with its type, value and expiry.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -13,8 +12,8 @@ use model::{Backend, ErrorClass, Product};
 use workloads::app_cache::{Record, TaggedCache};
 use workloads::store::Found;
 
-/// Lines of a database: each key with its type, when it ends in ms since 1970 or -1, and its
-/// content in order. Times within records are `<time>`.
+/// Dump of a database: each key with its type, its expiry in ms since 1970 or -1, and its sorted
+/// content. Times in records are `<time>`.
 const SNAPSHOT: &str = "
 local lines = {}
 local untimed = function(text)
@@ -88,8 +87,8 @@ struct Filled {
     lifetime_s: Option<u64>,
 }
 
-/// Records of all kinds: without tags, with one twice, without a lifetime, long enough to be
-/// compressed, numbers, empty.
+/// Records of all kinds: without tags, with a duplicate tag, without a lifetime, long enough for
+/// compression, numbers, empty.
 fn record(number: u64) -> Filled {
     let tags = (0..number % 7).map(|n| format!("T{}", (number * 31 + n * n) % 97));
     let value = match number % 50 {
@@ -102,7 +101,7 @@ fn record(number: u64) -> Filled {
     Filled { id: format!("id_{number}"), value, tags: tags.collect(), lifetime_s }
 }
 
-/// Saves records in one place and fills another with them, each record at about the same time.
+/// Saves records in one store and fills another with them, each record at about the same time.
 fn save_and_fill(saved: &mut dyn TaggedCache, filled: &mut dyn TaggedCache, records: u64) {
     for number in 0..records {
         let Filled { id, value, tags, lifetime_s } = record(number);
@@ -114,8 +113,8 @@ fn save_and_fill(saved: &mut dyn TaggedCache, filled: &mut dyn TaggedCache, reco
     assert!(by_fill * 10 < by_saves, "{by_fill} round trips, {by_saves} by saves");
 }
 
-/// The words of a line, without numbers that are times since 1970, and these in ms.
-fn apart(line: &str) -> (String, Vec<f64>) {
+/// Splits a line into its text without times since 1970, and these times in ms.
+fn split_times(line: &str) -> (String, Vec<f64>) {
     let mut times = Vec::new();
     let mut time = |word: &str| match word.len() {
         10 | 11 => word.parse().map(|s: f64| times.push(s * 1e3)).is_ok(),
@@ -126,21 +125,22 @@ fn apart(line: &str) -> (String, Vec<f64>) {
     (words.collect::<Vec<_>>().join(" "), times)
 }
 
-/// Both snapshots are the same but for times, which differ by no more than `most`.
+/// Checks that both snapshots are equal except for times, which differ by at most `most`.
 fn same(saved: &str, filled: &str, most: Duration) {
     assert!(saved.lines().count() > 100, "{saved}");
     assert_eq!(saved.lines().count(), filled.lines().count());
     for (saved, filled) in saved.lines().zip(filled.lines()) {
-        let ((words, times), (filled_words, filled_times)) = (apart(saved), apart(filled));
+        let ((words, times), (filled_words, filled_times)) =
+            (split_times(saved), split_times(filled));
         assert_eq!(words, filled_words);
         let off = |(a, b): (&f64, &f64)| (a - b).abs() > most.as_secs_f64() * 1e3;
         assert!(!times.iter().zip(&filled_times).any(off), "{saved}\n{filled}");
     }
 }
 
-/// A line of memcached in which the seconds until the end, `t…` after the flags, are the time of
-/// the end in seconds since 1970: two stores are asked one after the other, so what is left
-/// differs by a second where one passes between.
+/// Converts the remaining seconds in a line of memcached, `t…` after the flags, to an expiry time
+/// in seconds since 1970. The two stores are queried one after the other, so the remaining seconds
+/// can differ by one.
 fn until(line: &str) -> String {
     let left = |word: &str| word.strip_prefix('t').and_then(|left| left.parse::<u64>().ok());
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
@@ -148,7 +148,7 @@ fn until(line: &str) -> String {
     line.split(' ').map(of).collect::<Vec<_>>().join(" ")
 }
 
-/// What memcached holds of the ids: bytes, flags, and when each ends or `t-1`.
+/// The IDs' items in memcached: bytes, flags, and expiry or `t-1`.
 fn held(server: &Server, ids: &[String]) -> Vec<String> {
     let mut socket = UnixStream::connect(&server.socket).unwrap();
     let asked: Vec<String> = ids.iter().map(|id| format!("mg {id} f t v\r\n")).collect();
@@ -171,7 +171,7 @@ fn fill_is_as_saves(backend: Backend, records: u64) {
     let started = Instant::now();
     let (mut by_saves, mut by_fill) = (saved.open(backend), filled.open(backend));
     save_and_fill(by_saves.as_mut(), by_fill.as_mut(), records);
-    // A record of a fill leaves a little later than its twin.
+    // A filled record is sent a little later than the saved one.
     let most = Duration::from_secs(1).max(started.elapsed());
     let snapshot = |stores: &Stores| stores.redis().redis_cli(&["EVAL", SNAPSHOT, "0"]);
     same(&snapshot(&saved), &snapshot(&filled), most);
@@ -179,12 +179,12 @@ fn fill_is_as_saves(backend: Backend, records: u64) {
         let info = stores.redis().redis_cli(&["INFO", "memory"]);
         info.lines().find(|l| l.starts_with("number_of_cached_scripts:")).unwrap().to_string()
     };
-    // The snapshot is one more.
+    // The snapshot adds one.
     assert_eq!(scripts(&saved), scripts(&filled), "{backend:?}");
     if backend.products()[0] == Product::Memcached {
         let ids: Vec<String> = (0..records).map(|n| record(n).id).collect();
         let here = |stores: &Stores| held(&stores.servers[0], &ids).join("\n");
-        // Each of the two ends is known to a second.
+        // Both expiry times are accurate to a second.
         same(&here(&saved), &here(&filled), most + Duration::from_secs(2));
     }
     let mut value = Vec::new();
@@ -197,12 +197,12 @@ fn fill_is_as_saves(backend: Backend, records: u64) {
 }
 
 #[test]
-fn what_is_filled_is_as_saved() {
+fn filled_records_equal_saved_ones() {
     if !installed("redis-server") || !installed("memcached") {
         return;
     }
     for backend in Backend::ALL.into_iter().filter(|backend| backend.fills_fast()) {
-        // Of one backend more records than are gathered at a time.
+        // One backend gets more records than fit into a batch.
         fill_is_as_saves(backend, if backend == Backend::CmRedis { 9_000 } else { 700 });
     }
 }
@@ -243,7 +243,7 @@ fn other_backends_save_at_once() {
     }
 }
 
-/// What ends a fill of records without end.
+/// The error that ends an endless fill.
 fn fault(cache: &mut dyn TaggedCache) -> workloads::store::StoreError {
     for number in 0..1_000_000 {
         let Filled { id, value, tags, lifetime_s } = record(number);
@@ -276,7 +276,7 @@ fn a_fault_ends_a_fill() {
     }
 }
 
-/// Some records, of which the last are still under way.
+/// Fills some records, the last of which are still in flight.
 fn save_half(cache: &mut dyn TaggedCache) {
     for number in 0..1_000 {
         let Filled { id, value, tags, lifetime_s } = record(number);

@@ -1,4 +1,4 @@
-//! Servers that never end an answer, or a question: each is given up within bounds.
+//! Servers that never finish a reply or a dialogue: the client gives up within its limits.
 
 use std::io::{BufRead as _, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachedyno_drivers::redis::Control;
-use cachedyno_drivers::{Patience, admin};
+use cachedyno_drivers::{CleanupDeadline, admin};
 use model::{Backend, Endpoint, ErrorClass, Layout, NetAddress};
 use workloads::app_cache::{CleanMode, TaggedCache};
 use workloads::store::StoreError;
@@ -16,13 +16,13 @@ use workloads::store::StoreError;
 use super::caches::open_cache;
 use super::common::patience;
 
-/// For a question; a server that answers at all answers at once.
+/// Timeout of a query; a working server answers at once.
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// Far more than several time-outs, far less than for ever.
+/// Much longer than several timeouts, much shorter than forever.
 const SOON: Duration = Duration::from_secs(8);
 
-/// Answers each command of Redis by what a function writes; false ends the connection. Commands
-/// are counted.
+/// A fake Redis that replies to each command with a function's output; false closes the connection.
+/// Counts commands.
 fn server(answer: impl Fn(&str, &mut TcpStream) -> bool + Send + Sync + 'static) -> Hostile {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -34,7 +34,7 @@ fn server(answer: impl Fn(&str, &mut TcpStream) -> bool + Send + Sync + 'static)
             thread::spawn(move || {
                 let mut out = stream.try_clone().unwrap();
                 let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-                // Of `*2`, `$4`, `SCAN`, … the command is the third line.
+                // In `*2`, `$4`, `SCAN`, … the command is the third line.
                 while let Some(first) = lines.next() {
                     let rest =
                         first.strip_prefix('*').map_or(0, |n| 2 * n.parse::<usize>().unwrap());
@@ -66,7 +66,7 @@ fn say(out: &mut TcpStream, text: &str) -> bool {
     out.write_all(text.as_bytes()).is_ok()
 }
 
-/// Writes without end, with a pause after each piece.
+/// Writes endlessly, with a pause after each piece.
 fn drip(out: &mut TcpStream, piece: &[u8], pause: Duration) -> bool {
     while out.write_all(piece).is_ok() {
         thread::sleep(pause);
@@ -75,7 +75,7 @@ fn drip(out: &mut TcpStream, piece: &[u8], pause: Duration) -> bool {
 }
 
 #[test]
-fn an_endless_scan_ends_by_its_number_of_pages() {
+fn an_endless_scan_ends_at_the_page_limit() {
     let server = server(|command, out| match command {
         "PING" => say(out, "+PONG\r\n"),
         "DBSIZE" => say(out, ":10\r\n"),
@@ -85,18 +85,18 @@ fn an_endless_scan_ends_by_its_number_of_pages() {
     let mut admin = admin(&server.endpoint(), TIMEOUT).unwrap();
     let failure = admin.clean(Layout::Plain, "run-1-", &mut patience()).unwrap_err();
     assert_eq!(failure.class, ErrorClass::Protocol, "{failure}");
-    assert!(failure.message.contains("`SCAN` does not end"), "{failure}");
+    assert!(failure.message.contains("`SCAN` does not finish"), "{failure}");
     assert!(server.asked.load(Ordering::Relaxed) < 20_000);
 }
 
 #[test]
-fn the_layouts_of_caches_give_up_endless_scans() {
+fn cache_layouts_give_up_on_endless_scans() {
     type Ask = fn(&mut dyn TaggedCache) -> Result<(), StoreError>;
     let stale: Ask = |cache| cache.stale_members().map(drop);
     let old: Ask = |cache| cache.clean(CleanMode::Old, &[]);
     let all: Ask = |cache| cache.clean(CleanMode::All, &[]);
     let of_tag: Ask = |cache| cache.clean(CleanMode::MatchingAnyTag, &["t".into()]);
-    // Of a set's scan, and of that for sets.
+    // Tests the scan of a set, and the scan for sets.
     for (backend, ask, endless) in [
         (Backend::CmRedisLua, stale, "SSCAN"),
         (Backend::CmRedisLua, stale, "SCAN"),
@@ -121,14 +121,14 @@ fn the_layouts_of_caches_give_up_endless_scans() {
         });
         let e = ask(&mut *open_cache(backend, server.endpoint())).unwrap_err();
         assert_eq!(e.class, ErrorClass::Protocol, "{backend:?}: {e}");
-        assert!(e.message.contains(&format!("`{endless}` does not end")), "{backend:?}: {e}");
+        assert!(e.message.contains(&format!("`{endless}` does not finish")), "{backend:?}: {e}");
         assert!(server.asked.load(Ordering::Relaxed) < 100_000);
     }
 }
 
 #[test]
 fn cleaning_ends_soon_after_an_interruption() {
-    // A database of which nobody knows how large it is.
+    // A database of unknown size.
     let server = server(|command, out| match command {
         "PING" => say(out, "+PONG\r\n"),
         "DBSIZE" => say(out, ":9000000000000000000\r\n"),
@@ -142,14 +142,14 @@ fn cleaning_ends_soon_after_an_interruption() {
     });
     let mut admin = admin(&server.endpoint(), TIMEOUT).unwrap();
     let began = Instant::now();
-    let patience = &mut Patience::new(&stop);
+    let patience = &mut CleanupDeadline::new(&stop);
     let failure = admin.clean(Layout::Plain, "run-1-", patience).unwrap_err();
     assert!(failure.message.contains("cleaning was interrupted"), "{failure}");
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 #[test]
-fn servers_of_a_cluster_that_each_answer_late_are_given_up_together() {
+fn a_cluster_of_slow_servers_has_one_deadline() {
     for late in ["PING", "INFO"] {
         let nodes: Vec<Hostile> = (0..32)
             .map(|_| {
@@ -187,8 +187,8 @@ fn servers_of_a_cluster_that_each_answer_late_are_given_up_together() {
 }
 
 #[test]
-fn an_answer_that_drips_is_given_up() {
-    // A byte comes long before each read would be late.
+fn a_dripping_reply_times_out() {
+    // Each byte arrives long before the read times out.
     let pause = TIMEOUT / 10;
     for piece in [&b"$100000\r\n"[..], b"x"] {
         let server = server(move |command, out| match command {
@@ -204,7 +204,7 @@ fn an_answer_that_drips_is_given_up() {
 }
 
 #[test]
-fn an_answer_of_many_long_strings_is_given_up() {
+fn a_reply_of_many_long_strings_is_rejected() {
     let mebibyte = Arc::new([b"$1048576\r\n", &vec![b'x'; 1 << 20][..], b"\r\n"].concat());
     let server =
         server(move |_, out| say(out, "*1000000\r\n") && drip(out, &mebibyte, Duration::ZERO));
@@ -214,7 +214,7 @@ fn an_answer_of_many_long_strings_is_given_up() {
 }
 
 #[test]
-fn the_longest_value_is_taken_whole() {
+fn the_longest_value_is_accepted() {
     let longest = Arc::new([b"$67108864\r\n", &vec![b'x'; 64 << 20][..], b"\r\n"].concat());
     let server = server(move |_, out| out.write_all(&longest).is_ok());
     let mut control = Control::connect(&server.endpoint(), None, Duration::from_secs(20)).unwrap();
@@ -222,7 +222,7 @@ fn the_longest_value_is_taken_whole() {
 }
 
 #[test]
-fn a_line_of_a_listing_of_memcached_is_not_waited_for_without_end() {
+fn a_memcached_listing_without_line_ends_times_out() {
     let server = server(|_, out| drip(out, b"k", TIMEOUT / 10));
     let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
     let began = Instant::now();
@@ -233,7 +233,7 @@ fn a_line_of_a_listing_of_memcached_is_not_waited_for_without_end() {
 }
 
 #[test]
-fn memcached_that_says_nothing_but_lines_is_given_up() {
+fn endless_memcached_lines_are_rejected() {
     let server = server(|_, out| drip(out, b"STAT a b\r\n", TIMEOUT / 10));
     let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
     let began = Instant::now();
@@ -243,9 +243,10 @@ fn memcached_that_says_nothing_but_lines_is_given_up() {
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
 }
 
-/// A memcached whose crawler is busy at first, knows queues only, and whose lists lack keys.
+/// A fake memcached whose crawler is busy at first and only knows queues, and whose listings miss
+/// keys.
 #[test]
-fn keys_that_a_list_of_memcached_lacks_are_removed_as_well() {
+fn keys_missing_from_a_memcached_listing_are_removed_too() {
     let (lists, removed) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
     let count = removed.clone();
     let server = server(move |command, out| {
@@ -273,7 +274,7 @@ fn keys_that_a_list_of_memcached_lacks_are_removed_as_well() {
 }
 
 #[test]
-fn keys_of_memcached_that_come_back_are_given_up() {
+fn reappearing_memcached_keys_are_an_error() {
     let server = server(|command, out| match command.split(' ').next() {
         Some("delete") => say(out, "DELETED\r\n"),
         Some("stats") => say(out, "STAT curr_items 1\r\nEND\r\n"),
@@ -282,11 +283,11 @@ fn keys_of_memcached_that_come_back_are_given_up() {
     let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
     let mut admin = admin(&endpoint, TIMEOUT).unwrap();
     let failure = admin.sweep(Layout::Plain, "run-1-", &mut patience()).unwrap_err();
-    assert!(failure.message.contains("listed again"), "{failure}");
+    assert!(failure.message.contains("still listed"), "{failure}");
 }
 
 #[test]
-fn a_list_of_memcached_without_end_is_given_up() {
+fn an_endless_memcached_listing_is_an_error() {
     let server = server(|command, out| {
         if command == "stats" {
             return say(out, "STAT curr_items 1\r\nEND\r\n");
@@ -298,5 +299,5 @@ fn a_list_of_memcached_without_end_is_given_up() {
     let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
     let mut admin = admin(&endpoint, TIMEOUT).unwrap();
     let failure = admin.sweep(Layout::Plain, "run-1-", &mut patience()).unwrap_err();
-    assert!(failure.message.contains("without end"), "{failure}");
+    assert!(failure.message.contains("endlessly"), "{failure}");
 }

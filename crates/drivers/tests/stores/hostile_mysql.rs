@@ -1,4 +1,4 @@
-//! MySQL servers that never end an answer: each is given up within bounds.
+//! MySQL servers that never finish a reply: the client gives up within its limits.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use cachedyno_drivers::admin;
 use model::{Endpoint, ErrorClass};
 
-/// For a question; a server that answers at all answers at once.
+/// Timeout of a query; a working server answers at once.
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// Far more than several time-outs, far less than for ever.
+/// Much longer than several timeouts, much shorter than forever.
 const SOON: Duration = Duration::from_secs(8);
 
-/// A packet: three bytes of length, one of sequence (MySQL's protocol, "Packets").
+/// A packet: three bytes of length, one sequence byte (MySQL's protocol, "Packets").
 fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     let length = payload.len().to_le_bytes();
     [&length[..3], &[sequence], payload].concat()
 }
 
-/// What a server says first (`HandshakeV10`), with `mysql_native_password`.
+/// The greeting of a server (`HandshakeV10`) with `mysql_native_password`.
 fn greeting() -> Vec<u8> {
     let capabilities: u32 = 0x0000_0200 | 0x0000_8000 | 0x0008_0000 | 0x0000_0008;
     let [low, less, high, highest] = capabilities.to_le_bytes();
@@ -38,7 +38,7 @@ fn greeting() -> Vec<u8> {
     packet(0, &parts.concat())
 }
 
-/// Accepts every user, and answers each statement by what a function writes.
+/// A fake server that accepts every user and replies to each statement with a function's output.
 fn server(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Endpoint {
     serve(move |mut stream| {
         if stream.write_all(&greeting()).is_err() || received(&mut stream).is_none() {
@@ -56,7 +56,7 @@ fn serve(connection: impl Fn(TcpStream) + Send + Sync + 'static) -> Endpoint {
     Endpoint::parse(&format!("mysql://user@127.0.0.1:{port}/base")).unwrap()
 }
 
-/// Serves each connection on a thread of its own; the port.
+/// Serves each connection on a separate thread; returns the port.
 pub(crate) fn listening(connection: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -79,7 +79,7 @@ fn received(stream: &mut TcpStream) -> Option<Vec<u8>> {
     Some(payload)
 }
 
-/// Writes without end, with a pause after each piece.
+/// Writes endlessly, with a pause after each piece.
 pub(crate) fn drip(stream: &mut TcpStream, piece: &[u8], pause: Duration) {
     while stream.write_all(piece).is_ok() {
         thread::sleep(pause);
@@ -87,7 +87,7 @@ pub(crate) fn drip(stream: &mut TcpStream, piece: &[u8], pause: Duration) {
 }
 
 #[test]
-fn a_greeting_that_drips_is_given_up() {
+fn a_dripping_greeting_times_out() {
     let endpoint = serve(|mut stream| {
         let _ = stream.write_all(&[0x10, 0x27, 0, 0, 10]);
         drip(&mut stream, b"8", TIMEOUT / 10);
@@ -99,7 +99,7 @@ fn a_greeting_that_drips_is_given_up() {
 }
 
 #[test]
-fn an_answer_that_drips_is_given_up() {
+fn a_dripping_reply_times_out() {
     let endpoint = server(|stream| {
         let _ = stream.write_all(&[0x10, 0x27, 0, 1]);
         drip(stream, b"x", TIMEOUT / 10);
@@ -113,7 +113,7 @@ fn an_answer_that_drips_is_given_up() {
 }
 
 #[test]
-fn rows_without_end_are_given_up() {
+fn endless_rows_are_rejected() {
     let column =
         [&b"\x03def\0\0\0\x01a\0\x0c\x21\0"[..], &1024_u32.to_le_bytes(), &[0xfd, 0, 0, 0, 0, 0]];
     let head = [
@@ -133,5 +133,5 @@ fn rows_without_end_are_given_up() {
     let mut admin = admin(&endpoint, Duration::from_secs(20)).unwrap();
     let failure = admin.counters().unwrap_err();
     assert_eq!(failure.class, ErrorClass::Protocol, "{failure}");
-    assert!(failure.message.contains("does not end"), "{failure}");
+    assert!(failure.message.contains("is too long"), "{failure}");
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL servers that never end a login or an answer: each is given up within bounds.
+//! PostgreSQL servers that never finish a login or a reply: the client gives up within its limits.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,15 +8,15 @@ use super::hostile_mysql::{drip, listening};
 use cachedyno_drivers::admin;
 use model::{Endpoint, ErrorClass};
 
-/// For a question; a server that answers at all answers at once.
+/// Timeout of a query; a working server answers at once.
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// Far more than several time-outs, far less than for ever.
+/// Much longer than several timeouts, much shorter than forever.
 const SOON: Duration = Duration::from_secs(8);
 
-/// Lets everybody in, and answers the first statement by what a function writes.
+/// A fake server that accepts everyone and replies to the first statement with a function's output.
 const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 
-/// How a server is given up of which each connection, once it was greeted, is served by a function.
+/// The error class for a fake server whose connections a function serves after the greeting.
 fn given_up(serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> ErrorClass {
     let port = listening(move |mut stream| {
         let _ = stream.read(&mut [0; 512]);
@@ -34,8 +34,8 @@ fn given_up(serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> ErrorClas
 }
 
 #[test]
-fn a_login_without_end_is_given_up() {
-    // It asks for the password again and again, as text and by MD5.
+fn an_endless_login_times_out() {
+    // It requests the password again and again, as text and with MD5.
     for request in [&b"R\0\0\0\x08\0\0\0\x03"[..], b"R\0\0\0\x0c\0\0\0\x05salt"] {
         let class = given_up(move |stream| {
             while stream.write_all(request).is_ok() && stream.read(&mut [0; 512]).is_ok() {
@@ -47,8 +47,8 @@ fn a_login_without_end_is_given_up() {
 }
 
 #[test]
-fn a_server_that_does_not_prove_itself_is_not_believed() {
-    // SCRAM begins, and the server lets the client in without having shown that it knows anything.
+fn a_server_without_scram_proof_is_rejected() {
+    // SCRAM starts, but the server accepts the client without a proof of its own.
     let class = given_up(|stream| {
         let _ = stream.write_all(b"R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0");
         let _ = stream.read(&mut [0; 512]);
@@ -59,7 +59,7 @@ fn a_server_that_does_not_prove_itself_is_not_believed() {
 }
 
 #[test]
-fn a_message_that_says_to_be_endless_takes_no_memory() {
+fn a_huge_announced_length_allocates_no_memory() {
     for length in [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff"] {
         let class = given_up(move |stream| {
             let _ = stream.write_all(&[WELCOME, b"D", length].concat());
@@ -70,7 +70,7 @@ fn a_message_that_says_to_be_endless_takes_no_memory() {
 }
 
 #[test]
-fn an_answer_that_drips_is_given_up() {
+fn a_dripping_reply_times_out() {
     let class = given_up(|stream| {
         let _ = stream.write_all(&[WELCOME, b"D\0\0\x10\0"].concat());
         drip(stream, b"x", TIMEOUT / 10);
@@ -79,8 +79,8 @@ fn an_answer_that_drips_is_given_up() {
 }
 
 #[test]
-fn rows_without_end_are_given_up() {
-    // A row of as many columns as there may be, none of which has a value.
+fn endless_rows_are_rejected() {
+    // A row with the maximum number of columns, all NULL.
     let columns = u16::MAX;
     let body = [&columns.to_be_bytes()[..], &vec![0xff; usize::from(columns) * 4]].concat();
     let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
@@ -93,7 +93,7 @@ fn rows_without_end_are_given_up() {
 }
 
 #[test]
-fn the_reason_of_a_server_that_goes_is_told() {
+fn the_reason_of_a_shutdown_is_reported() {
     let port = listening(|mut stream| {
         let _ = stream.read(&mut [0; 512]);
         let _ = stream.write_all(WELCOME);

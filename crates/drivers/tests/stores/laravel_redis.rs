@@ -1,10 +1,9 @@
-//! The layout of Laravel's tagged cache. The commands that are expected are those which Laravel
-//! itself sent, as of August 2026 (13), by PHP 8.2 with its extension redis 5.3, for the same
-//! operations.
+//! The layout of Laravel's tagged cache. The expected commands are those that Laravel sent as of
+//! August 2026 (13) on PHP 8.2 with the extension redis 5.3 for the same operations.
 
 use std::collections::BTreeMap;
 
-use super::caches::{Model, Monitor, assert_told, draw, list, open_cache};
+use super::caches::{Model, Monitor, assert_commands, draw, list, open_cache};
 use super::common::{Server, installed};
 use model::{Backend, ErrorClass};
 use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
@@ -34,7 +33,7 @@ fn operations(cache: &mut dyn TaggedCache) {
 }
 
 #[test]
-fn commands_are_those_of_laravel() {
+fn commands_match_laravel() {
     if !installed("redis-server") {
         return;
     }
@@ -42,7 +41,7 @@ fn commands_are_those_of_laravel() {
     let mut cache = open_cache(Backend::LaravelRedis, server.redis_endpoint(None));
     let mut monitor = Monitor::new(&server);
     operations(cache.as_mut());
-    let told = monitor.told();
+    let recorded = monitor.commands();
     let one = "b27f2e0aa9044f8c8beee5dec76334a677698409";
     let two = "b5db193435d3b6834c06b2a33f03a1d2646c2d8b";
     let five = "c080d3bf5de0b777899c638244ba1fd032bce090";
@@ -79,14 +78,14 @@ fn commands_are_those_of_laravel() {
         SCAN 0 COUNT 1000 MATCH P_tag:*:entries
         ZREMRANGEBYSCORE P_tag:T5:entries 0 <time>"
     );
-    assert_told(&told, &expected.replace("P_", "cachedyno_cache_"));
-    let commands = told.iter().filter(|line| !line.starts_with("lua ")).count() as u64;
+    assert_commands(&recorded, &expected.replace("P_", "cachedyno_cache_"));
+    let commands = recorded.iter().filter(|line| !line.starts_with("lua ")).count() as u64;
     assert_eq!(cache.effort(), Effort { round_trips: commands, commands, files: 0 });
 }
 
-/// A record of Laravel is one of its id and its tags together.
+/// A record in Laravel is identified by its ID and its tags together.
 #[test]
-fn records_are_what_the_layout_says() {
+fn records_match_the_layout() {
     if !installed("redis-server") {
         return;
     }
@@ -130,7 +129,7 @@ fn records_are_what_the_layout_says() {
 }
 
 #[test]
-fn large_tags_foreign_values_and_what_laravel_cannot() {
+fn large_tags_foreign_values_and_unsupported_modes() {
     if !installed("redis-server") {
         return;
     }
@@ -156,7 +155,7 @@ fn large_tags_foreign_values_and_what_laravel_cannot() {
     server.redis_cli(&["LPUSH", "cachedyno_cache_list", "x"]);
     let e = cache.load("list", &mut value).unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Reply, false), "{e}");
-    // An entry whose time has come goes when tags are pruned.
+    // Pruning tags removes expired entries.
     cache.save(Record::new("a", b"v", &list("T"), Some(1))).unwrap();
     server.redis_cli(&["ZADD", "cachedyno_cache_tag:T:entries", "5", "gone:a"]);
     cache.clean(CleanMode::Old, &[]).unwrap();

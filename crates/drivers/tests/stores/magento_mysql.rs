@@ -1,6 +1,6 @@
-//! Magento's cache in tables. The statements that are expected are those which
-//! `Varien_Cache_Backend_Database` itself sent through Zend's adapter and PDO of PHP 8.2, but for
-//! white space, for the same operations.
+//! Magento's cache in tables. The expected statements are those that
+//! `Varien_Cache_Backend_Database` sent through Zend's adapter and PDO of PHP 8.2 for the same
+//! operations, except for white space.
 
 use std::time::Duration;
 
@@ -69,8 +69,8 @@ fn statements(server: &Server) {
         "TRUNCATE TABLE core_cache".into(),
         "TRUNCATE TABLE core_cache_tag".into(),
     ];
-    for (told, expected) in log.iter().zip(&expected) {
-        assert_eq!(without_times(told), format!("Query {expected}"));
+    for (logged, expected) in log.iter().zip(&expected) {
+        assert_eq!(without_times(logged), format!("Query {expected}"));
     }
     let number = expected.len();
     assert_eq!(log.len(), number);
@@ -108,14 +108,14 @@ fn quirks(server: &Server) {
     cache.save(Record::new("a", b"2", &list("T2"), None)).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &list("T1")).unwrap();
     assert_eq!(there(cache, "a"), "");
-    // Not matching: any other tag will do, and a record without tags stays.
+    // Not matching: any other tag suffices, and a record without tags stays.
     cache.save(Record::new("both", b"1", &list("T1 T2"), None)).unwrap();
     cache.save(Record::new("one", b"1", &list("T1"), None)).unwrap();
     cache.save(Record::new("none", b"1", &[], None)).unwrap();
     cache.clean(CleanMode::NotMatchingTag, &list("T1")).unwrap();
     assert_eq!(there(cache, "both one none"), "one none");
     cache.clean(CleanMode::All, &[]).unwrap();
-    // Two batches, and a third of what was found by its second tag, which ends the clean.
+    // Two batches, and a third that was found by its second tag and ends the clean.
     for n in 0..150 {
         cache
             .save(Record::new(&format!("id_{n:03}"), &[0xff, b'\'', 0], &list("T1 T2"), None))
@@ -129,7 +129,7 @@ fn quirks(server: &Server) {
     assert_eq!(cache.effort().commands - before, 1 + 2 + 2 + 1);
     assert_eq!(server.sql("SELECT COUNT(*) FROM shop.core_cache"), "0");
     assert_eq!(server.sql("SELECT COUNT(*) FROM shop.core_cache_tag"), "0");
-    // Old records are not seen, and removed when they are asked to be.
+    // Old records are invisible and removed on request.
     cache.save(Record::new("old", b"1", &list("T1"), Some(100))).unwrap();
     cache.save(Record::new("young", b"1", &list("T1"), Some(100))).unwrap();
     server.sql("UPDATE shop.core_cache SET expire_time = 1000 WHERE id = 'old'");

@@ -4,20 +4,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::common::{
-    Server, contention, held, installed, options, page_store, patience, plain_store, timed,
+    Server, contention, installed, locked_open_times_out, options, page_store, patience,
+    plain_store, timed,
 };
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Database, Endpoint, ErrorClass, Layout, NetAddress};
 use nix::sys::signal::Signal;
 use workloads::store::Found;
 
-/// What the server was told during the call, connection by connection.
+/// The statements of the call, by connection.
 pub(crate) fn log_of(server: &Server, call: impl FnOnce()) -> Vec<String> {
     server.sql(
         "SET GLOBAL log_output = 'TABLE'; TRUNCATE mysql.general_log; SET GLOBAL general_log = 1",
     );
     call();
-    // Nobody waits for the server to read a connection's last packet.
+    // The last packet of a connection is processed asynchronously.
     std::thread::sleep(Duration::from_millis(100));
     server.sql("SET GLOBAL general_log = 0");
     let rows = server.sql(
@@ -52,7 +53,7 @@ fn plain(server: &Server, base: &SessionOptions) {
     }
 }
 
-/// A table of the engine MEMORY has a limit that is quickly reached.
+/// A MEMORY table quickly reaches its limit.
 fn full(server: &Server, endpoint: &Endpoint, options: &mut SessionOptions) {
     server.sql(
         "SET max_heap_table_size = 16384; CREATE OR REPLACE TABLE shop.small (name VARCHAR(128) \
@@ -124,11 +125,11 @@ fn pages(server: &Server, base: &SessionOptions) {
         "Query COMMIT".into(),
     ];
     assert_eq!(log, expected.map(|l| l.replace('\\', "\\\\")));
-    // A row that is missing is locked by inserting it, one that is there by reading it.
+    // A missing row is locked by inserting it, an existing one by reading it.
     contention(first.as_mut(), second.as_mut(), "both");
     contention(second.as_mut(), first.as_mut(), "both");
 
-    held(first.as_mut(), second.as_mut());
+    locked_open_times_out(first.as_mut(), second.as_mut());
     drop((first, second));
     server.sql("UPDATE shop.sessions SET sess_lifetime = 1000 WHERE sess_id = 'abc'");
     let mut third = open_page_store(&endpoint, &options).unwrap();
@@ -165,7 +166,7 @@ fn denied(server: &Server, base: &SessionOptions) {
         assert_eq!(e.class, ErrorClass::Denied, "{e}");
         assert!(!e.message.contains("wrong-secret"));
     }
-    // The right password, but no right to the database.
+    // The correct password, but no access to the database.
     let e = open_page_store(&server.mysql_endpoint("shop", Some("hush")), base).err().unwrap();
     assert_eq!(e.class, ErrorClass::Denied, "{e}");
 }
@@ -209,7 +210,7 @@ fn ends(mut server: Server, base: &SessionOptions) {
     assert_eq!(open_session_store(&gone, &short).err().unwrap().class, ErrorClass::Refused);
 }
 
-/// One server for all, because it takes seconds to make one.
+/// One server for all tests, because it takes seconds to create.
 #[test]
 fn a_mariadb_server() {
     if !installed("mariadbd") || !installed("mariadb-install-db") {

@@ -1,5 +1,5 @@
-//! PHP's own session handlers as the oracle: each reads what the other wrote, and each waits for
-//! the other's lock.
+//! PHP's session handlers as the oracle: both sides read what the other wrote and wait for the
+//! other's lock.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,25 +10,25 @@ use cachedyno_drivers::{admin, open_page_store, open_session_store};
 use model::{Endpoint, Layout};
 use workloads::store::{Closed, Found, PageStore};
 
-/// A page that counts its visits, holds its session for `hold_ms` and tells the count.
+/// A page that counts its visits, holds its session for `hold_ms` and prints the count.
 const PAGE: &str = "session_id('abc123'); session_start(); \
      $_SESSION['n'] = ($_SESSION['n'] ?? 0) + 1; echo $_SESSION['n'], \"\\n\"; flush(); \
      usleep($argv[1] * 1000); session_write_close();";
 
-/// Where PHP keeps its sessions.
+/// A session handler in PHP.
 struct Handler {
     settings: Vec<String>,
-    /// Code that comes first.
+    /// Code to run first.
     code: String,
 }
 
 impl Handler {
-    /// One of PHP's own, by its settings.
+    /// One of PHP's own handlers, by its settings.
     fn of_php(settings: &[String]) -> Self {
         Self { settings: settings.to_vec(), code: String::new() }
     }
 
-    /// Symfony's, as Debian packages it, on a database by the name that PDO has for it.
+    /// Symfony's handler, as packaged by Debian, on a database by its PDO name.
     fn of_symfony(database: &str, user: &str) -> Self {
         let code = format!(
             "require 'Symfony/Component/HttpFoundation/autoload.php'; \
@@ -50,7 +50,7 @@ fn php(handler: &Handler, hold_ms: u64) -> Command {
     command
 }
 
-/// Starts a page and returns when it holds its session.
+/// Starts a page and returns once it holds its session.
 fn holding(handler: &Handler, hold_ms: u64) -> Child {
     use std::io::BufRead;
     let mut child = php(handler, hold_ms).stdout(Stdio::piped()).spawn().unwrap();
@@ -60,7 +60,7 @@ fn holding(handler: &Handler, hold_ms: u64) -> Child {
     child
 }
 
-/// Ours, then PHP, then ours; then each in the other's way.
+/// Our client, then PHP, then ours again; then each while the other holds the lock.
 fn both_ways(ours: &mut dyn PageStore, handler: &Handler) {
     let mut value = Vec::new();
     assert_eq!(ours.open("abc123", &mut value).unwrap().found, Found::No);
@@ -131,7 +131,7 @@ fn php_and_we_share_redis() {
     assert_eq!(plain.read("abc123", &mut Vec::new()).unwrap(), Found::No);
 }
 
-/// Whether PHP has Symfony's handler, and PDO for that database.
+/// Whether PHP has Symfony's handler and the PDO driver.
 fn has_symfony(extension: &str) -> bool {
     let code = "exit((int) !@include 'Symfony/Component/HttpFoundation/autoload.php');";
     let there = Command::new("php").args(["-r", code]).status().unwrap().success();
@@ -169,8 +169,8 @@ fn symfony_and_we_share_sqlite() {
     both_ways(ours.as_mut(), &Handler::of_symfony(&database, ""));
 }
 
-/// A log without what differs from page to page: times, and numbers of statements. Symfony before
-/// 6.0 reads a column more.
+/// A log without the parts that differ between pages: times and statement numbers. Symfony before
+/// 6.0 reads one more column.
 fn plain(log: &str) -> Vec<String> {
     let digits = |c: char| if c.is_ascii_digit() { '9' } else { c };
     let lines = log.lines().map(|line| {
@@ -203,7 +203,7 @@ fn symfony_and_we_share_postgresql_and_send_the_same() {
     let handler = Handler::of_symfony(&database, "postgres");
     both_ways(ours.as_mut(), &handler);
 
-    // A session that is new, and one that is there.
+    // A new session, and an existing one.
     for number in 1..=2 {
         if number == 1 {
             server.postgres_sql("DELETE FROM sessions");

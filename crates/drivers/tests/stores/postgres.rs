@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::common::{
-    Server, contention, held, installed, options, page_store, patience, plain_store,
-    postgres_program, timed,
+    Server, contention, installed, locked_open_times_out, options, page_store, patience,
+    plain_store, postgres_program, timed,
 };
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Endpoint, ErrorClass, Layout};
@@ -63,13 +63,13 @@ fn pages(server: &Server, base: &SessionOptions) {
     let mut first = open_page_store(&endpoint, &options).unwrap();
     let mut second = open_page_store(&endpoint, &options).unwrap();
     page_store(first.as_mut());
-    // A row that is missing is locked by inserting it, one that is there by reading it.
+    // A missing row is locked by inserting it, an existing one by reading it.
     contention(first.as_mut(), second.as_mut(), "both");
     contention(second.as_mut(), first.as_mut(), "both");
 
     let mut value = Vec::new();
-    held(first.as_mut(), second.as_mut());
-    // Of two that wait for the same row, one waits for the other's turn first.
+    locked_open_times_out(first.as_mut(), second.as_mut());
+    // Of two clients that wait for the same row, one first waits for the other's turn.
     let mut third = open_page_store(&endpoint, &options).unwrap();
     first.open("held", &mut value).unwrap();
     std::thread::scope(|scope| {
@@ -109,7 +109,7 @@ fn ownership(server: &Server, base: &SessionOptions) {
     let e = admin.prepare(Layout::Plain, "theirs", 1_500).unwrap_err();
     assert_eq!(e.class, ErrorClass::NotOurs);
     assert!(admin.prepare(Layout::Plain, "a; DROP TABLE theirs", 1_500).is_err());
-    // As after a run that was killed: what carries its name goes, what others have stays.
+    // As after a killed run: tables with its prefix are dropped, foreign ones stay.
     server.postgres_sql("CREATE TABLE cachedyno_1_a (a INT)");
     server.postgres_sql("CREATE TABLE cachedynoX1_b (a INT)");
     admin.clean(Layout::Plain, "cachedyno_1_", &mut patience()).unwrap();
@@ -119,7 +119,7 @@ fn ownership(server: &Server, base: &SessionOptions) {
     server.postgres_sql("DROP TABLE cachedynox1_b, theirs");
 }
 
-/// Each kind of password that servers ask for, right and wrong.
+/// Each password method, with a correct and a wrong password.
 fn logins(server: &Server, base: &SessionOptions) {
     let rules = server.directory.path().join("data/pg_hba.conf");
     let kept = std::fs::read_to_string(&rules).unwrap();
@@ -141,7 +141,7 @@ fn logins(server: &Server, base: &SessionOptions) {
             assert!(!e.message.contains("wrong-secret"), "{e}");
         }
     }
-    // The right password, but no right to make tables.
+    // The correct password, but no permission to create tables.
     server.postgres_sql("REVOKE CREATE ON SCHEMA public FROM PUBLIC");
     let clerk = server.postgres_endpoint("clerk", Some("hush"));
     let e = admin(&clerk, base.timeout).unwrap().prepare(Layout::Page, "t", 1_500).unwrap_err();
@@ -162,7 +162,7 @@ fn ends(mut server: Server, base: &SessionOptions) {
     let mut store = open_session_store(&endpoint, &short).unwrap();
     let per_call = SessionOptions { connections: Connections::As2019, ..short.clone() };
     let mut third = open_session_store(&endpoint, &per_call).unwrap();
-    // A connection is served by a process of its own: the others go on, but nobody is let in.
+    // Each connection has its own process: existing ones continue, but new ones are rejected.
     server.signal(Signal::SIGSTOP);
     let (result, took) = timed(|| third.create("b", b"x"));
     let e = result.unwrap_err();
@@ -182,7 +182,7 @@ fn ends(mut server: Server, base: &SessionOptions) {
     server.end();
 }
 
-/// One server for all, because it takes seconds to make one.
+/// One server for all tests, because it takes seconds to create.
 #[test]
 fn a_postgresql_server() {
     if postgres_program("postgres").is_empty() || !installed("psql") {

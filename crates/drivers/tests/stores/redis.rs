@@ -55,7 +55,7 @@ fn pages_keep_and_lock() {
     let mut second = open_page_store(&endpoint, &options).unwrap();
     page_store(first.as_mut());
     assert_eq!(server.redis_cli(&["KEYS", "*"]), "PHPREDIS_SESSION:abc");
-    // The script was unknown once; its hash is therefore right.
+    // The script was unknown once, so its hash is correct.
     let stats = server.redis_cli(&["INFO", "commandstats"]);
     assert!(stats.contains("cmdstat_eval:calls=1,"), "{stats}");
     assert!(stats.contains("cmdstat_evalsha:calls=4,"), "{stats}");
@@ -87,7 +87,7 @@ fn pages_keep_and_lock() {
 }
 
 #[test]
-fn faults_have_their_class() {
+fn errors_have_the_right_class() {
     if !installed("redis-server") {
         return;
     }
@@ -217,7 +217,7 @@ fn only_keys_of_the_run_are_removed() {
     assert_eq!(left, expected);
 }
 
-/// A server that answers the greeting and then, to the next request, `pieces` with pauses.
+/// A fake server that answers the greeting, and the next request with `pieces` and pauses.
 fn scripted(pieces: Vec<Vec<u8>>, pause: Duration) -> StoreError {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s.sock");
@@ -281,7 +281,7 @@ fn hostile_servers_cost_neither_time_nor_memory() {
 }
 
 #[test]
-fn a_reply_in_pieces_is_put_together() {
+fn a_reply_in_pieces_is_assembled() {
     let pieces = b"$5\r\nvalue\r\n".iter().map(|b| vec![*b]).collect();
     let e = scripted(pieces, Duration::from_millis(1));
     assert_eq!(e.class, ErrorClass::Closed);

@@ -1,4 +1,4 @@
-//! Sessions in a database of SQLite.
+//! Sessions in an SQLite database.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ fn a_page_on_sqlite_locks_all_sessions() {
     assert!(took > Duration::from_secs(1) && took < Duration::from_secs(4), "{took:?}");
     first.close(b"x").unwrap();
     assert_eq!(second.open("held", &mut value).unwrap().found, Found::Yes);
-    // Without closing, the next open gives up the session and its lock.
+    // Without a close, the next open releases the session and its lock.
     second.open("other", &mut value).unwrap();
     drop(second);
     first.open("held", &mut value).unwrap();
@@ -61,7 +61,7 @@ fn a_page_on_sqlite_locks_all_sessions() {
 }
 
 #[test]
-fn only_what_was_made_is_used_and_removed() {
+fn only_the_created_database_is_used_and_removed() {
     let place = tempfile::tempdir().unwrap();
     let endpoint = Endpoint::Sqlite { directory: place.path().into() };
     std::fs::create_dir(place.path().join("theirs")).unwrap();
@@ -70,12 +70,13 @@ fn only_what_was_made_is_used_and_removed() {
     let facts = admin.facts().unwrap();
     assert!(facts.version.starts_with("SQLite 3."), "{}", facts.version);
     for pair in [("journal_mode", "wal"), ("synchronous", "full")] {
-        let told = |(name, value): &(String, String)| (name.as_str(), value.as_str()) == pair;
-        assert!(facts.configuration.iter().any(told), "{pair:?}");
+        let is_reported =
+            |(name, value): &(String, String)| (name.as_str(), value.as_str()) == pair;
+        assert!(facts.configuration.iter().any(is_reported), "{pair:?}");
     }
     let e = admin.prepare(Layout::Page, "theirs", 1_500).unwrap_err();
     assert_eq!(e.class, ErrorClass::NotOurs);
-    // A link in the run's own directory is not followed.
+    // A link in the run's directory is not followed.
     let directory = admin.prepare(Layout::Page, "run", 1_500).unwrap();
     std::fs::remove_file(directory.join("sessions.sqlite")).unwrap();
     let theirs = place.path().join("theirs/sessions.sqlite");

@@ -1,8 +1,8 @@
-//! The layout of Symfony's `RedisTagAwareAdapter`. The commands that are expected are those which
-//! the adapter itself sent, as of October 2024 (7.1), by PHP 8.2 with its extension redis 5.3 and
-//! `serialize`, for the same operations.
+//! The layout of Symfony's `RedisTagAwareAdapter`. The expected commands are those that the adapter
+//! sent as of October 2024 (7.1) on PHP 8.2 with the extension redis 5.3 and `serialize` for the
+//! same operations.
 
-use super::caches::{Model, Monitor, agrees, assert_told, list, open_cache};
+use super::caches::{Model, Monitor, agrees, assert_commands, list, open_cache};
 use super::common::{Server, installed};
 use model::{Backend, ErrorClass};
 use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
@@ -27,7 +27,7 @@ fn operations(cache: &mut dyn TaggedCache) {
 }
 
 #[test]
-fn commands_are_those_of_symfony() {
+fn commands_match_symfony() {
     if !installed("redis-server") {
         return;
     }
@@ -35,7 +35,7 @@ fn commands_are_those_of_symfony() {
     let mut cache = open_cache(Backend::SymfonyRedis, server.redis_endpoint(None));
     let mut monitor = Monitor::new(&server);
     operations(cache.as_mut());
-    let told = monitor.told();
+    let recorded = monitor.commands();
     let head = r"\x9d\x00\x00\x00\x00\x00\x00\x00\x00_\x00\x00";
     let set = r"cachedyno:\x01tags\x01";
     let expected = format!(
@@ -86,14 +86,14 @@ fn commands_are_those_of_symfony() {
         SCAN 0 COUNT 1000 MATCH cachedyno:*
         UNLINK cachedyno:f"
     );
-    assert_told(&told, &expected);
-    let commands = told.iter().filter(|line| !line.starts_with("lua ")).count() as u64;
+    assert_commands(&recorded, &expected);
+    let commands = recorded.iter().filter(|line| !line.starts_with("lua ")).count() as u64;
     // 6 saves of two and one more for the first; 2 loads; removals of 1 and 2; cleans of 1 and 3.
     assert_eq!(cache.effort(), Effort { round_trips: 22, commands, files: 0 });
 }
 
 #[test]
-fn records_are_what_the_layout_says() {
+fn records_match_the_layout() {
     if !installed("redis-server") {
         return;
     }
@@ -111,7 +111,7 @@ fn records_are_what_the_layout_says() {
 }
 
 #[test]
-fn what_symfony_refuses_is_refused() {
+fn invalid_names_and_modes_are_rejected_as_in_symfony() {
     if !installed("redis-server") {
         return;
     }
@@ -131,7 +131,7 @@ fn what_symfony_refuses_is_refused() {
     server.redis_cli(&["SET", "cachedyno:foreign", "x"]);
     let e = cache.load("foreign", &mut value).unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Protocol, false), "{e}");
-    // A key of another kind is a missing one to MGET.
+    // `MGET` treats a key of another type as missing.
     server.redis_cli(&["LPUSH", "cachedyno:list", "x"]);
     assert_eq!(cache.load("list", &mut value).unwrap(), Found::No);
     server.redis_cli(&["SET", "cachedyno:\u{1}tags\u{1}T", "x"]);

@@ -1,4 +1,4 @@
-//! A cluster of three Redis servers of the tests' own.
+//! A test cluster of three Redis servers.
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachedyno_drivers::redis::cluster::{SlotMap, slot};
-use cachedyno_drivers::redis::requests::{Holes, custom};
+use cachedyno_drivers::redis::requests::{Placeholders, custom};
 use cachedyno_drivers::redis::{Control, Replies};
 use load::wire::protocol::{Expect, Judged};
 use load::wire::route::Route as _;
@@ -19,7 +19,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Three masters without replicas, each with a third of the slots.
+    /// Three primaries without replicas, each with a third of the slots.
     fn start() -> Self {
         let servers: Vec<(u16, Server)> = (0..3)
             .map(|_| {
@@ -54,7 +54,7 @@ impl Cluster {
         SlotMap::from_slots(&slots, "127.0.0.1").unwrap()
     }
 
-    /// The server of a number of the map.
+    /// The server with a number in the map.
     fn of(&self, map: &SlotMap, node: usize) -> &Server {
         let port = map.nodes()[node].port;
         &self.servers.iter().find(|(p, _)| *p == port).unwrap().1
@@ -62,7 +62,7 @@ impl Cluster {
 }
 
 fn ask(line: &mut Line<Replies>, command: &str, expect: &Expect) -> Judged {
-    line.fill_in(&custom(command, &Holes::default()).unwrap().segments, 0, 1);
+    line.fill_in(&custom(command, &Placeholders::default()).unwrap().segments, 0, 1);
     line.receive(expect)
 }
 
@@ -85,14 +85,14 @@ fn a_real_clusters_keys_are_found() {
     for name in
         names.iter().map(ToString::to_string).chain((0..200).map(|n| format!("key:{n:012}")))
     {
-        let told = cluster.servers[0].1.redis_cli(&["CLUSTER", "KEYSLOT", &name]);
-        assert_eq!(told, slot(name.as_bytes()).to_string(), "{name}");
+        let reply = cluster.servers[0].1.redis_cli(&["CLUSTER", "KEYSLOT", &name]);
+        assert_eq!(reply, slot(name.as_bytes()).to_string(), "{name}");
     }
     redirections(&cluster);
 }
 
-/// Whoever is asked, the reply leads to the server that the map names; and a slot that moves is
-/// followed, first once and then for good.
+/// Whichever server is queried, its redirect leads to the server in the map; and a slot that moves
+/// is followed, first once and then permanently.
 fn redirections(cluster: &Cluster) {
     let mut map = cluster.map(0);
     let mut lines: Vec<Line<Replies>> = (0..3)
@@ -108,7 +108,7 @@ fn redirections(cluster: &Cluster) {
         let own = map.node(name.as_bytes());
         for (node, line) in lines.iter_mut().enumerate() {
             match ask(line, &format!("SET {name} {n}"), &DONE) {
-                Judged::Elsewhere { address, for_good: true } if node != own => {
+                Judged::Redirected { address, for_good: true } if node != own => {
                     assert_eq!(map.moved(name.as_bytes(), &address, true), Some(own));
                 }
                 OK if node == own => {}
@@ -122,12 +122,12 @@ fn redirections(cluster: &Cluster) {
     let id = |node| cluster.of(&map, node).redis_cli(&["CLUSTER", "MYID"]);
     let (from_id, to_id) = (id(from), id(to));
     let set_slot = |node, how: &str, id: &str| {
-        let told = cluster.of(&map, node).redis_cli(&["CLUSTER", "SETSLOT", &slot, how, id]);
-        assert_eq!(told, "OK");
+        let reply = cluster.of(&map, node).redis_cli(&["CLUSTER", "SETSLOT", &slot, how, id]);
+        assert_eq!(reply, "OK");
     };
     set_slot(to, "IMPORTING", &from_id);
     set_slot(from, "MIGRATING", &to_id);
-    let Judged::Elsewhere { address, for_good: false } =
+    let Judged::Redirected { address, for_good: false } =
         ask(&mut lines[from], "GET moving", &VALUE)
     else {
         panic!("not referred on")
@@ -139,7 +139,8 @@ fn redirections(cluster: &Cluster) {
     lines[to].send(map.asking());
     assert_eq!(lines[to].receive(&DONE), OK);
     assert_eq!(ask(&mut lines[to], "GET moving", &VALUE), Judged::Miss);
-    let Judged::Elsewhere { address, for_good: true } = ask(&mut lines[from], "GET moving", &VALUE)
+    let Judged::Redirected { address, for_good: true } =
+        ask(&mut lines[from], "GET moving", &VALUE)
     else {
         panic!("not moved")
     };

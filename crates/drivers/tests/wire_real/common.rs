@@ -1,4 +1,4 @@
-//! Servers of the tests' own, and one connection that reads through a parser in pieces of any size.
+//! Test servers, and a connection that parses replies in pieces of any size.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ pub(crate) const VALUE: Expect = Expect { shape: Shape::Value, ..ANY };
 /// Bytes of the values that templates write.
 pub(crate) const VALUE_BYTES: usize = 1024;
 
-/// How long a server may take to answer or to read on.
+/// Longest time for a server to reply or to continue reading.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn installed(program: &str) -> bool {
@@ -37,15 +37,14 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A server's process; ends with the test, also when that panics or is killed.
+/// A server process; ends with the test, even if the test panics or is killed.
 pub(crate) struct Server {
     child: Child,
     directory: TempDir,
 }
 
 impl Server {
-    /// Starts a server whose socket is `s.sock` in a directory of its own, which `args` are made
-    /// for.
+    /// Starts a server with the socket `s.sock` in its own directory, from which `args` are built.
     pub(crate) fn start(program: &str, args: impl FnOnce(&str) -> Vec<String>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let log = std::fs::File::create(directory.path().join("log")).unwrap();
@@ -104,7 +103,7 @@ impl Server {
         Line::over(Box::new(stream))
     }
 
-    /// Asks by the server's own client, so that nothing of ours checks itself.
+    /// Queries the server with its own client, so that our code does not verify itself.
     pub(crate) fn redis_cli(&self, args: &[&str]) -> String {
         let output =
             Command::new("redis-cli").arg("-s").arg(self.socket()).args(args).output().unwrap();
@@ -130,7 +129,7 @@ pub(crate) struct Line<P> {
     stream: Box<dyn Both>,
     parser: P,
     at_hand: Vec<u8>,
-    /// Bytes that are read at once.
+    /// Bytes per read.
     pub(crate) piece: usize,
     values: Values,
 }
@@ -171,7 +170,7 @@ impl<P: Parser + Default> Line<P> {
         self.receive(expect)
     }
 
-    /// Sends a template, filled in for a key, in a version.
+    /// Sends a template filled in for a key and a version.
     pub(crate) fn fill_in(&mut self, segments: &[Segment], key: u64, version: u64) {
         let names = KeyNames::default();
         let filling = Filling {

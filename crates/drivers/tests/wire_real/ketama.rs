@@ -1,11 +1,11 @@
-//! The ring against PHP's extension memcached, which is libmemcached.
+//! Compares the ring with PHP's extension memcached, which uses libmemcached.
 
 use std::fmt::Write as _;
 use std::process::Command;
 
 use cachedyno_drivers::memcached::ketama::{Ring, Server};
 
-/// Prints the host and port of each key's server: first how servers are added, then servers as
+/// Prints the host and port of each key's server. Input: the method for adding servers, servers as
 /// `host port weight`, an empty line, and keys.
 const ORACLE: &str = r#"
 $lines = file('php://stdin', FILE_IGNORE_NEW_LINES);
@@ -54,7 +54,7 @@ fn asked(how: &str, servers: &[Server], keys: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn keys_live_where_php_looks_for_them() {
+fn keys_map_to_the_same_servers_as_in_php() {
     if !has_extension() {
         return;
     }

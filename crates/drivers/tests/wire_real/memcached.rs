@@ -1,19 +1,20 @@
-//! A memcached of the tests' own: every operation in both spellings, faults, accounts.
+//! A test memcached: every operation in both protocols, errors, accounts.
 
 use std::thread;
 use std::time::Duration;
 
 use cachedyno_drivers::memcached::Replies;
-use cachedyno_drivers::memcached::requests::{Holes, custom, hello, operation};
+use cachedyno_drivers::memcached::requests::{Placeholders, custom, hello, operation};
 use load::wire::protocol::{Expect, Judged};
 use model::{ErrorClass, Secret, Spelling};
 
 use super::common::{ANY, DONE, Line, OK, Server, VALUE, VALUE_BYTES, installed};
 
-const HOLES: Holes = Holes { key_bytes: Some(16), value_bytes: Some(VALUE_BYTES), below: None };
+const HOLES: Placeholders =
+    Placeholders { key_bytes: Some(16), value_bytes: Some(VALUE_BYTES), below: None };
 const SPELLINGS: [Spelling; 2] = [Spelling::Text, Spelling::Meta];
 
-/// Does a named operation on a key; its reply.
+/// Runs a named operation on a key and returns its reply.
 fn done(line: &mut Line<Replies>, spelling: Spelling, name: &str, key: u64, ttl_s: u64) -> Judged {
     let request = operation(spelling, name, Some(ttl_s), &HOLES).unwrap();
     line.fill_in(&request.segments, key, 1);
@@ -29,7 +30,7 @@ fn class(judged: &Judged) -> ErrorClass {
 }
 
 #[test]
-fn operations_do_the_same_in_both_spellings() {
+fn operations_agree_in_text_and_meta_commands() {
     if !installed("memcached") {
         return;
     }
@@ -75,7 +76,7 @@ fn operations_do_the_same_in_both_spellings() {
 }
 
 #[test]
-fn lifetimes_end() {
+fn lifetimes_expire() {
     if !installed("memcached") {
         return;
     }
@@ -99,7 +100,7 @@ fn pipelined_replies_come_in_order() {
     for spelling in SPELLINGS {
         let mut line = server.connect::<Replies>();
         let request = |name| operation(spelling, name, None, &HOLES).unwrap().segments;
-        // As many as socket buffers hold in any case.
+        // As many as always fit into the socket buffers.
         let keys = 1000..1020;
         for key in keys.clone() {
             line.fill_in(&request("set"), key, 1);
@@ -112,7 +113,7 @@ fn pipelined_replies_come_in_order() {
             assert_eq!(line.receive(&own), Judged::Ok { verified: true });
             assert_eq!(line.receive(&own), Judged::Miss);
         }
-        // A reply to another key's request would be found by its name, even unverified.
+        // The name would reveal a reply to another key's request, even without verification.
         line.fill_in(&custom("get __key__", &HOLES).unwrap().segments, 1001, 1);
         let other = Expect { bytes: Some(VALUE_BYTES as u32), key: 1002, ..VALUE };
         assert_eq!(line.receive(&other), Judged::Wrong);
@@ -149,7 +150,7 @@ fn commands_of_all_kinds_are_understood() {
 }
 
 #[test]
-fn a_full_server_says_so() {
+fn a_full_server_reports_it() {
     if !installed("memcached") {
         return;
     }
@@ -164,7 +165,7 @@ fn a_full_server_says_so() {
 }
 
 #[test]
-fn accounts_are_asked_for() {
+fn accounts_are_required() {
     if !installed("memcached") {
         return;
     }

@@ -1,17 +1,18 @@
-//! A Redis server of the tests' own: every type of reply, log-ins, faults, command lines.
+//! A test Redis server: every type of reply, logins, errors, command lines.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use cachedyno_drivers::redis::Replies;
 use cachedyno_drivers::redis::hello::{Hello, Login, hello};
-use cachedyno_drivers::redis::requests::{Holes, custom, operation};
+use cachedyno_drivers::redis::requests::{Placeholders, custom, operation};
 use load::wire::protocol::{Expect, Judged, Shape};
 use model::{ErrorClass, Secret};
 
 use super::common::{ANY, DONE, Line, OK, Server, VALUE, VALUE_BYTES, installed};
 
-const HOLES: Holes = Holes { key_bytes: Some(16), value_bytes: Some(VALUE_BYTES), below: None };
+const HOLES: Placeholders =
+    Placeholders { key_bytes: Some(16), value_bytes: Some(VALUE_BYTES), below: None };
 
 fn ask(line: &mut Line<Replies>, command: &str, expect: &Expect) -> Judged {
     line.fill_in(&custom(command, &HOLES).unwrap().segments, 7, 1);
@@ -25,9 +26,9 @@ fn class(judged: &Judged) -> ErrorClass {
     }
 }
 
-fn greet(line: &mut Line<Replies>, said: &Hello) -> Vec<Judged> {
-    line.send(&said.bytes);
-    said.replies.iter().map(|greeting| line.receive(&greeting.expect)).collect()
+fn greet(line: &mut Line<Replies>, greeting: &Hello) -> Vec<Judged> {
+    line.send(&greeting.bytes);
+    greeting.replies.iter().map(|greeting| line.receive(&greeting.expect)).collect()
 }
 
 fn resp3() -> Login<'static> {
@@ -46,7 +47,7 @@ fn operations_and_values_on_a_real_server() {
         let request = |name| operation(name, Some(60), &HOLES).unwrap().segments;
         let own = Expect { bytes: Some(VALUE_BYTES as u32), verify: true, key: 42, ..VALUE };
         let verified = Judged::Ok { verified: true };
-        // Many at once, so that replies come one behind the other.
+        // Many at once, so that replies follow each other.
         for version in 0..50 {
             line.fill_in(&request("set"), 42, version);
             line.fill_in(&request("get"), 42, version);
@@ -82,11 +83,11 @@ fn every_type_of_both_protocols() {
         return;
     }
     let server = Server::redis(&["--enable-debug-command", "yes"]);
-    for said in [hello(&Login::default()), hello(&resp3())] {
+    for greeting in [hello(&Login::default()), hello(&resp3())] {
         for piece in [1, 10_000] {
             let mut line = server.connect::<Replies>();
             line.piece = piece;
-            assert!(greet(&mut line, &said).iter().all(|judged| *judged == OK));
+            assert!(greet(&mut line, &greeting).iter().all(|judged| *judged == OK));
             for kind in ["string", "integer", "double", "null", "array", "set", "map", "attrib"] {
                 let judged = ask(&mut line, &format!("DEBUG PROTOCOL {kind}"), &ANY);
                 assert_eq!(judged, OK, "{kind}");
@@ -107,7 +108,7 @@ fn every_type_of_both_protocols() {
 }
 
 #[test]
-fn what_the_server_says_unasked_answers_nothing() {
+fn pushes_are_not_replies() {
     if !installed("redis-server") {
         return;
     }
@@ -116,7 +117,7 @@ fn what_the_server_says_unasked_answers_nothing() {
     greet(&mut line, &hello(&resp3()));
     assert_eq!(ask(&mut line, "CLIENT TRACKING ON BCAST", &DONE), OK);
     for _ in 0..20 {
-        // The invalidation comes before or behind the next reply, and counts as neither.
+        // The invalidation arrives before or after the next reply and does not count as one.
         assert_eq!(server.redis_cli(&["SET", "a", "1"]), "OK");
         assert_eq!(ask(&mut line, "GET a", &VALUE), OK);
     }
@@ -125,7 +126,7 @@ fn what_the_server_says_unasked_answers_nothing() {
 }
 
 #[test]
-fn log_ins_and_databases() {
+fn logins_and_databases() {
     if !installed("redis-server") {
         return;
     }
@@ -154,7 +155,7 @@ fn log_ins_and_databases() {
 }
 
 #[test]
-fn faults_have_their_classes() {
+fn errors_have_the_right_class() {
     if !installed("redis-server") {
         return;
     }
@@ -163,7 +164,7 @@ fn faults_have_their_classes() {
     assert_eq!(ask(&mut line, "CONFIG SET maxmemory 1", &DONE), OK);
     assert_eq!(class(&ask(&mut line, "SET __key__ __data__", &DONE)), ErrorClass::Full);
     assert_eq!(ask(&mut line, "CONFIG SET maxmemory 0", &DONE), OK);
-    // An error within a transaction's reply.
+    // An error inside a transaction's reply.
     for queued in ["MULTI", "SET a x", "INCR a", "GET a"] {
         assert_eq!(ask(&mut line, queued, &ANY), OK);
     }
@@ -173,7 +174,7 @@ fn faults_have_their_classes() {
     assert_eq!(class(&refused.receive(&ANY)), ErrorClass::Refused);
 }
 
-/// Arguments as redis-cli splits them, by what a server echoes.
+/// Checks that arguments are split as in redis-cli, using a server's echo.
 #[test]
 fn command_lines_are_split_as_redis_cli_does() {
     if !installed("redis-cli") || !installed("redis-server") {
@@ -198,7 +199,7 @@ fn command_lines_are_split_as_redis_cli_does() {
     let mut line = server.connect::<Replies>();
     for (number, argument) in arguments.iter().enumerate() {
         let key = format!("of:{number}");
-        // Ours is stored, and redis-cli's own reading of the same text is compared with it.
+        // Our result is stored and compared with redis-cli's parsing of the same text.
         assert_eq!(ask(&mut line, &format!("SET {key} {argument}"), &DONE), OK, "{argument}");
         let mut cli = Command::new("redis-cli")
             .arg("-s")

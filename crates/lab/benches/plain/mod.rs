@@ -1,20 +1,20 @@
 //! A load of one operation on one server of the Redis protocol, by one thread on one CPU.
 
-use crate::common::told;
+use crate::common::error;
 use drivers::wire::Dialect;
-use load::Unseen;
+use load::Unmetered;
 use load::wire::{Address, Offer, Outcome, Pacing, Servers, Tls, Until, Work, route::Single};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
 
-/// What is offered.
+/// Parameters of the load.
 pub(crate) struct Plain {
     pub(crate) operation: &'static str,
     /// Bytes of every value.
     pub(crate) bytes: usize,
-    /// How keys are chosen, and among how many.
+    /// Distribution and number of keys.
     pub(crate) keys: (Distribution, u64),
     pub(crate) seed: u64,
     pub(crate) clients: u32,
@@ -22,12 +22,12 @@ pub(crate) struct Plain {
     pub(crate) pacing: Pacing,
     pub(crate) until: Until,
     pub(crate) cpu: usize,
-    /// True when the thread may keep its CPU busy while it waits.
+    /// True if the thread may busy-wait.
     pub(crate) spin: bool,
 }
 
 impl Plain {
-    /// Offers it; an error ends it.
+    /// Runs the load. Errors: the failure that ended it.
     pub(crate) fn offer(
         self,
         address: Address,
@@ -60,7 +60,7 @@ impl Plain {
             cpus: vec![self.cpu],
             spin: self.spin,
             reconnects: false,
-            errors_end_it: true,
+            stop_on_error_reply: true,
             hangs_up: false,
             limits_ns: Vec::new(),
             number: 0,
@@ -74,9 +74,10 @@ impl Plain {
             survey: None,
         };
         let stop = AtomicBool::new(false);
-        let mut done = Dialect::Redis.run(&offer, &work, &servers, &stop, &mut Unseen, &mut |_| {});
+        let mut done =
+            Dialect::Redis.run(&offer, &work, &servers, &stop, &mut Unmetered, &mut |_| {});
         match done.failure.take() {
-            Some(failure) => Err(told(failure)),
+            Some(failure) => Err(error(failure)),
             None => Ok(done),
         }
     }

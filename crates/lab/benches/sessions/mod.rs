@@ -14,7 +14,7 @@ pub(crate) fn plan(
     study::plan(("sessions", text), seed, targets, sets)
 }
 
-/// The workload of a cell; these benches plan no other.
+/// The session workload of a cell; these benches use no other.
 pub(crate) fn of(cell: &Cell) -> Result<&Sessions, String> {
     match &cell.workload {
         Workload::Sessions(sessions) => Ok(sessions),

@@ -1,12 +1,12 @@
-//! What benches of a shipped study need: the guard's role, its plan, places for its servers.
+//! Shared by benches of a shipped study: guard process, plan, directories of servers.
 
-use cachedyno_lab::{Bench, Setup};
+use cachedyno_lab::{Setup, TargetProvisioner};
 use model::{Choices, Plan, Scale, Study, TargetChoice};
 use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
 use std::error::Error;
 
-/// Plays the guard when this process was started as one; false when it was not.
+/// Runs the guard if this process was started as one; otherwise returns false.
 pub(crate) fn played_guard(arguments: &[String]) -> Result<bool, Box<dyn Error>> {
     if arguments.first().map(String::as_str) != Some(rig::GUARD_ARGUMENT) {
         return Ok(false);
@@ -38,7 +38,7 @@ pub(crate) fn plan(
     Ok(study.plan(&choices)?)
 }
 
-/// Places of private servers: a scratch under the system's temporary directory.
+/// Setup for private servers below the system's temporary directory.
 pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
     Ok(Setup {
         guard: Guard::start()?,
@@ -51,7 +51,7 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
     })
 }
 
-/// A bench of targets for `plan`.
-pub(crate) fn bench<'a>(plan: &'a Plan, setup: &'a Setup) -> Bench<'a> {
-    Bench::new(plan, "bench", setup)
+/// Provisioner of the targets of `plan`.
+pub(crate) fn provisioner<'a>(plan: &'a Plan, setup: &'a Setup) -> TargetProvisioner<'a> {
+    TargetProvisioner::new(plan, "bench", setup)
 }

@@ -1,8 +1,8 @@
-//! A bare loop: what kernel and wire cost by themselves, with the least that a generator can do.
+//! A bare loop: the cheapest possible generator, which shows the cost of kernel and wire alone.
 //!
-//! It waits for readable sockets, reads into a fixed buffer until the bytes of a batch's replies
-//! have come, and writes the same prepared batch again: no clock, no record, no parsing. It
-//! belongs on servers that are known to answer; one that does not answer stops it for good.
+//! It waits for readable sockets, reads into a fixed buffer until a batch's replies have arrived,
+//! and writes the same prepared batch again: no clock, no recording, no parsing. It has no timeout:
+//! a server that does not answer blocks it forever.
 
 use load::watch::ThreadUse;
 use load::wire::Address;
@@ -15,38 +15,38 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const INBOX_BYTES: usize = 256 << 10;
-/// Events that are taken at once.
+/// Events per `epoll_wait`.
 const EVENTS: usize = 128;
 
-/// What the loop does.
+/// Parameters of the loop.
 #[derive(Clone, Debug)]
 pub struct Bare {
     /// The server.
     pub address: Address,
-    /// Connections, at least 1.
+    /// Number of connections, at least 1.
     pub connections: u32,
-    /// What each sends at once.
+    /// Batch that each connection sends.
     pub batch: Batch,
-    /// Batches over all connections; at least one for each is sent.
+    /// Total number of batches; each connection sends at least one.
     pub batches: u64,
-    /// CPUs of its thread; empty to leave it where the caller is.
+    /// CPUs of its thread; if empty, the caller's.
     pub cpus: Vec<usize>,
 }
 
-/// Requests that are written at once, and the bytes of all their replies.
+/// Requests written together, and the length of their replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The requests.
     pub bytes: Vec<u8>,
-    /// Bytes of all replies together.
+    /// Total bytes of all replies.
     pub reply_bytes: usize,
 }
 
 impl Batch {
-    /// `GET` or `SET` of the first `pipeline` keys in the protocol of Redis, with values of
-    /// `value_bytes`; any operation but `set` is a `GET`.
+    /// `GET` or `SET` of the first `pipeline` keys in the Redis protocol, with values of
+    /// `value_bytes`. Any operation other than `set` is a `GET`.
     pub fn redis(operation: &str, value_bytes: usize, pipeline: u32) -> Self {
         let key = |n: u32| format!("$16\r\nkey:{n:012}\r\n");
         let value = "x".repeat(value_bytes);
@@ -63,10 +63,10 @@ impl Batch {
     }
 }
 
-/// What a loop has used.
+/// Result of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
-    /// Batches that were answered.
+    /// Answered batches.
     pub batches: u64,
     /// CPU time of its thread.
     pub used: ThreadUse,
@@ -75,7 +75,7 @@ pub struct Spent {
 }
 
 impl Bare {
-    /// Runs the loop in a thread of its own.
+    /// Runs the loop in a new thread.
     pub fn run(&self) -> io::Result<Spent> {
         let run = || {
             pin_current_thread(&self.cpus).map_err(io::Error::other)?;
@@ -173,7 +173,7 @@ mod tests {
     use rig::reference::{Listen, NullServer, NullSettings};
 
     #[test]
-    fn every_batch_is_answered_also_when_fewer_were_asked_for_than_there_are_connections() {
+    fn every_connection_sends_at_least_one_batch() {
         let settings = NullSettings { value_bytes: 100, ..NullSettings::default() };
         let server = NullServer::start(&settings).unwrap();
         let Listen::Tcp(address) = *server.address() else { panic!("TCP is the default") };

@@ -1,4 +1,4 @@
-//! What a machine does to anyone who measures on it: clock, late wake-ups, pauses.
+//! Properties of the machine that affect every measurement: clock, late wake-ups, pauses.
 
 use model::calibration::{Clock, Host, Late, Pauses};
 use model::{Condition, ErrorClass, Failure};
@@ -11,15 +11,15 @@ use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a thread sleeps that is watched for late wake-ups.
+/// Sleep time of the thread that measures late wake-ups.
 const SLEEP: Duration = Duration::from_millis(1);
-/// Gap between two readings of the clock that counts as a pause.
+/// Smallest gap between two clock readings that counts as a pause.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Readings by which the cost of one is told, in each of several batches.
+/// Clock readings per batch, to measure the cost of one.
 const READINGS: u32 = 10_000;
 const BATCHES: usize = 9;
 
-/// Which machine this is; `facts` are the conditions of the host.
+/// Identifies this machine; `facts` are the conditions of the host.
 pub fn host(facts: &[Condition], pinning: &Pinning) -> Host {
     let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
     let name = || fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -33,20 +33,20 @@ pub fn host(facts: &[Condition], pinning: &Pinning) -> Host {
     }
 }
 
-/// The value of a fact; empty where the kernel does not tell.
+/// Value of a fact; empty if unknown.
 fn fact(facts: &[Condition], group: &str, name: &str) -> String {
     let found = facts.iter().find(|f| f.group == group && f.name == name);
     found.map(|f| f.value.clone()).unwrap_or_default()
 }
 
-/// Fowler, Noll and Vo's hash, variant 1a, 64 bits. A machine's id is not for others to know
-/// (machine-id(5)); a number that follows from it is.
+/// Fowler, Noll and Vo's hash, variant 1a, 64 bits. A machine id is confidential (machine-id(5)),
+/// so only its hash is published.
 fn fnv1a(bytes: &[u8]) -> u64 {
     let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
-/// The clock by which everything is timed.
+/// The clock that times all measurements.
 pub(super) fn clock(facts: &[Condition]) -> Clock {
     let resolution = clock_getres(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
     let mut batches: Vec<Duration> = (0..BATCHES)
@@ -66,10 +66,10 @@ pub(super) fn clock(facts: &[Condition]) -> Clock {
     }
 }
 
-/// By how much a thread on these CPUs that sleeps 1 ms over and over wakes too late.
+/// How late a thread on these CPUs wakes up from repeated sleeps of 1 ms.
 pub(super) fn timer(cpus: &[usize], length: Duration) -> Result<Late, Failure> {
     on(cpus, || {
-        // Where it is refused, the kernel wakes it 50 µs later, and that is what is told.
+        // If this is refused, the kernel's default slack of 50 µs shows in the result.
         let _ = set_timerslack(1);
         let mut oversleeps = Histogram::new();
         let begun = Instant::now();
@@ -83,7 +83,7 @@ pub(super) fn timer(cpus: &[usize], length: Duration) -> Result<Late, Failure> {
     })
 }
 
-/// What a thread on these CPUs suffers that does nothing but read the clock.
+/// Pauses of a thread on these CPUs that does nothing but read the clock.
 pub(super) fn pauses(cpus: &[usize], length: Duration) -> Result<Pauses, Failure> {
     on(cpus, || {
         let begun = Instant::now();
@@ -102,7 +102,7 @@ pub(super) fn pauses(cpus: &[usize], length: Duration) -> Result<Pauses, Failure
     })
 }
 
-/// Three points of a distribution and its end.
+/// Percentiles and maximum of a distribution.
 pub(super) fn late(times: &Histogram) -> Late {
     Late {
         ns_p50: times.quantile_ns(0.5),
@@ -112,13 +112,13 @@ pub(super) fn late(times: &Histogram) -> Late {
     }
 }
 
-/// Does it in a thread on these CPUs.
+/// Runs `work` in a thread on these CPUs.
 fn on<T: Send>(cpus: &[usize], work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     thread::scope(|scope| {
         let pinned = scope.spawn(|| pin_current_thread(cpus).map(|()| work())).join();
         let panicked = || Failure {
             class: ErrorClass::Other,
-            message: "a thread that watched the machine panicked".into(),
+            message: "a thread that measured the machine panicked".into(),
         };
         Ok(pinned.map_err(|_| panicked())??)
     })
@@ -129,8 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_told_by_a_number_that_does_not_tell_its_id() {
-        // The values of the reference implementation.
+    fn the_hash_matches_the_reference_implementation() {
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         let facts = rig::conditions(std::path::Path::new("/")).facts;
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_watched_lasts_as_long_as_asked_for_and_is_in_order() {
+    fn wake_ups_and_pauses_are_plausible() {
         let length = Duration::from_millis(30);
         let late = timer(&[], length).unwrap();
         assert!(late.ns_p50 > 0, "nobody wakes up at once: {late:?}");

@@ -1,17 +1,17 @@
-//! `calibrate`: what this machine can do, and what the generator costs on it.
+//! `calibrate`: limits of this machine, and CPU cost of the generator on it.
 //!
-//! The null server runs where a private server would, the generator where it always does. Each
-//! shape of requests is offered by the wire engine and then by the bare loop, as many requests as
-//! the engine sent in the same time. What is left between the two is what the engine adds.
+//! The null server and the generator run on their usual CPUs. The wire engine offers each kind of
+//! request, then the bare loop sends as many requests as the engine sent in its time. The
+//! difference is the engine's overhead.
 //!
 //! - [`bare`]: the bare loop.
-//! - [`machine`]: clock, late wake-ups, pauses; which machine it is.
+//! - [`machine`]: clock, late wake-ups, pauses; the machine's identity.
 
 pub mod bare;
 pub mod machine;
 
 use drivers::wire::{Access, Dialect};
-use load::Unseen;
+use load::Unmetered;
 use load::watch::ThreadUse;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Address, Offer, Outcome, Pacing, Think, Until, Work};
@@ -31,29 +31,28 @@ use bare::{Bare, Batch};
 
 /// Clients of every load.
 pub const CLIENTS: u32 = 50;
-/// Bytes of every value.
+/// Value size, bytes.
 pub const VALUE_BYTES: usize = 1024;
-/// Requests that a client sends at once.
+/// Pipeline depths.
 pub const PIPELINES: [u32; 3] = [1, 16, 50];
 const OPERATIONS: [&str; 2] = ["get", "set"];
 /// Keys that requests choose from.
 const KEYS: u64 = 100_000;
-/// Requests that a client may have in flight while lag is measured.
+/// Maximum requests in flight per client while lag is measured.
 const LAG_PIPELINE: u32 = 16;
-/// Share that is planned to measure the lag of the null server's rate at one request at a time:
-/// what is due by itself is sent by itself.
+/// Planned rate while lag is measured, as a share of the null server's rate without pipelining.
 const LAG_SHARE: f64 = 0.5;
 const TIMEOUT_NS: u64 = 10_000_000_000;
 
-/// Measurements of equal length that a calibration takes.
+/// Number of measurements, all of equal length, in a calibration.
 pub const MEASUREMENTS: u32 = 2 * (2 * OPERATIONS.len() * PIPELINES.len()) as u32 + 3;
 
-/// What a calibration needs to know.
+/// Parameters of a calibration.
 #[derive(Debug)]
 pub struct Calibrator<'a> {
-    /// Watches over the directory of the socket.
+    /// Removes the socket's directory should this process die.
     pub guard: &'a Guard,
-    /// How the CPUs are divided.
+    /// CPUs of the generator and of the server.
     pub pinning: &'a Pinning,
     /// Conditions of this host.
     pub facts: &'a [Condition],
@@ -70,8 +69,8 @@ struct Shape {
 }
 
 impl Calibrator<'_> {
-    /// Measures everything; `told` hears the name of each of the [`MEASUREMENTS`] as it begins.
-    pub fn run(&self, told: &mut dyn FnMut(&str)) -> Result<Calibration, Failure> {
+    /// Runs all [`MEASUREMENTS`] and passes the name of each to `on_start` as it starts.
+    pub fn run(&self, on_start: &mut dyn FnMut(&str)) -> Result<Calibration, Failure> {
         let started_unix_ms = unix_ms();
         let scratch = Scratch::for_sockets(self.guard)?;
         let unix = self.serve(Listen::Unix(scratch.socket("null.sock")?))?;
@@ -82,9 +81,9 @@ impl Calibrator<'_> {
                 for pipeline in PIPELINES {
                     let shape = Shape { operation, pipeline };
                     let name = format!("{operation}, {pipeline} at once, by {socket}");
-                    told(&format!("{name}: the engine"));
+                    on_start(&format!("{name}: the engine"));
                     let engine = self.engine(server, shape)?;
-                    told(&format!("{name}: the bare loop"));
+                    on_start(&format!("{name}: the bare loop"));
                     let bare = self.bare(server, shape, engine.rate_per_s)?;
                     shapes.push(ShapeCost {
                         socket: socket.into(),
@@ -98,11 +97,11 @@ impl Calibrator<'_> {
             }
         }
         let reached = shapes.iter().find(|s| s.operation == "get" && s.pipeline == 1);
-        told("lag under load");
+        on_start("lag under load");
         let load = self.lag(&unix, reached.map_or(0.0, |s| s.engine.rate_per_s))?;
-        told("late wake-ups");
+        on_start("late wake-ups");
         let timer = machine::timer(&self.pinning.generator, self.length)?;
-        told("pauses");
+        on_start("pauses");
         let pauses = machine::pauses(&self.pinning.generator, self.length)?;
         Ok(Calibration {
             format: CALIBRATION_FORMAT,
@@ -145,7 +144,7 @@ impl Calibrator<'_> {
         cost(answered, used, Duration::from_nanos(done.wall_ns))
     }
 
-    /// As many requests as take `length` at this rate.
+    /// Sends as many requests as take `length` at `rate_per_s`.
     fn bare(&self, server: &NullServer, shape: Shape, rate_per_s: f64) -> Result<Cost, Failure> {
         let requests = rate_per_s * self.length.as_secs_f64();
         let bare = Bare {
@@ -194,13 +193,13 @@ impl Calibrator<'_> {
             cpus: self.pinning.generator.clone(),
             spin: true,
             reconnects: false,
-            errors_end_it: true,
+            stop_on_error_reply: true,
             hangs_up: false,
             limits_ns: Vec::new(),
             number: 0,
         };
         let stop = AtomicBool::new(false);
-        let done = dialect.run(&offer, &work, &servers, &stop, &mut Unseen, &mut |_| {});
+        let done = dialect.run(&offer, &work, &servers, &stop, &mut Unmetered, &mut |_| {});
         match &done.failure {
             Some(failure) => Err(failure.clone()),
             None => Ok(done),
@@ -228,10 +227,10 @@ fn work(dialect: Dialect, operation: &str) -> Result<Work, Failure> {
 
 fn cost(requests: u64, used: ThreadUse, wall: Duration) -> Result<Cost, Failure> {
     if requests == 0 || used.cpu_ns == 0 {
-        return Err(failed("nothing was answered in the time (measure longer)"));
+        return Err(failed("no request was answered in time (measure longer)"));
     }
     let each = requests as f64;
-    // The kernel divides a thread's time between the two modes in its own way; the sum is exact.
+    // The kernel only estimates the split between user and system time; the sum is exact.
     let user_ns = used.user_ns.min(used.cpu_ns);
     Ok(Cost {
         rate_per_s: each / wall.as_secs_f64(),

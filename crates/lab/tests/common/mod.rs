@@ -1,4 +1,4 @@
-//! What all tests on private servers need.
+//! Shared by all tests on private servers.
 
 use cachedyno_lab::Setup;
 use rig::{Guard, Pinning, SearchPath, guard_main};

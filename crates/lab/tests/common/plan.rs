@@ -2,8 +2,8 @@
 
 use model::{Choices, Load, Phase, Plan, Scale, Stop, Study, TargetChoice, Workload};
 
-/// A mixed phase under a load, on a private Redis with few keys that are all there; `sets` are
-/// further settings of the study.
+/// A mixed phase under a load on a private Redis with few keys, all filled. `sets` are additional
+/// settings of the study.
 pub(crate) fn plan(sets: &[(&str, &str)], load: Load, (warmup_ns, ns): (u64, u64)) -> Plan {
     let clients = load.clients.to_string();
     let own = [("keys", "1000"), ("clients", &clients)];

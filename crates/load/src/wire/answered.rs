@@ -1,21 +1,21 @@
-//! In which milliseconds anything was answered, so that times without service can be told to the
-//! millisecond, however little or much was asked.
+//! The milliseconds in which anything was answered. They give the length of silences to the
+//! millisecond, at any request rate.
 
 use model::Silence;
 
 use crate::intervals::merge_by;
 
-/// How finely is told whether anything was answered, nanoseconds.
+/// Time resolution, nanoseconds.
 const STEP_NS: u64 = 1_000_000;
-/// Steps of which it is told: those of a day.
+/// Most steps that are kept: one day.
 const STEPS_MAX: u64 = 24 * 3_600_000;
 
-/// One bit a step, from the start of the measurement on.
+/// One bit per step from the start of the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answered(Vec<u64>);
+pub(crate) struct AnswerTimeline(Vec<u64>);
 
-impl Answered {
-    /// Takes note of a reply so long after the start of the measurement.
+impl AnswerTimeline {
+    /// Marks a reply `ns` after the start of the measurement.
     pub(crate) fn at(&mut self, ns: u64) {
         let step = ns / STEP_NS;
         let word = (step / 64) as usize;
@@ -32,13 +32,13 @@ impl Answered {
         merge_by(&mut self.0, &other.0, |own, theirs| own | theirs);
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Clears everything but keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.0.fill(0);
     }
 
-    /// The times of at least [`Silence::SHORTEST_NS`] in which nothing of an operation was
-    /// answered, in a measurement of that length.
+    /// Periods of at least [`Silence::SHORTEST_NS`] in which the operation got no answer, in a
+    /// measurement of `length_ns`.
     pub(crate) fn silences(&self, operation: &str, length_ns: u64) -> Vec<Silence> {
         let steps = (length_ns / STEP_NS).min(STEPS_MAX);
         let is_set = |step: u64| {
@@ -70,27 +70,27 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn silences_are_between_answers_of_all_threads() {
-        let (mut one, mut other) = (Answered::default(), Answered::default());
+    fn silences_are_gaps_between_the_answers_of_all_threads() {
+        let (mut one, mut other) = (AnswerTimeline::default(), AnswerTimeline::default());
         (0..=100).for_each(|ms| one.at(ms * MS));
         one.at(1_000 * MS);
         other.at(150 * MS + 1);
         one.merge(&other);
-        let told: Vec<(u64, u64)> = one
+        let silences: Vec<(u64, u64)> = one
             .silences("get", 1_300 * MS)
             .into_iter()
             .map(|silence| (silence.begun_ns / MS, silence.length_ns / MS))
             .collect();
-        assert_eq!(told, [(151, 849), (1_001, 299)]);
+        assert_eq!(silences, [(151, 849), (1_001, 299)]);
         one.clear();
         let all = Silence { operation: "set".into(), begun_ns: 0, length_ns: 200 * MS };
         assert_eq!(one.silences("set", 200 * MS), [all]);
     }
 
     #[test]
-    fn what_is_answered_after_a_day_takes_no_memory() {
-        let mut answered = Answered::default();
+    fn answers_after_a_day_take_no_memory() {
+        let mut answered = AnswerTimeline::default();
         answered.at(STEPS_MAX * STEP_NS);
-        assert_eq!(answered, Answered::default());
+        assert_eq!(answered, AnswerTimeline::default());
     }
 }

@@ -1,9 +1,9 @@
-//! How many clients of a closed load are at work at each time.
+//! The number of active clients of a closed load over time.
 
 use model::Stage;
 
-/// A thread's share of the clients, which are numbered over all threads in turn: those with the
-/// smallest numbers are at work first.
+/// A thread's share of the clients. Clients are numbered round-robin over the threads, and those
+/// with the lowest numbers are activated first.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientSchedule {
     stages: Vec<Stage>,
@@ -17,18 +17,18 @@ impl ClientSchedule {
         Self { stages: stages.to_vec(), thread, threads }
     }
 
-    /// Clients of this thread that are at work at a time, nanoseconds from the start of the load,
-    /// and the later time at which the clients of any thread change next; `u64::MAX` for never.
+    /// Active clients of this thread at `ns` nanoseconds after the start of the load, and the next
+    /// time at which the number changes in any thread; `u64::MAX` if it never does.
     pub(crate) fn at(&self, ns: u64) -> (u32, u64) {
-        let mut begins_ns = 0_u64;
+        let mut starts_ns = 0_u64;
         let mut last = 0;
         for stage in &self.stages {
-            let ends_ns = begins_ns.saturating_add(stage.length_ns);
+            let ends_ns = starts_ns.saturating_add(stage.length_ns);
             if ns < ends_ns {
-                let (clients, changes_ns) = within(stage, ns - begins_ns);
-                return (self.own(clients), begins_ns + changes_ns);
+                let (clients, changes_ns) = within(stage, ns - starts_ns);
+                return (self.own(clients), starts_ns + changes_ns);
             }
-            (begins_ns, last) = (ends_ns, stage.to as u32);
+            (starts_ns, last) = (ends_ns, stage.to as u32);
         }
         (self.own(last), u64::MAX)
     }
@@ -38,16 +38,16 @@ impl ClientSchedule {
     }
 }
 
-/// Clients at a time within a stage, over all threads, and when that changes; the end of the stage
-/// counts as a change.
+/// Active clients over all threads at `ns` within a stage, and when their number changes next; the
+/// end of the stage counts as a change.
 fn within(stage: &Stage, ns: u64) -> (u32, u64) {
     let (from, to) = (stage.from as u32, stage.to as u32);
     let (steps, length) = (u128::from(from.abs_diff(to)), u128::from(stage.length_ns));
     if steps == 0 {
         return (from, stage.length_ns);
     }
-    // The numbers that lie between are at work for times of one length; that at the end, which is
-    // reached by the last step, belongs to what follows.
+    // Every number in between is active for the same length of time. The final number, reached by
+    // the last step, belongs to the next stage.
     let taken = u128::from(ns) * steps / length;
     let clients = if from < to { from + taken as u32 } else { from - taken as u32 };
     (clients, ((taken + 1) * length).div_ceil(steps) as u64)
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_come_and_go_one_by_one() {
+    fn clients_start_and_stop_one_by_one() {
         let client_schedule =
             ClientSchedule::new(&[stage(10, 2, 2), stage(4, 2, 6), stage(3, 3, 0)], (0, 1));
         let at = |tenths: u64| {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_have_all_clients_between_them() {
+    fn the_shares_of_all_threads_add_up_to_all_clients() {
         for n in 0..2_000 {
             let mut random = numbers(7, 0, n);
             let stages: Vec<_> = (0..=random.below(4))

@@ -1,4 +1,4 @@
-//! What a thread knows of its clients.
+//! A thread's state of its clients.
 
 use stats::SplitMix64;
 use std::cmp::Reverse;
@@ -9,39 +9,39 @@ use workloads::kv::numbers;
 use super::client_schedule::ClientSchedule;
 use super::offer::{Offer, Pacing};
 
-/// Stream of random numbers that pauses are drawn from.
+/// Random stream for think times.
 const PAUSES: u64 = 0x7061_7573;
 
-/// What a client has in flight.
+/// State of a client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Client {
     pub(super) in_flight: u32,
-    /// True while it stands in the queue of those that may send.
+    /// True while the client is queued to send.
     pub(super) queued: bool,
-    /// When its connections began to be made anew; 0 for those of the start.
+    /// When the client started to reconnect; 0 for its first connections.
     pub(super) redials_since_ns: u64,
 }
 
 /// A thread's clients.
 pub(super) struct Clients {
     pub(super) all: Vec<Client>,
-    /// Those that may send.
+    /// Clients that may send.
     pub(super) free: VecDeque<u32>,
-    /// Those whose connections are to be made anew.
+    /// Clients that have to reconnect.
     pub(super) hung_up: VecDeque<u32>,
-    /// Those that think, by the time at which they may send again.
+    /// Thinking clients, by the time at which they may send again.
     pub(super) thinking: BinaryHeap<Reverse<(u64, u32)>>,
-    /// What pauses are drawn from.
+    /// Random numbers for think times.
     pub(super) pauses: SplitMix64,
-    /// Which of a closed load are at work, where that changes.
+    /// Active clients of a closed load over time, if that changes.
     pub(super) client_schedule: Option<ClientSchedule>,
-    /// How many are, and until when.
+    /// Number of active clients, and until when.
     pub(super) active: u32,
     pub(super) schedule_changes_ns: u64,
 }
 
 impl Clients {
-    /// The share of thread `index`; pauses are drawn by `seed`.
+    /// The clients of thread `index`; think times are drawn with `seed`.
     pub(super) fn new(offer: &Offer, index: u32, seed: u64) -> Self {
         let threads = offer.threads;
         let clients = offer.clients / threads + u32::from(index < offer.clients % threads);

@@ -1,4 +1,4 @@
-//! One connection to one server: what was sent on it and what is still to be read.
+//! One connection to one server: its unsent bytes, and the requests that wait for a reply.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,12 +6,12 @@ use std::io;
 use super::request::{Pending, UNTIMED};
 use super::stream::Stream;
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Not connected; to be tried again at that time.
+    /// Not connected; retried at that time.
     Down { retry_at_ns: u64 },
-    /// The socket is connecting, or what is said first was not answered yet.
+    /// The socket is connecting, or the greeting is not answered yet.
     Opening { since_ns: u64 },
     /// In use.
     Open,
@@ -26,22 +26,22 @@ pub(crate) struct Connection<P> {
     pub(crate) stream: Option<Stream>,
     pub(crate) parser: P,
     pub(crate) pending: VecDeque<Pending>,
-    /// Bytes that the socket did not take yet.
+    /// Bytes that the socket has not accepted yet.
     unsent: Vec<u8>,
-    /// Received bytes of which the parser needs to see more at once.
+    /// Received bytes that the parser needs to see again together with the next ones.
     pub(crate) rest: Vec<u8>,
-    /// Attempts to connect since it was open.
+    /// Connection attempts since it was last open.
     pub(crate) attempts: u32,
-    /// True when what is to be said first was said.
+    /// True once the greeting was sent.
     pub(crate) greeted: bool,
-    /// True while the socket tells when it takes more.
+    /// True while epoll watches for the socket to become writable.
     pub(crate) watches_out: bool,
-    /// True when it was open once and is not the first.
+    /// True if an earlier connection was open and broke.
     pub(crate) lost: bool,
 }
 
 impl<P: Default> Connection<P> {
-    /// Not connected yet.
+    /// A connection that is not connected yet.
     pub(crate) fn new(client: u32, node: u32) -> Self {
         Self {
             client,
@@ -64,14 +64,14 @@ impl<P: Default> Connection<P> {
         self.state == State::Open
     }
 
-    /// True while something waits for the socket to take more.
+    /// True while something waits for the socket to become writable.
     pub(crate) fn wants_out(&self) -> bool {
         !self.greeted
             || !self.unsent.is_empty()
-            || self.stream.as_ref().is_some_and(Stream::holds_back)
+            || self.stream.as_ref().is_some_and(Stream::has_unsent)
     }
 
-    /// When the oldest request that waits for its reply was sent.
+    /// When the oldest unanswered request was sent.
     pub(crate) fn oldest_sent_ns(&self) -> Option<u64> {
         self.pending.iter().find_map(|pending| match pending {
             Pending::Request { sent_ns, .. } => Some(*sent_ns),
@@ -79,8 +79,8 @@ impl<P: Default> Connection<P> {
         })
     }
 
-    /// Says of the last requests, which are [`UNTIMED`], when they were sent, and of those without
-    /// a time of their own that they were intended at `since_ns`.
+    /// Stamps the latest requests that are [`UNTIMED`] with their send time, and sets the intended
+    /// start of those without one to `since_ns`.
     pub(crate) fn stamp(&mut self, now_ns: u64, since_ns: u64) {
         for pending in self.pending.iter_mut().rev() {
             let Pending::Request { intended_ns, sent_ns, .. } = pending else { return };
@@ -94,7 +94,7 @@ impl<P: Default> Connection<P> {
         }
     }
 
-    /// Forgets the broken connection; the requests that were in flight on it.
+    /// Resets the broken connection; returns the requests that were in flight on it.
     pub(crate) fn close(&mut self, retry_at_ns: u64) -> VecDeque<Pending> {
         self.stream = None;
         self.parser = P::default();
@@ -106,7 +106,7 @@ impl<P: Default> Connection<P> {
         std::mem::take(&mut self.pending)
     }
 
-    /// Ends an open connection that is not broken; false when it is not open.
+    /// Closes an intact open connection; false if it is not open.
     pub(crate) fn hang_up(&mut self) -> bool {
         let is_open = self.is_open();
         if is_open {
@@ -117,7 +117,7 @@ impl<P: Default> Connection<P> {
         is_open
     }
 
-    /// Sends, or keeps what the socket does not take now.
+    /// Sends `bytes`, and keeps what the socket does not accept now.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.unsent.is_empty() {
             self.unsent.extend_from_slice(bytes);
@@ -128,7 +128,7 @@ impl<P: Default> Connection<P> {
         Ok(())
     }
 
-    /// Sends on what is left, when the socket takes more.
+    /// Sends the remaining bytes once the socket is writable.
     pub(crate) fn send_rest(&mut self) -> io::Result<()> {
         if let Some(stream) = &mut self.stream {
             stream.flush()?;
@@ -145,7 +145,7 @@ impl<P: Default> Connection<P> {
         Ok(())
     }
 
-    /// Writes until the socket takes no more.
+    /// Writes until the socket accepts no more; returns the number of bytes written.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(stream) = &mut self.stream else { return Ok(0) };
         let mut sent = 0;

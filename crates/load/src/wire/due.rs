@@ -1,27 +1,27 @@
-//! What was due in each interval of an open load, and how much of it came too late: what a search
-//! for the highest rate within limits decides by.
+//! Requests due in each interval of an open load, and how many of them were answered too late. A
+//! search for the highest rate within limits decides by these counts.
 //!
-//! Requests count where they were due, so that an interval holds what was planned for it, however
-//! late it was answered; those that failed are beyond every limit.
+//! Requests count in the interval in which they were due, however late they are answered. Failed
+//! requests exceed every limit.
 
 use model::{Beyond, Due};
 
 use super::row::{INTERVAL_NS, Times};
 use crate::intervals::{add_at, merge};
 
-/// Counts of a thread, or merged of all.
+/// Counts of one thread, or merged counts of all threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DueCounts(Due);
 
 impl DueCounts {
-    /// Nothing was due yet.
+    /// Empty counts for these limits.
     pub(crate) fn new(limits_ns: &[u64]) -> Self {
         let beyond = |limit_ns: &u64| Beyond { limit_ns: *limit_ns, ..Beyond::default() };
         Self(Due { beyond: limits_ns.iter().map(beyond).collect(), ..Due::default() })
     }
 
-    /// Counts requests that were answered at a time, or that failed (`None`); the measurement began
-    /// at `from_ns`.
+    /// Counts requests that were answered at `done_ns`, or failed (`None`), in a measurement that
+    /// started at `from_ns`.
     pub(crate) fn count(
         &mut self,
         intended_ns: u64,
@@ -38,8 +38,9 @@ impl DueCounts {
         }
     }
 
-    /// A request was sent so late that this alone is half of a limit, although a client was free.
-    pub(crate) fn was_late(&mut self, times: &Times) {
+    /// Counts a request if it was sent late by more than half of the lowest limit although a client
+    /// was free.
+    pub(crate) fn count_if_late(&mut self, times: &Times) {
         let late_ns = times.sent_ns.saturating_sub(times.intended_ns);
         let limits_ns = self.0.beyond.iter().map(|beyond| beyond.limit_ns);
         self.0.late += u64::from(late_ns > limits_ns.min().unwrap_or(u64::MAX) / 2);
@@ -56,14 +57,14 @@ impl DueCounts {
         self.0.late += other.0.late;
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Clears everything but keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.0.due_per_interval.fill(0);
         self.0.beyond.iter_mut().for_each(|beyond| beyond.over_per_interval.fill(0));
         self.0.late = 0;
     }
 
-    /// As a record keeps it: each limit has a count for every interval.
+    /// Converts to the format of a record, in which each limit has a count for every interval.
     pub(crate) fn to_due(&self) -> Due {
         let mut due = self.0.clone();
         let intervals = due.due_per_interval.len();

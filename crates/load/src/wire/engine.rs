@@ -1,4 +1,4 @@
-//! Runs a wire load: starts the threads, lets them begin together, gathers what they recorded.
+//! Runs a wire load: starts the threads, lets them start together, and merges their records.
 
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,29 +15,29 @@ use super::recorder::WireRecorder;
 use super::shared::Shared;
 use super::stages::{Marks, spans, steady_rate_per_s, uses};
 use super::work::Work;
-use super::worker::{Share, Worker};
+use super::worker::{ThreadReport, Worker};
 use crate::clients::pin_to;
 use crate::meter::{Meter, ReadAt};
 
-/// What is told a few times a second.
+/// Progress of a load, reported a few times a second.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgressSnapshot<'a> {
-    /// Nanoseconds since the start of the measurement; 0 while warming up.
+    /// Nanoseconds since the start of the measurement; 0 during the warm-up.
     pub at_ns: u64,
-    /// What was recorded since the last time.
+    /// Records since the previous snapshot.
     pub latest: &'a WireRecorder,
-    /// What was recorded in all.
+    /// All records so far.
     pub all: &'a WireRecorder,
-    /// True when nothing more comes.
+    /// True for the final snapshot.
     pub last: bool,
 }
 
-/// How often the watcher is told.
-const TOLD_EVERY_NS: u64 = 200_000_000;
-/// How soon a stop is noticed while warming up.
+/// Interval of progress reports.
+const PROGRESS_EVERY_NS: u64 = 200_000_000;
+/// How often the warm-up checks for a stop.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Offers a load to servers that speak the protocol of `P`; returns when all threads have ended.
+/// Runs a load against servers that speak the protocol of `P`; returns when all threads have ended.
 pub fn run<P: Parser + Default>(
     offer: &Offer,
     work: &Work,
@@ -59,12 +59,12 @@ pub fn run<P: Parser + Default>(
         let (reports, inbox) = mpsc::channel();
         for index in 0..offer.threads {
             let (reports, shared) = (reports.clone(), &shared);
-            scope.spawn(move || reports.send(thread_of::<P>(shared, index)).is_ok());
+            scope.spawn(move || reports.send(run_thread::<P>(shared, index)).is_ok());
         }
         drop(reports);
         if shared.surveying.may_change() {
             scope.spawn(|| {
-                // Where it is refused, the load fails by its own threads.
+                // If pinning fails, the worker threads report it and fail the load.
                 let _ = pin_to(&offer.cpus);
                 shared.surveying.run(&shared.outages);
             });
@@ -91,7 +91,7 @@ pub fn run<P: Parser + Default>(
     for written in ended.iter_mut().filter_map(|s| s.written.take()) {
         outcome.written.get_or_insert_default().merge(written);
     }
-    let nodes = &shared.surveying.standing().nodes;
+    let nodes = &shared.surveying.known_layout().nodes;
     outcome.outages = shared.outages.within((measured_from_ns, shared.ended_ns()), nodes);
     outcome.server_cpu_ns = before.server_cpu_ns(&after, outcome.wall_ns);
     let waited_ns = outcome.generator_run_delay_ns / u64::from(offer.threads.max(1));
@@ -103,18 +103,18 @@ pub fn run<P: Parser + Default>(
     outcome
 }
 
-/// The life of one thread.
-fn thread_of<P: Parser + Default>(shared: &Shared<'_>, index: u32) -> Share {
+/// Body of one thread.
+fn run_thread<P: Parser + Default>(shared: &Shared<'_>, index: u32) -> ThreadReport {
     if let Err(message) = pin_to(&shared.offer.cpus) {
         shared.fail(ErrorClass::Other, message);
     }
     match Worker::<P>::new(shared, index) {
         Ok(mut worker) => worker.run(),
         Err(e) => {
-            shared.fail(ErrorClass::Other, format!("an event loop cannot be made: {e}"));
+            shared.fail(ErrorClass::Other, format!("cannot create an event loop: {e}"));
             shared.gate.wait();
             shared.gate.wait();
-            Share::default()
+            ThreadReport::default()
         }
     }
 }
@@ -122,38 +122,38 @@ fn thread_of<P: Parser + Default>(shared: &Shared<'_>, index: u32) -> Share {
 impl Shared<'_> {
     fn warm_up(&self) {
         let until = self.begun_ns() + self.offer.warmup_ns;
-        while self.now_ns() < until && !self.over() {
+        while self.now_ns() < until && !self.is_over() {
             thread::sleep(PAUSE.min(Duration::from_nanos(until - self.now_ns().min(until))));
         }
     }
 
-    /// Waits until every thread has ended, telling what was recorded meanwhile, and reads what the
-    /// server has used where stages settle and end.
+    /// Waits until every thread has ended, reports progress during that time, and takes meter
+    /// readings when stages have settled and when they end.
     fn gather(
         &self,
-        inbox: &mpsc::Receiver<Share>,
+        inbox: &mpsc::Receiver<ThreadReport>,
         (meter, marks): (&mut dyn Meter, &mut Marks<ReadAt>),
         outcome: &mut Outcome,
         watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
-    ) -> Vec<Share> {
+    ) -> Vec<ThreadReport> {
         let measured_from_ns = self.begun_ns() + self.offer.warmup_ns;
         let mut shares = Vec::new();
         let mut latest = WireRecorder::of(self.offer, self.work);
-        let mut told_at_ns = self.now_ns() + TOLD_EVERY_NS;
+        let mut report_at_ns = self.now_ns() + PROGRESS_EVERY_NS;
         loop {
-            let until_ns = told_at_ns.min(marks.next_ns());
+            let until_ns = report_at_ns.min(marks.next_ns());
             let left = Duration::from_nanos(until_ns.saturating_sub(self.now_ns()));
             let ended = inbox.recv_timeout(left);
             let over = matches!(ended, Err(RecvTimeoutError::Disconnected));
             shares.extend(ended);
             let now = self.now_ns();
-            marks.look(now, || ReadAt::now(meter, now));
+            marks.read_if_due(now, || ReadAt::now(meter, now));
             if over {
                 marks.end(|| ReadAt::now(meter, now));
             }
-            if over || now >= told_at_ns {
-                told_at_ns = now + TOLD_EVERY_NS;
-                self.take_away(&mut latest);
+            if over || now >= report_at_ns {
+                report_at_ns = now + PROGRESS_EVERY_NS;
+                self.collect(&mut latest);
                 outcome.recorder.merge(&latest);
                 let at_ns = now.saturating_sub(measured_from_ns);
                 watcher(ProgressSnapshot {

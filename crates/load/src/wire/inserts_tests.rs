@@ -9,7 +9,7 @@ use crate::wire::work::Operation;
 
 const KEYS: u64 = 100;
 
-/// Reads the latest keys; one request in four inserts one.
+/// Reads the latest keys; one request in four inserts a key.
 fn work() -> Work {
     let names = KeyNames::default();
     let operation = |name: &str| Operation {
@@ -36,30 +36,30 @@ fn work() -> Work {
 }
 
 #[test]
-fn threads_insert_keys_of_their_own_and_read_only_those_that_are_there() {
+fn threads_insert_distinct_keys_and_read_only_existing_ones() {
     let work = work();
     let streams = work.streams(0);
     let mut all: Vec<u64> = Vec::new();
     for thread in 0..3 {
         let mut inserted = Inserted::new(&work, (thread, 3)).unwrap();
-        let (mut there, mut in_flight) = ((0..KEYS).collect::<Vec<u64>>(), VecDeque::new());
+        let (mut existing, mut in_flight) = ((0..KEYS).collect::<Vec<u64>>(), VecDeque::new());
         let (mut fresh, mut hits) = (0, 0);
         for own in 0..4_000 {
             let drawn = inserted.draw(&work, &streams, (own * 3 + u64::from(thread), own));
             if drawn.operation == 1 {
-                assert!(!there.contains(&drawn.key.0));
+                assert!(!existing.contains(&drawn.key.0));
                 all.push(drawn.key.0);
                 in_flight.push_back(drawn);
             } else {
-                assert!(there.contains(&drawn.key.0), "{} at {own}", drawn.key.0);
+                assert!(existing.contains(&drawn.key.0), "{} at {own}", drawn.key.0);
                 hits += 1;
                 fresh += u64::from(drawn.key.0 >= KEYS);
             }
-            // Replies to seven inserts come at once, the newest first.
+            // Replies to seven inserts arrive together, the newest first.
             if in_flight.len() == 7 {
                 while let Some(drawn) = in_flight.pop_back() {
                     inserted.ended(&drawn);
-                    there.push(drawn.key.0);
+                    existing.push(drawn.key.0);
                 }
             }
         }
@@ -85,5 +85,5 @@ fn an_insert_in_flight_hides_those_after_it() {
         }
     }
     inserted.ended(&in_flight[0]);
-    assert_eq!((inserted.over, inserted.later.len()), (100, 0));
+    assert_eq!((inserted.completed, inserted.later.len()), (100, 0));
 }

@@ -1,4 +1,4 @@
-//! Making connections, and bearing their loss.
+//! Connection setup, retries, timeouts and failures.
 
 use std::io;
 
@@ -14,29 +14,29 @@ use super::stream::Stream;
 use super::work::Drawn;
 use super::worker::{TICK_NS, Worker};
 
-/// Connections that a thread opens at the same time: a server's backlog is not endless.
+/// Connections that a thread opens concurrently; a server's backlog is limited.
 const OPENING_MAX: usize = 64;
 const RETRY_NS_FIRST: u64 = 10_000_000;
 const RETRY_NS_MAX: u64 = 1_000_000_000;
-/// Longest time between two attempts to reach a server that is down.
-const LOOKED_FOR_NS: u64 = 50_000_000;
-/// How long a connection may take to be made, however long its requests may take.
+/// Longest time between two attempts of the connection that probes a server that is down.
+const PROBE_RETRY_NS_MAX: u64 = 50_000_000;
+/// Longest time for opening a connection, even with a longer request timeout.
 const OPENING_NS_MAX: u64 = 30_000_000_000;
-/// How often each connection is looked at within a time-out.
-const LOOKS_A_TIMEOUT: u64 = 8;
-/// Ticks within which each is looked at, however long the time-out.
+/// How often each connection is checked within a timeout.
+const CHECKS_PER_TIMEOUT: u64 = 8;
+/// Most ticks until all connections are checked once, even with a long timeout.
 const SWEEP_TICKS_MAX: u64 = 50;
-/// How often it is looked whether servers are silent; a thread that was away for longer did not
-/// listen.
-const LISTENS_NS: u64 = 100_000_000;
-/// Silence after which it is watched by all threads whether it becomes an outage.
+/// How often servers are checked for silence. A thread that was away for longer may have missed
+/// answers.
+const SILENCE_CHECK_NS: u64 = 100_000_000;
+/// Silence after which all threads track whether it becomes an outage.
 const SUSPECTED_NS: u64 = Outage::SILENCE_NS / 2;
 
 impl<P: Parser + Default> Worker<'_, P> {
-    /// Opens every connection; returns when all are open, or the load has failed.
+    /// Opens all connections; returns when they are open or the load has failed.
     pub(super) fn connect_all(&mut self) {
         let (mut next, mut tick_ns) = (0, self.shared.now_ns() + TICK_NS);
-        while !self.shared.over() && self.links.open < self.links.connections.len() {
+        while !self.shared.is_over() && self.links.open < self.links.connections.len() {
             while next < self.links.connections.len() && self.may_open() {
                 self.connect(next);
                 next += 1;
@@ -45,19 +45,19 @@ impl<P: Parser + Default> Worker<'_, P> {
             let now = self.shared.now_ns();
             if now >= tick_ns {
                 tick_ns = now + TICK_NS;
-                self.look_after(now);
+                self.on_tick(now);
             }
         }
     }
 
-    /// True when one more connection may be opened now.
+    /// True if one more connection may be opened now.
     pub(super) fn may_open(&self) -> bool {
         self.links.opening < OPENING_MAX
     }
 
-    /// Ends a connection on which nothing is in flight, and makes it anew.
+    /// Closes a connection with nothing in flight, and opens it again.
     pub(super) fn hang_up(&mut self, index: usize) {
-        // One that broke meanwhile is made anew without this.
+        // A connection that broke is reopened by the retries.
         if self.links.connections[index].hang_up() {
             self.links.open -= 1;
             self.node_of(index).open -= 1;
@@ -74,7 +74,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         connection.state = State::Opening { since_ns: now };
         self.links.opening += 1;
         connection.watches_out = true;
-        let event = watched(index, true);
+        let event = epoll_event(index, true);
         let stream = Stream::connect(address, servers.tls.as_ref())
             .and_then(|stream| Ok(self.epoll.add(&stream, event).map(|()| stream)?));
         match stream {
@@ -88,15 +88,15 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// A unix socket whose queue of new connections is full refuses at once, where TCP would try
-    /// again by itself; true while there is time to do the same.
+    /// Whether a failed connection attempt may be retried. A unix socket with a full backlog
+    /// refuses immediately, while TCP would retry on its own.
     fn may_wait(&self, index: usize) -> bool {
         let tried_ns = u64::from(self.links.connections[index].attempts) * RETRY_NS_FIRST;
         tried_ns < self.shared.offer.timeout_ns
     }
 
-    /// Something happened to a connection's socket.
-    pub(super) fn happened(&mut self, index: usize, flags: EpollFlags) {
+    /// Handles an epoll event of a connection's socket.
+    pub(super) fn on_event(&mut self, index: usize, flags: EpollFlags) {
         if flags.contains(EpollFlags::EPOLLOUT) {
             self.writable(index);
         }
@@ -107,8 +107,8 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.watch(index);
     }
 
-    /// Asks to be told when the socket takes more as long as something waits for that, and not
-    /// longer: a unix socket tells it each time that the server has read.
+    /// Watches for a writable socket only while something waits for that: a unix socket reports it
+    /// after each read of the server.
     pub(super) fn watch(&mut self, index: usize) {
         let connection = &mut self.links.connections[index];
         let wants_out = connection.wants_out();
@@ -117,7 +117,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
         let Some(stream) = &connection.stream else { return };
         connection.watches_out = wants_out;
-        if let Err(e) = self.epoll.modify(stream, &mut watched(index, wants_out)) {
+        if let Err(e) = self.epoll.modify(stream, &mut epoll_event(index, wants_out)) {
             self.broken(index, &e.into());
         }
     }
@@ -132,7 +132,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             connection.send_rest()
         };
         if let Err(e) = done {
-            // A server that has too many connections says so and hangs up, without reading.
+            // A server with too many connections sends an error and closes, without reading.
             if opening && self.links.connections[index].greeted {
                 self.readable(index, true);
             }
@@ -140,7 +140,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// Says what is to be said first.
+    /// Sends the greeting.
     fn greet(&mut self, index: usize) -> io::Result<()> {
         let servers = self.shared.servers;
         let connection = &mut self.links.connections[index];
@@ -153,7 +153,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         Ok(())
     }
 
-    /// A connection can be used.
+    /// Marks a connection as open.
     pub(super) fn opened(&mut self, index: usize) {
         let connection = &mut self.links.connections[index];
         connection.state = State::Open;
@@ -175,10 +175,10 @@ impl<P: Parser + Default> Worker<'_, P> {
         if self.shared.outages.awaits(number) {
             self.shared.outages.opened(number, now);
         }
-        self.may_send(client);
+        self.queue_if_ready(client);
     }
 
-    /// A server that was down is back: no client waits for it any longer.
+    /// Reconnects all clients to a server that is back, without further delay.
     fn retry_soon(&mut self, node: usize, now: u64) {
         let range = self.at(0, node)..self.at(0, node + 1);
         for connection in &mut self.links.connections[range] {
@@ -188,7 +188,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// A server answered a request, and not by an error.
+    /// Called when a server answers a request without an error.
     #[inline]
     pub(super) fn served(&mut self, index: usize, now: u64) {
         let node = self.links.connections[index].node as usize;
@@ -198,16 +198,16 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.links.nodes[node].answered_ns = now;
     }
 
-    /// A server answered a request by an error: another one may have taken over.
+    /// Called when a server answers a request with an error: another server may have taken over.
     pub(super) fn refused(&self, index: usize) {
-        self.shared.surveying.want(None);
+        self.shared.surveying.request(None);
         let node = self.links.connections[index].node as usize;
         if self.shared.outages.awaits(node) {
             self.shared.outages.refused(node);
         }
     }
 
-    /// A connection broke by a fault of the socket.
+    /// Handles the failure of a connection's socket.
     pub(super) fn broken(&mut self, index: usize, e: &io::Error) {
         let address = self.address(index);
         let opening = matches!(self.links.connections[index].state, State::Opening { .. });
@@ -228,11 +228,11 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.lost(index, class, message);
     }
 
-    /// Makes the connections of clients that hung up anew, where there is more to be sent.
+    /// Reconnects clients that disconnected, if there are more requests to send.
     pub(super) fn redial(&mut self, now: u64) {
         while !self.clients.hung_up.is_empty() && !self.all_sent(now) && self.may_open() {
             let Some(client) = self.clients.hung_up.pop_front() else { return };
-            // Under a rate the next one may be in flight already.
+            // Under an open load the next request may be in flight already.
             if self.clients.all[client as usize].in_flight > 0 {
                 continue;
             }
@@ -243,7 +243,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// A connection cannot be used any more: what was in flight on it is counted as failed.
+    /// Closes a failed connection; its requests in flight count as failed.
     pub(super) fn lost(&mut self, index: usize, class: ErrorClass, message: String) {
         let now = self.shared.now_ns();
         let connection = &mut self.links.connections[index];
@@ -276,7 +276,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         if node.open == 0 && node.down_since_ns == 0 {
             node.down_since_ns = now;
         }
-        // A connection that was idle may be ended by any server.
+        // Any server may close an idle connection.
         let unreached_ns = (was_opening && node.open == 0).then_some(node.down_since_ns);
         let since_ns = lost_ns.or(unreached_ns).filter(|_| node.is_needed);
         if let Some(since_ns) = since_ns.filter(|_| self.clock.running) {
@@ -286,22 +286,22 @@ impl<P: Parser + Default> Worker<'_, P> {
             self.shared.fail(class, message);
         } else {
             self.node_of(index).last_fault = Some((class, message));
-            self.shared.surveying.want(None);
+            self.shared.surveying.request(None);
         }
     }
 
-    /// How long after its loss a connection is made anew. One to each server that is down is tried
-    /// often, so that its return is seen soon.
+    /// Delay before a lost connection is opened again. The first client retries often, so the
+    /// return of a server is noticed soon.
     fn pause_ns(&self, index: usize) -> u64 {
         let connection = &self.links.connections[index];
-        let most_ns = if connection.client == 0 { LOOKED_FOR_NS } else { RETRY_NS_MAX };
+        let most_ns = if connection.client == 0 { PROBE_RETRY_NS_MAX } else { RETRY_NS_MAX };
         let doubled = RETRY_NS_FIRST << connection.attempts.saturating_sub(1).min(16);
         doubled.min(most_ns)
     }
 
-    /// Counts a request that was not answered and is given up when it is `done`.
+    /// Counts a request that was given up without an answer at `times.done_ns`.
     pub(super) fn unanswered(&mut self, drawn: &Drawn, times: &Times, failed: (ErrorClass, &str)) {
-        self.written_as(drawn, (0, 0), false);
+        self.keep_write(drawn, (0, 0), false);
         if self.is_measured(times.intended_ns, times.done_ns) {
             let operation = drawn.operation as usize;
             self.recorder.unanswered(operation, times, failed, self.clock.measured_from_ns);
@@ -315,7 +315,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         &mut self.links.nodes[node]
     }
 
-    /// A request of that client is over.
+    /// Ends a request of a client.
     pub(super) fn ended(&mut self, client: u32, drawn: &Drawn) {
         if let Some(inserted) = &mut self.requests.inserted {
             inserted.ended(drawn);
@@ -324,8 +324,8 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.clients.all[client as usize].in_flight -= 1;
     }
 
-    /// Looks at time-outs and retries; done every tick.
-    pub(super) fn look_after(&mut self, now: u64) {
+    /// Handles timeouts, retries and moved keys; called every tick.
+    pub(super) fn on_tick(&mut self, now: u64) {
         if self.clock.running {
             self.follow_keys(now);
         }
@@ -335,29 +335,29 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
         self.time_out(now);
         if self.clock.running {
-            self.bear_with(now);
-            if now >= self.links.listened_ns + LISTENS_NS {
-                self.listen(now);
+            self.check_down_servers(now);
+            if now >= self.links.silence_checked_ns + SILENCE_CHECK_NS {
+                self.detect_silence(now);
             }
         }
     }
 
     /// Looks for servers that leave requests waiting and answer nothing.
-    fn listen(&mut self, now: u64) {
-        let was_away = now >= self.links.listened_ns + 2 * LISTENS_NS;
-        self.links.listened_ns = now;
+    fn detect_silence(&mut self, now: u64) {
+        let was_away = now >= self.links.silence_checked_ns + 2 * SILENCE_CHECK_NS;
+        self.links.silence_checked_ns = now;
         let several = self.links.nodes.iter().filter(|node| node.is_needed).count() > 1;
         for number in 0..self.links.nodes.len() {
             let awaited = self.shared.outages.awaits(number);
             let node = &mut self.links.nodes[number];
             if was_away {
-                node.unheard_ns = now;
+                node.unobserved_until_ns = now;
             }
             if awaited {
                 self.shared.outages.heard(number, node.answered_ns);
             }
-            let since_ns = node.answered_ns.max(node.unheard_ns);
-            let suspected_ns = if awaited { LISTENS_NS } else { SUSPECTED_NS };
+            let since_ns = node.answered_ns.max(node.unobserved_until_ns);
+            let suspected_ns = if awaited { SILENCE_CHECK_NS } else { SUSPECTED_NS };
             let may_be_silent = node.is_needed && (several || awaited);
             if !may_be_silent || now.saturating_sub(since_ns) < suspected_ns {
                 continue;
@@ -373,30 +373,28 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// Looks for servers that are down. What the others answer stands for nothing where one of
-    /// several is gone: whoever asks it next waits.
-    fn bear_with(&self, now: u64) {
+    /// Fails the load if a needed server has been down for longer than the timeout. The answers of
+    /// the other servers are not a valid result then: clients that need that server wait.
+    fn check_down_servers(&self, now: u64) {
         let timeout_ns = self.shared.offer.timeout_ns;
         for node in self.links.nodes.iter().filter(|node| node.is_needed && node.down_since_ns > 0)
         {
-            self.shared.surveying.want(None);
+            self.shared.surveying.request(None);
             if now.saturating_sub(node.down_since_ns) <= timeout_ns {
                 continue;
             }
-            let unknown = || (ErrorClass::Closed, "no connection could be made".to_string());
+            let unknown = || (ErrorClass::Closed, "could not connect".to_string());
             let (class, mut message) = node.last_fault.clone().unwrap_or_else(unknown);
             if self.shared.surveying.may_change() {
                 let ms = timeout_ns / 1_000_000;
-                message = format!(
-                    "{message}, and no other server was named for its keys within the time-out of \
-                     {ms} ms"
-                );
+                message =
+                    format!("{message}, and no other server took over its keys within {ms} ms");
             }
             return self.shared.fail(class, message);
         }
     }
 
-    /// Tries again to make the connections that were tried before, where it is time.
+    /// Retries failed connections that are due.
     fn retry(&mut self, now: u64) {
         for index in 0..self.links.connections.len() {
             if !self.may_open() {
@@ -413,14 +411,14 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// Ends connections that did not answer in time. Of many it looks at a part in each tick: ten
-    /// thousand do not stay in the CPU's cache.
+    /// Fails connections that did not answer in time. Each tick checks only a part of them: ten
+    /// thousand do not fit into the CPU's cache.
     fn time_out(&mut self, now: u64) {
         let timeout_ns = self.shared.offer.timeout_ns;
-        let ticks = (timeout_ns / LOOKS_A_TIMEOUT / TICK_NS).clamp(1, SWEEP_TICKS_MAX) as usize;
+        let ticks = (timeout_ns / CHECKS_PER_TIMEOUT / TICK_NS).clamp(1, SWEEP_TICKS_MAX) as usize;
         for _ in 0..self.links.connections.len().div_ceil(ticks) {
-            let index = self.links.next_look;
-            self.links.next_look = (index + 1) % self.links.connections.len();
+            let index = self.links.next_timeout_check;
+            self.links.next_timeout_check = (index + 1) % self.links.connections.len();
             let connection = &self.links.connections[index];
             let (since, timeout_ns) = match connection.state {
                 State::Down { .. } => (None, timeout_ns),
@@ -435,28 +433,28 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// Where the server of a connection is, for people.
+    /// Address of a connection's server, for messages.
     pub(super) fn address(&self, index: usize) -> String {
         let node = self.links.connections[index].node as usize;
         self.links.nodes[node].address.to_string()
     }
 }
 
-/// A system error in lower case and without its number.
+/// Text of a system error, in lower case and without its number.
 fn text(e: &io::Error) -> String {
-    let words = e.to_string().to_lowercase();
-    let words = words.split(" (os error").next().unwrap_or_default();
+    let message = e.to_string().to_lowercase();
+    let message = message.split(" (os error").next().unwrap_or_default();
     match e.kind() {
         io::ErrorKind::AddrNotAvailable => format!(
-            "{words} (all ports for outgoing connections may be in use: wait a minute, or use a \
+            "{message} (all ports for outgoing connections may be in use: wait a minute, or use a \
              unix socket)"
         ),
-        _ => words.into(),
+        _ => message.into(),
     }
 }
 
-/// What is to be told of a connection's socket, and whether that it takes more.
-fn watched(index: usize, out: bool) -> EpollEvent {
+/// Epoll event of a connection's socket; `out` also watches for it to become writable.
+fn epoll_event(index: usize, out: bool) -> EpollEvent {
     let mut edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
     edges.set(EpollFlags::EPOLLOUT, out);
     EpollEvent::new(edges, index as u64)

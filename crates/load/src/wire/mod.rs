@@ -1,24 +1,24 @@
-//! The engine of many connections: event loops with pipelining, for raw key-value load.
+//! The wire engine: event loops over many connections with pipelining, for raw key-value load.
 //!
-//! - [`protocol`]: what a wire protocol must offer; [`template`]: requests as bytes with holes.
+//! - [`protocol`]: the interface that a wire protocol implements; [`template`]: requests as bytes
+//!   with holes.
 //! - [`work`]: operations on data, each request a pure function of (seed, its number).
-//! - `inserts`: keys that a load adds, and which of them are there.
-//! - [`pacer`]: when requests of an open load are due.
-//! - `offer`: how a load is offered; [`engine`] runs it; `shared`: what its threads have in common;
-//!   `outcome`: what it gave.
-//! - `worker`, `ready_queue`, `linking`, `reading` and `elsewhere`: one of its threads; `clients`,
-//!   `links`, `request`, `connection`, `stream`, `timer` and `watching`: what a thread works with.
-//! - [`route`]: which server a key lives on; `surveying` learns it anew while a load runs, and
-//!   `outages` knows when servers answered nothing.
-//! - [`recorder`]: what is counted and timed, by operation in [`row`]s; `due` by when it was due,
-//!   where there are limits; `stages` by stage, with what was used in each.
+//! - `inserts`: the keys that a load adds, and which of them exist already.
+//! - [`pacer`]: arrival times of an open load.
+//! - `offer`: the settings of a load; [`engine`] runs it; `shared`: state shared by its threads;
+//!   `outcome`: its result.
+//! - `worker`, `ready_queue`, `linking`, `reading` and `redirects`: one thread of the engine;
+//!   `clients`, `links`, `request`, `connection`, `stream`, `timer` and `spinning`: its data.
+//! - [`route`]: which server a key lives on; `surveying` keeps that up to date while a load runs;
+//!   `outages` records when servers answered nothing.
+//! - [`recorder`]: counts and times, by operation in [`row`]s; `due`: counts by due time, for loads
+//!   with limits; `stages`: records and resource use by stage.
 
 mod answered;
 mod client_schedule;
 mod clients;
 mod connection;
 mod due;
-mod elsewhere;
 pub mod engine;
 mod inserts;
 mod linking;
@@ -31,16 +31,17 @@ pub mod protocol;
 mod reading;
 mod ready_queue;
 pub mod recorder;
+mod redirects;
 mod request;
 pub mod route;
 pub mod row;
 mod shared;
+mod spinning;
 mod stages;
 pub mod stream;
 mod surveying;
 pub mod template;
 mod timer;
-mod watching;
 pub mod work;
 mod worker;
 

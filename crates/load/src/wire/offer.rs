@@ -1,4 +1,4 @@
-//! How a load is offered, and to which servers.
+//! The settings of a load, and the servers that it goes to.
 
 use std::fmt;
 
@@ -7,33 +7,34 @@ use super::protocol::Greeting;
 use super::route::{Layout, Route, Survey};
 use super::stream::{Address, Tls};
 
-/// Pauses of a client.
+/// Think time of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Think {
-    /// Between its replies and its next requests, nanoseconds; 0 for none.
+    /// Time between the last reply and the next request, nanoseconds; 0 for none.
     pub ns: u64,
-    /// True where each is drawn evenly from 0 to that, and the first comes before a client's first
+    /// True if each is drawn uniformly from 0 to `ns`, and a client also thinks before its first
     /// request.
     pub is_drawn: bool,
 }
 
-/// How requests are paced.
+/// Pacing of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pacing {
-    /// Each client sends its next requests when its last ones are answered and it has thought.
+    /// Each client sends its next requests when its last ones are answered and its think time is
+    /// over.
     Closed {
-        /// For how long.
+        /// Think time between them.
         think: Think,
-        /// Clients at work over time, from the start of the warm-up on; empty for all of them all
-        /// the time. Those that are not at work yet or any more stay connected.
+        /// Active clients over time, from the start of the warm-up; empty if all are always active.
+        /// Inactive clients stay connected.
         stages: Vec<model::Stage>,
     },
-    /// Requests are sent when they are due, whether or not others are answered, by the first client
-    /// with room for one; where none has room they wait, and nothing is left out.
+    /// Requests are sent when they are due, whether or not others have been answered, by the first
+    /// client with room for one. If no client has room they wait; none is dropped.
     Open {
         /// Spacing of arrivals.
         arrivals: Arrivals,
-        /// Rates over time, from the start of the warm-up on; the load ends with the last one.
+        /// Rates over time, from the start of the warm-up; the load ends with the last stage.
         stages: Vec<Stage>,
     },
 }
@@ -41,14 +42,14 @@ pub enum Pacing {
 /// When a load ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// After that many requests, over all threads.
+    /// After this many requests, over all threads.
     Requests(u64),
-    /// That many nanoseconds after the warm-up.
+    /// This many nanoseconds after the warm-up.
     AfterNs(u64),
 }
 
-/// How a load is offered.
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
+/// Settings of a load.
+#[expect(clippy::struct_excessive_bools, reason = "independent settings")]
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// Threads; at least 1 and at most as many as clients.
@@ -57,52 +58,54 @@ pub struct Offer {
     pub clients: u32,
     /// Requests that a client may have in flight.
     pub pipeline: u32,
-    /// How requests are paced.
+    /// Pacing of requests.
     pub pacing: Pacing,
-    /// When it ends.
+    /// When the load ends.
     pub until: Until,
-    /// Nanoseconds that are not recorded.
+    /// Length of the warm-up, which is not recorded, nanoseconds.
     pub warmup_ns: u64,
-    /// Nanoseconds after which a request counts as not answered; its connection is made anew.
+    /// Nanoseconds after which a request counts as unanswered; then the client reconnects.
     pub timeout_ns: u64,
-    /// CPUs of the threads; empty to leave them where they are.
+    /// CPUs of the threads; empty to leave the threads unpinned.
     pub cpus: Vec<usize>,
-    /// True when a thread may keep its CPU busy while it waits for less than its wake-up takes.
+    /// True if a thread may poll instead of sleeping when the wait is shorter than its wake-up
+    /// latency.
     pub spin: bool,
-    /// True when broken connections are made anew, false when the first ends the load.
+    /// True if clients reconnect after a failure, false if the first failure ends the load.
     pub reconnects: bool,
-    /// True when an error reply ends the load.
-    pub errors_end_it: bool,
-    /// True when a client hangs up once all it sent is answered, and sends its next requests on
-    /// connections made anew. Under a closed load they are intended from when that begins, and
-    /// nobody thinks.
+    /// True if an error reply ends the load.
+    pub stop_on_error_reply: bool,
+    /// True if a client disconnects once all its requests are answered, and reconnects for the next
+    /// ones. Under a closed load their intended start is the start of the reconnect, and there is
+    /// no think time.
     pub hangs_up: bool,
-    /// Of an open load: times after which an answer is too late, nanoseconds, each once; what was
-    /// due is then counted by interval. Empty for none.
+    /// For an open load: response time limits, nanoseconds, without duplicates. Due and late
+    /// requests are counted by interval. Empty for none.
     pub limits_ns: Vec<u64>,
-    /// Which one of several loads on the same data it is: others have other arrivals and draw
-    /// other requests.
+    /// Number of this load among several on the same data; each has different arrivals and
+    /// requests.
     pub number: u64,
 }
 
-/// Where the load goes. Prints without what is said first, which may hold a password.
+/// The servers that the load goes to. The greeting is not printed because it may contain a
+/// password.
 pub struct Servers {
-    /// Every server, in the order in which the route counts them.
+    /// All servers, in the order of the route's numbers.
     pub nodes: Vec<Address>,
-    /// How TLS is spoken to them, where it is.
+    /// TLS settings; `None` for plain connections.
     pub tls: Option<Tls>,
-    /// What a new connection says first.
+    /// Greeting that is sent on a new connection.
     pub hello: Vec<u8>,
-    /// What is answered to that.
+    /// Expected replies to the greeting.
     pub hello_replies: Vec<Greeting>,
-    /// Which key lives where.
+    /// Which server each key lives on.
     pub route: Box<dyn Route>,
-    /// How to learn that anew; `None` where keys stay where they are.
+    /// Updates the layout of keys; `None` if keys never move.
     pub survey: Option<Box<dyn Survey>>,
 }
 
 impl Servers {
-    /// Where keys live now, as far as it can be learnt.
+    /// The current layout of keys, or the configured one if no server can be asked.
     pub(super) fn layout(&self) -> Layout {
         let asked = self.survey.as_ref().and_then(|survey| survey.ask(&[], &[]));
         asked.unwrap_or_else(|| Layout { nodes: self.nodes.clone(), route: self.route.fresh() })

@@ -1,4 +1,4 @@
-//! What a load gave.
+//! The result of a load.
 
 use std::time::Instant;
 
@@ -10,52 +10,51 @@ use super::row::INTERVAL_NS;
 use super::stages::{StageUse, stage_points};
 use crate::meter::PhaseRecord;
 
-/// What a load gave.
+/// The result of a load.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Everything recorded.
+    /// All records.
     pub recorder: WireRecorder,
-    /// When the measurement began; `None` for a load that nobody offered.
+    /// Start of the measurement; `None` if the load never ran.
     pub begun: Option<Instant>,
-    /// Clients that there were.
+    /// Number of clients.
     pub clients: u32,
-    /// Requests that were planned a second, where their rate stays the same; `None` under a closed
-    /// load.
+    /// Planned requests per second if the rate is constant; `None` under a closed load.
     pub planned_per_s: Option<f64>,
     /// From the start of the measurement to the last reply, nanoseconds.
     pub wall_ns: u64,
-    /// From the start of the measurement to when no more was offered, nanoseconds.
+    /// From the start of the measurement to the end of the offered load, nanoseconds.
     pub(super) offered_ns: u64,
     /// CPU time of the threads from the start of the measurement, nanoseconds.
     pub generator_cpu_ns: u64,
-    /// The part of it in user mode, nanoseconds.
+    /// User-mode part of it, nanoseconds.
     pub generator_user_ns: u64,
-    /// Time in which threads were ready to run and waited for a CPU, nanoseconds.
+    /// Time in which threads were ready to run but waited for a CPU, nanoseconds.
     pub generator_run_delay_ns: u64,
-    /// CPU time of the server, where it can be seen, nanoseconds.
+    /// CPU time of the server, nanoseconds; `None` if it cannot be read.
     pub server_cpu_ns: Option<u64>,
-    /// What others took meanwhile.
+    /// CPU time taken by other processes during the measurement.
     pub disturbance: Disturbance,
-    /// Requests of an open load that could not be sent within the time-out after its end, those
-    /// that would have followed them included.
+    /// Requests of an open load that could not be sent within the timeout after its end, including
+    /// those that would have followed them.
     pub unsent: u64,
-    /// What was written to a sample of keys, warm-up included, where that is kept.
+    /// Writes to a sample of keys, warm-up included, if they are kept.
     pub written: Option<Written>,
-    /// When servers answered nothing.
+    /// Periods in which servers answered nothing.
     pub outages: Vec<Outage>,
-    /// From the start of the measurement to its last reply, or to its end where nothing failed,
-    /// nanoseconds: stages that were over by then are whole.
+    /// From the start of the measurement to the last reply if the load failed, else unlimited;
+    /// nanoseconds. Stages that ended by then are complete.
     pub(super) whole_ns: u64,
-    /// What was used in each stage.
+    /// Resource use of each stage.
     pub(super) stage_uses: Vec<StageUse>,
-    /// Why it ended early.
+    /// Why the load ended early.
     pub failure: Option<Failure>,
-    /// True when the user stopped it.
+    /// True if the user stopped it.
     pub interrupted: bool,
 }
 
 impl Outcome {
-    /// The same as a measured phase: the stages that were over where the load had some, else one
+    /// Converts to a measured phase: its complete stages if the load had stages, else a single
     /// point.
     pub fn into_phase(self, phase: &str, names: &[&str]) -> PhaseRecord {
         let (stages, uses) = (&self.recorder.stages, &self.stage_uses);
@@ -79,7 +78,7 @@ impl Outcome {
         PhaseRecord { begun: self.begun, points, series, outages }
     }
 
-    /// When operations were not answered.
+    /// Periods in which an operation got no answers.
     fn silences(&self, names: &[&str]) -> Vec<Silence> {
         let served = self.recorder.served.iter().zip(names);
         served.flat_map(|(served, name)| served.silences(name, self.offered_ns)).collect()

@@ -1,11 +1,11 @@
-//! When requests are to be sent: a plan of arrivals, made in advance, in nanoseconds.
+//! Arrival times of requests, planned in advance, in nanoseconds.
 //!
-//! Arrivals are a process of rate one, stretched: the i-th arrival's position is `i` (constant
-//! spacing) or the sum of i exponential draws (a Poisson process). The stages give the expected
-//! number of arrivals until each moment, a function that is linear where the rate is constant and a
-//! parabola where it is a ramp; an arrival happens where that function reaches its position. So a
-//! change of rate shifts no arrival twice, and nothing depends on when the generator gets round to
-//! it.
+//! Arrivals are a process of rate one that is stretched over time. The position of the i-th arrival
+//! is `i` (constant spacing) or the sum of i exponential draws (a Poisson process). The stages give
+//! the expected number of arrivals up to each time. That function is linear where the rate is
+//! constant and a parabola where the rate ramps; an arrival occurs where it reaches the arrival's
+//! position. So arrivals stay evenly stretched across rate changes, and nothing depends on when the
+//! generator asks for the next one.
 
 use stats::SplitMix64;
 use workloads::kv::numbers;
@@ -13,25 +13,25 @@ use workloads::kv::numbers;
 /// Spacing of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// The same time between any two, at a constant rate.
+    /// Equal spacing at a constant rate.
     Constant,
-    /// Independent of each other, as users are: exponential times between.
+    /// Independent arrivals, as from many users: exponentially distributed spacing.
     Poisson,
 }
 
-/// A span of time in which the rate is constant or changes evenly.
+/// A span in which the rate is constant or changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
     /// Arrivals per second at its start; 0 or more.
     pub rate_from_per_s: f64,
     /// Arrivals per second at its end.
     pub rate_to_per_s: f64,
-    /// How long it lasts, nanoseconds.
+    /// Its length, nanoseconds.
     pub length_ns: u64,
 }
 
 impl Stage {
-    /// Expected arrivals in the whole of it.
+    /// Expected arrivals over its whole length.
     fn arrivals(&self) -> f64 {
         f64::midpoint(self.rate_from_per_s, self.rate_to_per_s) * self.seconds()
     }
@@ -40,8 +40,8 @@ impl Stage {
         self.length_ns as f64 / 1e9
     }
 
-    /// Seconds from its start until `count` arrivals are expected: the root of
-    /// `from·t + (to − from)·t²/(2·length) = count`, in the form that does not cancel.
+    /// Seconds from its start until `count` arrivals are expected: the root of `from·t + (to −
+    /// from)·t²/(2·length) = count`, in the form that avoids cancellation.
     fn reached_s(&self, count: f64) -> f64 {
         let slope = (self.rate_to_per_s - self.rate_from_per_s) / self.seconds();
         let root = (self.rate_from_per_s.powi(2) + 2.0 * slope * count).max(0.0).sqrt();
@@ -55,7 +55,7 @@ pub struct Pacer {
     arrivals: Arrivals,
     stages: Vec<Stage>,
     random: SplitMix64,
-    /// The stage at hand, where it begins, and how many arrivals are expected before it.
+    /// The current stage, its start, and the expected arrivals before it.
     stage: usize,
     stage_from_ns: u64,
     before: f64,
@@ -64,9 +64,10 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A plan for one of `threads` threads, which share the rates; thread `thread` of a constant
-    /// plan is shifted by its part of the spacing, so that all together are evenly spaced. The sum
-    /// of independent Poisson processes is one of the sum of the rates.
+    /// Plan for one of `threads` threads, which share the rates equally. Under constant spacing,
+    /// thread `thread` is shifted by its fraction of the spacing, so all arrivals together are
+    /// evenly spaced. Under Poisson spacing the threads' independent processes add up to one with
+    /// the total rate.
     pub fn new(
         arrivals: Arrivals,
         stages: &[Stage],
@@ -79,7 +80,7 @@ impl Pacer {
             rate_to_per_s: s.rate_to_per_s * share,
             length_ns: s.length_ns,
         });
-        // The first constant arrival is at the start; one whole spacing later the second.
+        // The first constant arrival is at the start, the second one spacing later.
         let shift = f64::from(thread) * share;
         Self {
             arrivals,
@@ -92,11 +93,12 @@ impl Pacer {
         }
     }
 
-    /// The next arrival in nanoseconds from the start of the load; `None` when the stages are over.
+    /// Time of the next arrival, nanoseconds from the start of the load; `None` after the last
+    /// stage.
     pub fn next_ns(&mut self) -> Option<u64> {
         self.position += match self.arrivals {
             Arrivals::Constant => 1.0,
-            // 1 − u lies in (0, 1], so that the logarithm exists.
+            // 1 − u lies in (0, 1], so its logarithm is finite.
             Arrivals::Poisson => -(1.0 - self.random.unit()).ln(),
         };
         loop {

@@ -26,13 +26,13 @@ fn a_constant_rate_is_evenly_spaced_over_all_threads() {
 }
 
 #[test]
-fn a_ramp_has_as_many_arrivals_as_its_area() {
+fn the_arrivals_of_a_ramp_match_the_area_under_its_rate() {
     let ramp = Stage { rate_from_per_s: 0.0, rate_to_per_s: 2_000.0, length_ns: 4 * S };
     let stages = [ramp, constant(2_000.0, 1), Stage { rate_to_per_s: 0.0, ..constant(2_000.0, 4) }];
     let at = all(Pacer::new(Arrivals::Constant, &stages, (0, 1), 1));
     assert_eq!(at.len(), 4_000 + 2_000 + 4_000);
     assert!(at.is_sorted());
-    // Half of the time is a quarter of the area.
+    // Half of the time covers a quarter of the area.
     let quarter = at.partition_point(|t| *t < 2 * S);
     assert!(quarter.abs_diff(1_000) <= 1, "{quarter}");
     let in_the_middle = at.iter().filter(|t| (4 * S..5 * S).contains(*t)).count();
@@ -50,7 +50,7 @@ fn a_pause_has_no_arrivals() {
 #[test]
 fn poisson_arrivals_are_exponentially_spaced() {
     let at = all(Pacer::new(Arrivals::Poisson, &[constant(10_000.0, 20)], (0, 1), 7));
-    // The standard deviation of the count is its root.
+    // The standard deviation of a Poisson count is its square root.
     assert!(at.len().abs_diff(200_000) < 2_300, "{}", at.len());
     let gaps: Vec<f64> = at.windows(2).map(|w| (w[1] - w[0]) as f64 / 100_000.0).collect();
     for (bound, share) in [(0.1, 0.0952), (1.0, 0.6321), (3.0, 0.9502)] {

@@ -1,76 +1,77 @@
-//! What a wire protocol must offer the engine, and what the engine gives it.
+//! The interface between the engine and a wire protocol.
 //!
-//! A request is compiled once into a [`Template`](super::template::Template) and afterwards only
-//! copied and filled in. A reply is read by a [`Parser`], one for each connection, which never sees
-//! more than the bytes at hand: what it does not need to see whole, such as a value's body, it
-//! counts and skips.
+//! A request is compiled once into a [`Template`](super::template::Template); after that it is only
+//! copied and filled in. Replies are read by a [`Parser`], one per connection, which sees only the
+//! received bytes. Parts that it does not need as a whole, such as a value's body, it counts and
+//! skips.
 
 use model::ErrorClass;
 use workloads::kv::{ValueCheck, Values};
 
-/// What the reply to a request must be.
+/// Required kind of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Anything that is no error, nested or not.
+    /// Anything but an error, including a nested one.
     Any,
-    /// The protocol's word for "done" (`+OK`, `STORED`, `HD`).
+    /// The protocol's success reply (`+OK`, `STORED`, `HD`).
     Done,
-    /// A value, or the protocol's word for "not there" (nil, `END`, `EN`).
+    /// A value, or the protocol's reply for a missing key (nil, `END`, `EN`).
     Value,
 }
 
-/// A request that waits for its reply, as far as its reply is concerned.
+/// What is expected of the reply to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Expect {
-    /// What the reply must be.
+    /// Required kind of the reply.
     pub shape: Shape,
-    /// Bytes that a value must have; `None` where nobody knows.
+    /// Expected length of a value in bytes; `None` if unknown.
     pub bytes: Option<u32>,
-    /// True when the value's content is to be compared with that of `key`.
+    /// True if the value must be compared with the content of `key`.
     pub verify: bool,
-    /// Number of the key that was asked for.
+    /// Number of the requested key.
     pub key: u64,
 }
 
-/// What nobody asked for may still be a message that the protocol allows at any time.
-pub(crate) const UNASKED: Expect = Expect { shape: Shape::Any, bytes: None, verify: false, key: 0 };
+/// Any message that the protocol allows without a request.
+pub(crate) const UNSOLICITED: Expect =
+    Expect { shape: Shape::Any, bytes: None, verify: false, key: 0 };
 
-/// The reply to one of the first requests on a connection.
+/// The reply to one part of a connection's greeting.
 #[derive(Clone, Copy, Debug)]
 pub struct Greeting {
-    /// What it must be.
+    /// What is expected of it.
     pub expect: Expect,
-    /// True when an error is of no account, since the server may be too old to know the request.
+    /// True if an error is ignored because the server may be too old to know the request.
     pub harmless: bool,
-    /// True when the words of an error may repeat the password, so that only their first one, which
-    /// is a code, may be shown.
+    /// True if an error text may repeat the password, so only its first word, the error code, may
+    /// be shown.
     pub secret: bool,
 }
 
-/// How a reply is counted.
+/// Judgement of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// As expected; `verified` when a value was compared byte by byte.
+    /// As expected.
     Ok {
         /// True when a value's content was compared.
         verified: bool,
     },
-    /// The key is not there.
+    /// The key does not exist.
     Miss,
-    /// A value of another length or content, or a reply of another type.
+    /// A value of a different length or content, or a reply of a different type.
     Wrong,
-    /// An error reply, by class, with the server's words (at most 200 bytes of them).
+    /// An error reply: its class and its text (at most 200 bytes).
     Error(ErrorClass, String),
-    /// The key lives on another server (`MOVED`: for good, else `ASK`: for this time).
-    Elsewhere {
-        /// Host and port, as the server spells them.
+    /// The key lives on another server: permanently (`MOVED`) or for this request (`ASK`).
+    Redirected {
+        /// Host and port as given by the server.
         address: String,
         /// True for `MOVED`.
         for_good: bool,
     },
 }
 
-/// How a reply is counted that has neither words nor an address.
+/// Judgement of a reply without an error text or address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plain {
     /// [`Judged::Ok`].
@@ -94,42 +95,43 @@ impl From<Plain> for Judged {
     }
 }
 
-/// Bytes that are not of the protocol: the connection cannot be used any more.
+/// Bytes that violate the protocol; the connection cannot be used any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(pub String);
 
-/// How far a parser came.
+/// Progress of a parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The reply is whole in the first `used` bytes (of those given to this call).
+    /// The reply is complete within the first `used` bytes passed to this call.
     Whole {
-        /// Bytes that belong to it.
+        /// Number of bytes that belong to it.
         used: usize,
-        /// How it is counted.
+        /// Its judgement.
         judged: Judged,
     },
-    /// The first `used` bytes were taken in; the rest must be given again, with more behind it.
+    /// The first `used` bytes were consumed; the remaining ones must be passed again together with
+    /// more.
     More {
-        /// Bytes that need not be given again.
+        /// Bytes that must not be passed again.
         used: usize,
     },
 }
 
 /// Reads the replies of one connection.
 pub trait Parser: Send {
-    /// The replies that are nearly all replies of a load: how the one that `bytes` begin with is
-    /// counted and how many bytes it has, where all of it is at hand and none of it was taken in.
-    /// `None` for all else, which [`Parser::read`] reads.
+    /// Fast path for the most common replies: the length and judgement of the reply at the start of
+    /// `bytes`, if it is complete and no part of it was consumed before. `None` for all other
+    /// replies, which go to [`Parser::read`].
     fn at_once(&mut self, bytes: &[u8], expect: &Expect, values: &Values)
     -> Option<(usize, Plain)>;
 
-    /// Reads on in the reply at hand by any path. `bytes` begins with the first byte not taken in
-    /// yet and is not empty. Errors: what is not of the protocol, or a line longer than the
-    /// parser's limit; a body is never limited, since it is not kept.
+    /// Continues to read the current reply, of any kind. `bytes` starts with the first byte not yet
+    /// consumed and is not empty. Errors: bytes that violate the protocol, or a line above the
+    /// parser's limit. The length of a body is not limited, since it is not stored.
     fn read(&mut self, bytes: &[u8], expect: &Expect, values: &Values) -> Result<Step, Malformed>;
 
-    /// The same, by the short path where that leads on.
+    /// Continues to read the current reply, on the fast path if possible.
     fn advance(
         &mut self,
         bytes: &[u8],
@@ -143,9 +145,9 @@ pub trait Parser: Send {
     }
 }
 
-/// Compares a body as it comes.
+/// Checks a value's body as it arrives.
 ///
-/// A small help for parsers: length first, then content where it is asked for.
+/// Helper for parsers: compares the length first, then the content if required.
 #[derive(Clone, Copy, Debug)]
 pub struct Body {
     left: usize,
@@ -154,14 +156,14 @@ pub struct Body {
 }
 
 impl Body {
-    /// A body of `bytes` bytes begins.
+    /// Start of a body of `bytes` bytes.
     pub fn new(bytes: usize, expect: &Expect) -> Self {
         let wrong = expect.bytes.is_some_and(|expected| expected as usize != bytes);
         let check = (expect.verify && !wrong).then(|| ValueCheck::new(expect.key, bytes));
         Self { left: bytes, check, wrong }
     }
 
-    /// Takes in what there is of it; how many bytes that was.
+    /// Consumes the received part of the body; returns its length in bytes.
     pub fn take(&mut self, bytes: &[u8], values: &Values) -> usize {
         let used = self.left.min(bytes.len());
         if let Some(check) = &mut self.check {
@@ -171,12 +173,12 @@ impl Body {
         used
     }
 
-    /// Bytes that are still to come.
+    /// Bytes still to come.
     pub fn left(&self) -> usize {
         self.left
     }
 
-    /// How the value is counted, once nothing is left of it.
+    /// Judgement of the value once all of it was consumed.
     pub fn judged(&self) -> Plain {
         if self.wrong { Plain::Wrong } else { Plain::Ok { verified: self.check.is_some() } }
     }

@@ -1,32 +1,33 @@
-//! Taking in replies.
+//! Reply parsing and settlement.
 
 use std::io;
 
 use model::ErrorClass;
 
 use super::connection::State;
-use super::protocol::{Greeting, Judged, Parser, Plain, Step, UNASKED};
+use super::protocol::{Greeting, Judged, Parser, Plain, Step, UNSOLICITED};
 use super::request::{Answered, Pending};
 use super::row::Times;
 use super::work::{Drawn, Read};
 use super::worker::Worker;
 
-/// Longest piece that a parser may ask to see at once.
+/// Most bytes that a parser may need to see at once.
 const REST_BYTES_MAX: usize = 128 << 10;
-/// Requests that follow each other and were answered in the same way at the same time, as those of
-/// one write mostly are.
+/// Key of consecutive requests that got the same reply at the same time, as requests of one write
+/// mostly do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Alike {
+struct PlainReply {
     operation: u32,
     times: Times,
     plain: Plain,
 }
 
 impl<P: Parser + Default> Worker<'_, P> {
-    /// Reads all that a connection has. Where it has `ended`, that is not told again: then a short
-    /// read does not stand for the last one.
+    /// Reads all bytes of a connection. After `ended` no further event comes, so a short read does
+    /// not end the loop.
     pub(super) fn readable(&mut self, index: usize, ended: bool) {
-        // Lent out for the time of reading: a reply leads to sending, which needs all the rest.
+        // Taken out while reading, because a reply can lead to sending, which borrows all of
+        // `self`.
         let mut inbox = std::mem::take(&mut self.inbox);
         if let Err(e) = self.read(index, &mut inbox, ended) {
             self.broken(index, &e);
@@ -49,7 +50,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             };
             let drained = kept + read < inbox.len() && !ended && !stream.reads_in_records();
             connection.rest.clear();
-            self.take_in(index, &inbox[..kept + read]);
+            self.parse_replies(index, &inbox[..kept + read]);
             self.send_writes(index);
             if drained {
                 return Ok(());
@@ -57,13 +58,13 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// Parses what was read, and settles each reply.
-    fn take_in(&mut self, index: usize, bytes: &[u8]) {
+    /// Parses received bytes, and settles each reply.
+    fn parse_replies(&mut self, index: usize, bytes: &[u8]) {
         let now = self.shared.now_ns();
         let mut at = 0;
         while at < bytes.len() {
             if self.requests.plain {
-                at += self.take_in_plain(index, &bytes[at..], now);
+                at += self.parse_plain_replies(index, &bytes[at..], now);
             }
             if at == bytes.len() {
                 return;
@@ -75,7 +76,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             let expect = match connection.pending.front() {
                 Some(Pending::Request { drawn, .. }) => self.shared.work.expect(drawn),
                 Some(Pending::Hello(greeting)) => greeting.expect,
-                None => UNASKED,
+                None => UNSOLICITED,
             };
             let step = connection.parser.advance(&bytes[at..], &expect, &self.shared.work.values);
             match step {
@@ -99,9 +100,9 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// Takes in the replies at the start of `bytes` that are whole and of the most frequent kinds,
-    /// where nothing follows from them but counting; how many bytes they have.
-    fn take_in_plain(&mut self, index: usize, bytes: &[u8], done_ns: u64) -> usize {
+    /// Counts the complete replies of common kinds at the start of `bytes`, if counting is all that
+    /// they require; returns their length in bytes.
+    fn parse_plain_replies(&mut self, index: usize, bytes: &[u8], done_ns: u64) -> usize {
         let work = self.shared.work;
         let (mut at, mut last, mut requests) = (0, None, 0);
         loop {
@@ -119,7 +120,7 @@ impl<P: Parser + Default> Worker<'_, P> {
                             written.acknowledged(drawn.key, drawn.n, sent_ns, done_ns);
                         }
                         let times = Times { intended_ns, sent_ns, done_ns };
-                        Alike { operation: drawn.operation, times, plain }
+                        PlainReply { operation: drawn.operation, times, plain }
                     })
                 }
                 _ => None,
@@ -131,8 +132,8 @@ impl<P: Parser + Default> Worker<'_, P> {
                     continue;
                 }
             }
-            if let Some(alike) = last {
-                self.plainly_answered(self.links.connections[index].client, alike, requests);
+            if let Some(plain_reply) = last {
+                self.settle_plain(self.links.connections[index].client, plain_reply, requests);
             }
             if reply.is_none() {
                 if at > 0 {
@@ -144,22 +145,22 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// Whether a request counts: under a plan by when it was due, so that what waits at the end of
-    /// the warm-up is not added to what is planned behind it, else by when it ended.
+    /// Whether a request counts. Under an open load its due time decides, so a backlog from the
+    /// warm-up is not added to the planned requests; under a closed load its end decides.
     pub(super) fn is_measured(&self, intended_ns: u64, ended_ns: u64) -> bool {
         let at_ns = if self.requests.pacer.is_some() { intended_ns } else { ended_ns };
         at_ns >= self.clock.measured_from_ns
     }
 
-    fn plainly_answered(&mut self, client: u32, alike: Alike, requests: u32) {
-        let Alike { operation, times, plain } = alike;
+    fn settle_plain(&mut self, client: u32, plain_reply: PlainReply, requests: u32) {
+        let PlainReply { operation, times, plain } = plain_reply;
         self.requests.in_flight -= u64::from(requests);
         self.clients.all[client as usize].in_flight -= requests;
         self.record(operation as usize, &times, &plain.into(), requests);
         self.answered(client, times.done_ns);
     }
 
-    /// Records requests that ended; of those of the warm-up only that they were answered.
+    /// Records ended requests; for those of the warm-up only that they were answered.
     fn record(&mut self, operation: usize, times: &Times, judged: &Judged, requests: u32) {
         let counted = (u64::from(requests), self.clock.measured_from_ns);
         if self.is_measured(times.intended_ns, times.done_ns) {
@@ -167,11 +168,11 @@ impl<P: Parser + Default> Worker<'_, P> {
             self.last_done_ns = times.done_ns;
         } else {
             self.requests.ended_in_warmup += u64::from(requests);
-            self.recorder.answered_of_warmup(operation, times.done_ns, judged, counted);
+            self.recorder.answered_in_warmup(operation, times.done_ns, judged, counted);
         }
     }
 
-    /// A reply is whole.
+    /// Settles a complete reply.
     fn settle(&mut self, index: usize, judged: &Judged, done_ns: u64) {
         match self.links.connections[index].pending.pop_front() {
             Some(Pending::Request { drawn, intended_ns, sent_ns, hops }) => {
@@ -182,12 +183,9 @@ impl<P: Parser + Default> Worker<'_, P> {
             None => {
                 let address = self.address(index);
                 let (class, message) = match judged {
-                    // Such as that it is one connection too many.
-                    Judged::Error(class, words) => (*class, format!("{address} said `{words}`")),
-                    _ => (
-                        ErrorClass::Protocol,
-                        format!("{address} sent a reply that nobody asked for"),
-                    ),
+                    // For example, that the connection limit is reached.
+                    Judged::Error(class, text) => (*class, format!("{address} said `{text}`")),
+                    _ => (ErrorClass::Protocol, format!("{address} sent an unexpected reply")),
                 };
                 self.lost(index, class, message);
             }
@@ -197,11 +195,11 @@ impl<P: Parser + Default> Worker<'_, P> {
     fn hello_answered(&mut self, index: usize, greeting: Greeting, judged: &Judged) {
         let opening = matches!(self.links.connections[index].state, State::Opening { .. });
         match judged {
-            // That it is one connection too many is told as the reply to whatever comes first.
-            Judged::Error(class, words) if !greeting.harmless || *class == ErrorClass::Refused => {
-                let code = words.split(' ').next().unwrap_or_default();
-                let words = if greeting.secret { code } else { words };
-                let message = format!("{} answered `{words}`", self.address(index));
+            // An exceeded connection limit is reported as the reply to the first request.
+            Judged::Error(class, text) if !greeting.harmless || *class == ErrorClass::Refused => {
+                let code = text.split(' ').next().unwrap_or_default();
+                let text = if greeting.secret { code } else { text };
+                let message = format!("{} answered `{text}`", self.address(index));
                 self.lost(index, *class, message);
             }
             _ if opening && self.links.connections[index].pending.is_empty() => self.opened(index),
@@ -213,7 +211,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         let Answered { drawn, times, .. } = answered;
         let client = self.links.connections[index].client;
         match judged {
-            Judged::Elsewhere { address, for_good } => {
+            Judged::Redirected { address, for_good } => {
                 if self.refer(client, answered, address, *for_good) {
                     return;
                 }
@@ -230,10 +228,10 @@ impl<P: Parser + Default> Worker<'_, P> {
             },
         };
         let judged = whole.as_ref().unwrap_or(judged);
-        let is_done = matches!(judged, Judged::Ok { .. } | Judged::Miss);
-        self.written_as(&drawn, (times.sent_ns, times.done_ns), is_done);
+        let succeeded = matches!(judged, Judged::Ok { .. } | Judged::Miss);
+        self.keep_write(&drawn, (times.sent_ns, times.done_ns), succeeded);
         self.record(drawn.operation as usize, &times, judged, 1);
-        if self.shared.offer.errors_end_it {
+        if self.shared.offer.stop_on_error_reply {
             self.shared.fail_by(judged);
         }
         if matches!(judged, Judged::Ok { .. }) && self.follow(index, &answered) {
@@ -243,8 +241,8 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.answered(client, times.done_ns);
     }
 
-    /// Keeps a write that was acknowledged, or failed.
-    pub(super) fn written_as(&mut self, drawn: &Drawn, (sent_ns, done_ns): (u64, u64), ok: bool) {
+    /// Keeps a write that was acknowledged, or failed, if writes are kept.
+    pub(super) fn keep_write(&mut self, drawn: &Drawn, (sent_ns, done_ns): (u64, u64), ok: bool) {
         let Some(written) = self.written.as_mut().filter(|_| self.shared.work.writes(drawn)) else {
             return;
         };
@@ -255,9 +253,9 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// Appends the operation that follows on the same key, to be sent when all of this reading is
-    /// settled; false where none does. It is intended at the time at which it would have been sent,
-    /// had the first been sent when that was: what they waited counts for each of them.
+    /// Appends the next chained operation on the same key, which is sent once all received replies
+    /// are settled; false if there is none. Its intended start precedes its sending by the lag of
+    /// the first operation, so that lag counts for each of them.
     fn follow(&mut self, index: usize, answered: &Answered) -> bool {
         let work = self.shared.work;
         let next = answered.drawn.operation as usize + 1;
@@ -276,7 +274,8 @@ impl<P: Parser + Default> Worker<'_, P> {
         true
     }
 
-    /// Appends the write of a read-modify-write, to be sent when all of this reading is settled.
+    /// Appends the write of a read-modify-write, which is sent once all received replies are
+    /// settled.
     fn write_after(&mut self, index: usize, read: Read, answered: &Answered) {
         let drawn = answered.drawn.after(read);
         let connection = &mut self.links.connections[index];
@@ -286,7 +285,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         connection.pending.push_back(Pending::Request { drawn, intended_ns, sent_ns, hops: 0 });
     }
 
-    /// Sends what [`Self::write_after`] has appended.
+    /// Sends the requests appended by [`Self::write_after`] and [`Self::follow`].
     fn send_writes(&mut self, index: usize) {
         let connection = &self.links.connections[index];
         let node = connection.node as usize;

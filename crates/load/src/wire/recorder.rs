@@ -1,8 +1,8 @@
-//! What a thread of the wire engine counts and times, by operation.
+//! Counts and times of a wire load, by operation.
 
 use model::{ErrorClass, OperationResult};
 
-use super::answered::Answered;
+use super::answered::AnswerTimeline;
 use super::due::DueCounts;
 use super::offer::{Offer, Pacing, Until};
 use super::protocol::Judged;
@@ -12,30 +12,30 @@ use super::work::Work;
 use crate::intervals;
 use crate::slowest;
 
-/// Counts and times of a thread, or merged of all.
+/// Records of one thread, or merged records of all threads.
 #[derive(Clone, Debug, Default)]
 pub struct WireRecorder {
     rows: Vec<Row>,
-    /// When each operation was answered.
-    pub(super) served: Vec<Answered>,
+    /// The milliseconds in which each operation was answered.
+    pub(super) served: Vec<AnswerTimeline>,
     /// Empty unless the load has stages.
     pub(crate) stages: Vec<StageRows>,
     /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
     done_per_interval: Vec<u64>,
-    /// What was due in each interval; `None` without limits.
+    /// Requests due in each interval; `None` without limits.
     pub(crate) due: Option<Box<DueCounts>>,
-    /// Time of the measurement that this is the record of, over all threads, nanoseconds.
+    /// Measurement time that these records cover, summed over all threads, nanoseconds.
     pub(crate) covered_ns: u64,
-    /// Connections that broke and were made anew.
+    /// Connections that were lost and opened again.
     pub reconnects: u64,
-    /// Requests that were sent again to another server, as a cluster asked for.
+    /// Requests that a cluster redirected to another server.
     pub redirects: u64,
-    /// Replies in the warm-up that were wrong: that must not happen there either.
+    /// Wrong replies in the warm-up, which count as faults too.
     pub wrong_in_warmup: u64,
 }
 
 impl WireRecorder {
-    /// Empty, in the shape of a load.
+    /// An empty recorder for a load.
     pub(crate) fn of(offer: &Offer, work: &Work) -> Self {
         let is_open = matches!(offer.pacing, Pacing::Open { .. });
         let length_ns = match offer.until {
@@ -51,27 +51,26 @@ impl WireRecorder {
         recorder.with_stages(&spans(offer, work)).with_limits(limits_ns)
     }
 
-    /// For `operations` kinds of request; `open` where requests have an intended start of their
-    /// own. The longest times are kept for intervals of `slowest_ns`.
+    /// A recorder for `operations` kinds of request. `open` is true if requests have a separate
+    /// intended start. The longest times are kept for intervals of `slowest_ns`.
     fn new(operations: usize, open: bool, slowest_ns: u64) -> Self {
-        let served = vec![Answered::default(); operations];
+        let served = vec![AnswerTimeline::default(); operations];
         Self { rows: vec![Row::new(open, slowest_ns); operations], served, ..Self::default() }
     }
 
-    /// The same, telling apart what was due in each stage.
+    /// Adds separate records for each stage.
     fn with_stages(mut self, spans: &[Span]) -> Self {
         self.stages = spans.iter().map(|s| StageRows::new(*s, &self.rows)).collect();
         self
     }
 
-    /// The same, counting what was due and what of it is answered later than each limit after.
+    /// Adds counts of due requests, and of those answered later than each limit.
     fn with_limits(mut self, limits_ns: &[u64]) -> Self {
         self.due = (!limits_ns.is_empty()).then(|| Box::new(DueCounts::new(limits_ns)));
         self
     }
 
-    /// Records `requests` replies that are alike; the measurement began at `from_ns`, not after
-    /// them.
+    /// Records `requests` identical replies of the measurement, which started at `from_ns`.
     pub(crate) fn answered(
         &mut self,
         operation: usize,
@@ -82,8 +81,8 @@ impl WireRecorder {
         let counted = (requests, from_ns);
         stages::replied(&mut self.stages, operation, (times, judged), counted);
         if let Some(due) = &mut self.due {
-            let is_right = matches!(judged, Judged::Ok { .. } | Judged::Miss);
-            let done_ns = is_right.then_some(times.done_ns);
+            let succeeded = matches!(judged, Judged::Ok { .. } | Judged::Miss);
+            let done_ns = succeeded.then_some(times.done_ns);
             due.count(times.intended_ns, done_ns, counted);
         }
         if !self.rows[operation].reply(times, judged, counted) {
@@ -95,9 +94,9 @@ impl WireRecorder {
         intervals::add_at(&mut self.done_per_interval, interval, requests);
     }
 
-    /// Takes note of `requests` replies to requests of the warm-up: whether they were wrong, and
-    /// that the server was not silent when they came.
-    pub(crate) fn answered_of_warmup(
+    /// Records `requests` replies to requests of the warm-up: whether they were wrong, and that the
+    /// server was not silent at `done_ns`.
+    pub(crate) fn answered_in_warmup(
         &mut self,
         operation: usize,
         done_ns: u64,
@@ -107,13 +106,14 @@ impl WireRecorder {
         if *judged == Judged::Wrong {
             self.wrong_in_warmup += requests;
         }
-        let is_answer = !matches!(judged, Judged::Error(..) | Judged::Elsewhere { .. });
+        let is_answer = !matches!(judged, Judged::Error(..) | Judged::Redirected { .. });
         if let Some(at_ns) = done_ns.checked_sub(from_ns).filter(|_| is_answer) {
             self.served[operation].at(at_ns);
         }
     }
 
-    /// Counts a request that was sent and never answered; the measurement began at `from_ns`.
+    /// Counts a request that was sent and never answered, in a measurement that started at
+    /// `from_ns`.
     pub(crate) fn unanswered(
         &mut self,
         operation: usize,
@@ -136,7 +136,7 @@ impl WireRecorder {
     pub fn merge(&mut self, other: &Self) {
         if self.rows.len() < other.rows.len() {
             self.rows.resize_with(other.rows.len(), Row::default);
-            self.served.resize_with(other.rows.len(), Answered::default);
+            self.served.resize_with(other.rows.len(), AnswerTimeline::default);
         }
         for (own, theirs) in self.served.iter_mut().zip(&other.served) {
             own.merge(theirs);
@@ -162,16 +162,16 @@ impl WireRecorder {
         self.wrong_in_warmup += other.wrong_in_warmup;
     }
 
-    /// Completes the histograms, so that they can be read and merged.
+    /// Completes the histograms so they can be read and merged.
     pub(crate) fn close(&mut self) {
         self.rows.iter_mut().for_each(Row::end_run);
         self.stages.iter_mut().for_each(StageRows::close);
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Clears everything but keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.rows.iter_mut().for_each(Row::clear);
-        self.served.iter_mut().for_each(Answered::clear);
+        self.served.iter_mut().for_each(AnswerTimeline::clear);
         self.stages.iter_mut().for_each(StageRows::clear);
         self.done_per_interval.fill(0);
         if let Some(due) = &mut self.due {
@@ -186,8 +186,8 @@ impl WireRecorder {
         &self.rows
     }
 
-    /// Time of the measurement that this is the record of, over all threads, nanoseconds: threads
-    /// hand over what they recorded each in its own time.
+    /// Measurement time that these records cover, summed over all threads, nanoseconds. Threads
+    /// hand over their records independently.
     pub fn covered_ns(&self) -> u64 {
         self.covered_ns
     }
@@ -202,13 +202,13 @@ impl WireRecorder {
         merged(&self.rows)
     }
 
-    /// Requests that were answered, whatever was answered.
+    /// Requests that were answered, whatever the answer.
     pub fn answered_in_all(&self) -> u64 {
         self.rows.iter().map(Row::answered).sum()
     }
 
-    /// Result rows: each operation that happened, and all together under `phase` where there are
-    /// several operations; the row that stands for all is the last. `seconds` is the length of the
+    /// Result rows: one for each operation that occurred and, if there are several operations, one
+    /// for all of them under `phase`, which is the last. `seconds` is the length of the
     /// measurement.
     pub fn results(&self, phase: &str, names: &[&str], seconds: f64) -> Vec<OperationResult> {
         results(&self.rows, (phase, names), seconds)
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_that_fail_have_a_lag_and_no_other_time() {
+    fn failed_requests_have_a_lag_but_no_other_time() {
         let mut recorder = WireRecorder::new(1, true, 1_000);
         let times = Times { intended_ns: 1_000, sent_ns: 1_500, done_ns: 9_000 };
         let refused = Judged::Error(ErrorClass::Full, "OOM".into());
@@ -232,22 +232,22 @@ mod tests {
         assert_eq!((lag.count(), lag.max_ns()), (2, 500));
     }
 
-    /// Under a plan what waits at the end of the warm-up is answered in the measurement.
+    /// Under an open load, a backlog from the warm-up is answered in the measurement.
     #[test]
-    fn replies_to_the_warm_up_are_no_silence() {
+    fn replies_to_warm_up_requests_end_a_silence() {
         const MS: u64 = 1_000_000;
         let mut recorder = WireRecorder::new(1, true, 1_000);
         let from_ns = 500 * MS;
         let ok = Judged::Ok { verified: false };
         for done_ms in [400, 550, 620] {
-            recorder.answered_of_warmup(0, done_ms * MS, &ok, (1, from_ns));
+            recorder.answered_in_warmup(0, done_ms * MS, &ok, (1, from_ns));
         }
         let refused = Judged::Error(ErrorClass::Full, "OOM".into());
-        recorder.answered_of_warmup(0, 700 * MS, &refused, (1, from_ns));
-        recorder.answered_of_warmup(0, 450 * MS, &Judged::Wrong, (1, from_ns));
+        recorder.answered_in_warmup(0, 700 * MS, &refused, (1, from_ns));
+        recorder.answered_in_warmup(0, 450 * MS, &Judged::Wrong, (1, from_ns));
         let silences = recorder.served[0].silences("get", 300 * MS);
-        let told: Vec<_> = silences.iter().map(|s| (s.begun_ns / MS, s.length_ns / MS)).collect();
-        assert_eq!((told, recorder.wrong_in_warmup), (vec![(121, 179)], 1));
+        let found: Vec<_> = silences.iter().map(|s| (s.begun_ns / MS, s.length_ns / MS)).collect();
+        assert_eq!((found, recorder.wrong_in_warmup), (vec![(121, 179)], 1));
         assert_eq!(recorder.answered_in_all(), 0);
     }
 }

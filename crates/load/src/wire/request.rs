@@ -1,17 +1,16 @@
-//! Requests by how far they are: those that wait for a reply, those that were answered, and those
-//! that a server referred to another one.
+//! States of a request: pending, answered, or referred to another server.
 
 use super::protocol::Greeting;
 use super::row::Times;
 use super::work::Drawn;
 
-/// A time that is not known yet.
+/// A time that is not yet known.
 pub(crate) const UNTIMED: u64 = u64::MAX;
 
 /// A request that waits for its reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pending {
-    /// Part of what a new connection says first.
+    /// Part of the greeting of a new connection.
     Hello(Greeting),
     /// A request of the load.
     Request {
@@ -20,12 +19,12 @@ pub(crate) enum Pending {
         intended_ns: u64,
         /// When it was sent.
         sent_ns: u64,
-        /// How often it was sent on to another server.
+        /// How often it was redirected to another server.
         hops: u8,
     },
 }
 
-/// A request whose reply has come.
+/// A request that has been answered.
 #[derive(Clone, Copy)]
 pub(super) struct Answered {
     pub(super) drawn: Drawn,
@@ -33,7 +32,7 @@ pub(super) struct Answered {
     pub(super) hops: u8,
 }
 
-/// A request that a server referred to another one, which cannot be asked yet.
+/// A request that was referred to another server, which cannot be reached yet.
 pub(super) struct Referred {
     pub(super) client: u32,
     pub(super) answered: Answered,

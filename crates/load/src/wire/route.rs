@@ -4,51 +4,52 @@ use std::fmt;
 
 use super::stream::Address;
 
-/// Knows the servers by number.
+/// Maps keys to servers, which are numbered.
 pub trait Route: fmt::Debug + Send + Sync {
-    /// Number of the server on which a key of that name lives.
+    /// Number of the server that a key with that name lives on.
     fn node(&self, name: &[u8]) -> usize;
 
-    /// Takes note that the key lives at an address now, where that is `for_good`; the number of
-    /// that server, `None` when there is none of that address.
+    /// Number of the server at `address`, which the key was referred to; `None` if no server has
+    /// that address. Remembers the key's new server if the move is `for_good`.
     fn moved(&mut self, _name: &[u8], _address: &str, _for_good: bool) -> Option<usize> {
         None
     }
 
-    /// What must be said before a request that was sent on but not for good; has one reply. Nothing
-    /// where keys never move.
+    /// Bytes to send before a request that is redirected only temporarily; they have one reply.
+    /// Empty if keys never move.
     fn asking(&self) -> &'static [u8] {
         b""
     }
 
-    /// For each part that the keys are divided into, the number of the server that has it; empty
-    /// where parts never move.
+    /// The number of the owning server for each partition of the keys; empty if partitions never
+    /// move.
     fn owners(&self) -> Vec<usize> {
         Vec::new()
     }
 
-    /// The same, for another thread.
+    /// A copy for another thread.
     fn fresh(&self) -> Box<dyn Route>;
 }
 
-/// Servers, and which of them a key lives on now.
+/// The servers, and which of them each key lives on now.
 #[derive(Debug)]
 pub struct Layout {
-    /// Where they are, in the order in which the route counts them.
+    /// Server addresses, in the order of the route's numbers.
     pub nodes: Vec<Address>,
-    /// Which key lives where.
+    /// Which server each key lives on.
     pub route: Box<dyn Route>,
 }
 
-/// Asks servers that may come, go and take over keys from each other where the keys live.
+/// Asks servers for the current layout of keys, in a cluster whose servers and partitions can
+/// change.
 pub trait Survey: fmt::Debug + Send + Sync {
-    /// The present layout. Its servers begin with the `known` ones, in their order; those behind
-    /// them have keys, or are at one of the addresses that were `named` by a referral. Blocks for
-    /// some seconds at most; `None` where no server tells.
+    /// The current layout. Its servers start with the `known` ones in the same order; additional
+    /// ones have keys or one of the addresses `named` in a referral. Blocks for a few seconds at
+    /// most; `None` if no server answers.
     fn ask(&self, known: &[Address], named: &[String]) -> Option<Layout>;
 }
 
-/// One server that has all keys.
+/// A single server that has all keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Single;
 

@@ -1,4 +1,4 @@
-//! What is counted and timed of the requests of one operation.
+//! Counts and times of one operation's requests.
 
 use model::{Counts, ErrorClass, OperationResult};
 use stats::Histogram;
@@ -6,26 +6,26 @@ use stats::Histogram;
 use super::protocol::Judged;
 use crate::slowest::Slowest;
 
-/// When a request was to be sent, was sent, and was answered: nanoseconds of one clock.
+/// Times of a request in nanoseconds of the same clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// When it should have been sent.
     pub intended_ns: u64,
     /// When it was sent.
     pub sent_ns: u64,
-    /// When its reply was there.
+    /// When its reply was received.
     pub done_ns: u64,
 }
 
-/// One operation's counts and times.
+/// Counts and times of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     counts: Counts,
     service: Histogram,
-    /// A service time, and how many requests in a row had it that are not in the histogram yet:
-    /// replies that come in one read to requests of one write have the same.
+    /// A service time and the number of consecutive requests with it that are not in the histogram
+    /// yet: replies received in one read to requests of one write have the same time.
     run: (u64, u64),
-    /// Kept only under an open load: in a closed one a request is intended when it is sent.
+    /// `None` under a closed load, where the intended start is the send time.
     open: Option<Box<Open>>,
     slowest: Slowest,
 }
@@ -42,8 +42,8 @@ struct Open {
 pub const INTERVAL_NS: u64 = 100_000_000;
 
 impl Row {
-    /// `is_open` where requests have an intended start of their own; the longest times are kept for
-    /// intervals of `slowest_ns`.
+    /// An empty row. `is_open` is true if requests have a separate intended start; the longest
+    /// times are kept for intervals of `slowest_ns`.
     pub(crate) fn new(is_open: bool, slowest_ns: u64) -> Self {
         let slowest = Slowest::new(slowest_ns);
         let open = || Box::new(Open { slowest: slowest.clone(), ..Open::default() });
@@ -65,8 +65,8 @@ impl Row {
         }
     }
 
-    /// Counts `requests` replies that are alike, with their times, of errors the lag alone; true
-    /// where all were recorded. The measurement began at `from_ns`.
+    /// Counts `requests` identical replies and records their times; for errors, only the lag. True
+    /// if all times were recorded. The measurement started at `from_ns`.
     pub(crate) fn reply(
         &mut self,
         times: &Times,
@@ -83,15 +83,15 @@ impl Row {
             }
             Judged::Miss => counts.miss += requests,
             Judged::Wrong => counts.wrong += requests,
-            // Refusing is quick: its time would make the others look better.
-            Judged::Error(class, words) => {
-                (0..requests).for_each(|_| counts.fail(*class, words));
+            // Errors are fast: their times would make the operation look faster.
+            Judged::Error(class, text) => {
+                (0..requests).for_each(|_| counts.fail(*class, text));
                 self.failed(due_ns);
                 return false;
             }
-            Judged::Elsewhere { address, .. } => {
-                let words = format!("the server refers to {address}, which cannot be used");
-                (0..requests).for_each(|_| counts.fail(ErrorClass::Reply, &words));
+            Judged::Redirected { address, .. } => {
+                let text = format!("the server refers to {address}, which cannot be used");
+                (0..requests).for_each(|_| counts.fail(ErrorClass::Reply, &text));
                 self.failed(due_ns);
                 return false;
             }
@@ -107,17 +107,18 @@ impl Row {
         true
     }
 
-    /// Records how late requests were sent, however they end.
+    /// Records how late requests were sent, whatever their outcome.
     fn record_lag(&mut self, times: &Times, requests: u64) {
         if let Some(open) = &mut self.open {
             open.lag.record_many(times.sent_ns.saturating_sub(times.intended_ns), requests);
         }
     }
 
-    /// Counts a request that was sent and never answered; the measurement began at `from_ns`.
-    pub(crate) fn fail(&mut self, times: &Times, (class, words): (ErrorClass, &str), from_ns: u64) {
+    /// Counts a request that was sent and never answered, in a measurement that started at
+    /// `from_ns`.
+    pub(crate) fn fail(&mut self, times: &Times, (class, text): (ErrorClass, &str), from_ns: u64) {
         self.record_lag(times, 1);
-        self.counts.fail(class, words);
+        self.counts.fail(class, text);
         self.failed(times.intended_ns.saturating_sub(from_ns));
     }
 
@@ -152,12 +153,12 @@ impl Row {
         self.slowest.clear();
     }
 
-    /// Requests that were answered, whatever was answered.
+    /// Requests that were answered, whatever the answer.
     pub fn answered(&self) -> u64 {
         self.service.count()
     }
 
-    /// How they ended.
+    /// Counts by outcome.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -172,8 +173,8 @@ impl Row {
         self.open.as_ref().map_or(&self.service, |open| &open.response)
     }
 
-    /// Sent − intended start, of failed requests too; `None` where a request is intended when it is
-    /// sent.
+    /// Sent − intended start, of failed requests too; `None` if the intended start is the send
+    /// time.
     pub fn lag(&self) -> Option<&Histogram> {
         self.open.as_ref().map(|open| &open.lag)
     }
@@ -193,7 +194,8 @@ fn result(name: &str, row: &Row, seconds: f64) -> OperationResult {
     }
 }
 
-/// Each operation that happened, and all together under `phase` where there are several.
+/// A result for each operation that occurred and, if there are several operations, one for all of
+/// them under `phase`.
 pub(crate) fn results(
     rows: &[Row],
     (phase, names): (&str, &[&str]),

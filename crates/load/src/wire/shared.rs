@@ -1,4 +1,4 @@
-//! What the threads of a load share: its start, its end, and where records are handed over.
+//! State shared by the threads of a load: start, end, and the handover of records.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,17 +14,17 @@ use super::recorder::WireRecorder;
 use super::surveying::Surveying;
 use super::work::Work;
 
-/// Where a thread leaves what it recorded.
+/// A thread's slot for handing over records.
 #[derive(Debug)]
-struct Place {
+struct HandoverSlot {
     recorder: WireRecorder,
-    /// True until it is taken away.
+    /// True until the records are collected.
     full: bool,
-    /// When the thread left something last, nanoseconds of the engine's clock.
+    /// When the thread last handed over records, nanoseconds of the engine's clock.
     handed_over_ns: u64,
 }
 
-/// Shared by all threads of a load.
+/// State shared by all threads of a load.
 pub(crate) struct Shared<'a> {
     pub(crate) offer: &'a Offer,
     pub(crate) work: &'a Work,
@@ -35,15 +35,15 @@ pub(crate) struct Shared<'a> {
     /// Zero of the engine's clock.
     pub(super) zero: Instant,
     pub(super) begun_ns: AtomicU64,
-    /// What each thread handed over.
-    places: Vec<Mutex<Place>>,
+    /// One slot per thread.
+    slots: Vec<Mutex<HandoverSlot>>,
     pub(super) failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
     stop: &'a AtomicBool,
 }
 
 impl<'a> Shared<'a> {
-    /// Nothing has begun; zero of the clock is now.
+    /// State of a load that has not started; the clock's zero is now.
     pub(super) fn new(
         offer: &'a Offer,
         work: &'a Work,
@@ -62,9 +62,9 @@ impl<'a> Shared<'a> {
             gate: Barrier::new(offer.threads as usize + 1),
             zero: Instant::now(),
             begun_ns: AtomicU64::new(0),
-            places: (0..offer.threads)
+            slots: (0..offer.threads)
                 .map(|_| {
-                    Mutex::new(Place {
+                    Mutex::new(HandoverSlot {
                         recorder: WireRecorder::of(offer, work),
                         full: false,
                         handed_over_ns: 0,
@@ -79,7 +79,7 @@ impl<'a> Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Nanoseconds of the engine's clock.
+    /// Time since the clock's zero, nanoseconds.
     pub(crate) fn now_ns(&self) -> u64 {
         self.zero.elapsed().as_nanos() as u64
     }
@@ -88,7 +88,7 @@ impl Shared<'_> {
         self.begun_ns.load(Ordering::Acquire)
     }
 
-    /// When the load ends as planned, or now where no time is planned or it has not come.
+    /// Planned end of the load, or now if that is earlier or there is none.
     pub(super) fn ended_ns(&self) -> u64 {
         match self.offer.until {
             Until::AfterNs(ns) => self.now_ns().min(self.begun_ns() + self.offer.warmup_ns + ns),
@@ -96,7 +96,7 @@ impl Shared<'_> {
         }
     }
 
-    pub(crate) fn over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.failed.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed)
     }
 
@@ -105,59 +105,59 @@ impl Shared<'_> {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the load by an error reply; any other reply does nothing.
+    /// Fails the load if the reply is an error or a referral.
     pub(crate) fn fail_by(&self, judged: &Judged) {
         match judged {
-            Judged::Error(class, words) => {
-                self.fail(*class, format!("the server answered `{words}`"));
+            Judged::Error(class, text) => {
+                self.fail(*class, format!("the server answered `{text}`"));
             }
-            Judged::Elsewhere { address, .. } => {
-                let message = format!("the server refers to {address}, which is not known here");
+            Judged::Redirected { address, .. } => {
+                let message = format!("the server refers to {address}, which is unknown");
                 self.fail(ErrorClass::Reply, message);
             }
             _ => {}
         }
     }
 
-    /// Leaves what a thread recorded, and goes on with an empty recorder. Where the last one was
-    /// not taken away yet, nothing changes: a thread under load waits for nobody.
+    /// Hands over a thread's records and continues with an empty recorder. Does nothing while the
+    /// slot is full or locked: a thread under load never waits.
     pub(crate) fn hand_over(&self, thread: usize, recorder: &mut WireRecorder) {
-        if let Ok(mut place) = self.places[thread].try_lock()
-            && !place.full
+        if let Ok(mut slot) = self.slots[thread].try_lock()
+            && !slot.full
         {
             recorder.close();
-            recorder.covered_ns = self.covered_ns(&mut place);
-            mem::swap(&mut place.recorder, recorder);
-            place.full = true;
+            recorder.covered_ns = self.covered_ns(&mut slot);
+            mem::swap(&mut slot.recorder, recorder);
+            slot.full = true;
         }
     }
 
-    /// Time of the measurement since the thread of that place handed over last.
-    fn covered_ns(&self, place: &mut Place) -> u64 {
+    /// Measurement time since the slot's thread last handed over records.
+    fn covered_ns(&self, slot: &mut HandoverSlot) -> u64 {
         let measured_from_ns = self.begun_ns() + self.offer.warmup_ns;
-        let from_ns = place.handed_over_ns.max(measured_from_ns);
-        place.handed_over_ns = self.now_ns();
-        place.handed_over_ns.saturating_sub(from_ns)
+        let from_ns = slot.handed_over_ns.max(measured_from_ns);
+        slot.handed_over_ns = self.now_ns();
+        slot.handed_over_ns.saturating_sub(from_ns)
     }
 
-    /// Leaves all that a thread has still recorded.
+    /// Hands over a thread's remaining records.
     pub(crate) fn hand_over_last(&self, thread: usize, recorder: &mut WireRecorder) {
         recorder.close();
-        let mut place = lock(&self.places[thread]);
-        recorder.covered_ns = self.covered_ns(&mut place);
-        place.recorder.merge(recorder);
-        place.full = true;
+        let mut slot = lock(&self.slots[thread]);
+        recorder.covered_ns = self.covered_ns(&mut slot);
+        slot.recorder.merge(recorder);
+        slot.full = true;
     }
 
-    /// Takes away what the threads have left.
-    pub(super) fn take_away(&self, latest: &mut WireRecorder) {
+    /// Collects the records from all slots.
+    pub(super) fn collect(&self, latest: &mut WireRecorder) {
         latest.clear();
-        for place in &self.places {
-            let mut place = lock(place);
-            if place.full {
-                latest.merge(&place.recorder);
-                place.recorder.clear();
-                place.full = false;
+        for slot in &self.slots {
+            let mut slot = lock(slot);
+            if slot.full {
+                latest.merge(&slot.recorder);
+                slot.recorder.clear();
+                slot.full = false;
             }
         }
     }

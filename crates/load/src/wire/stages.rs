@@ -1,5 +1,5 @@
-//! The stages of a load: which parts of its measurement they are, what was recorded in each, and
-//! what was used meanwhile.
+//! The stages of a load: their spans within the measurement, and the records and resource use of
+//! each.
 
 use model::{Disturbance, Point, SETTLE_SHARE};
 
@@ -11,29 +11,29 @@ use super::work::Work;
 use crate::meter::ReadAt;
 use crate::watch::ThreadUse;
 
-/// The shortest slice of a stage whose level changes, and the most slices: each is judged at its
-/// own mean level, so that a knee within the stage is found.
+/// A stage with a changing level is split into slices, each judged at its own mean level, so a knee
+/// within the stage is found. Shortest slice, nanoseconds, and most slices.
 const SLICE_NS: u64 = 500_000_000;
 const SLICES_MAX: u64 = 20;
 
-/// A stage, or a slice of one, as it is measured; times are nanoseconds from the start of the
+/// A stage, or a slice of one, as measured; times are nanoseconds from the start of the
 /// measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Span {
-    begins_ns: u64,
-    /// Where it has settled.
+    starts_ns: u64,
+    /// When it has settled.
     from_ns: u64,
     ends_ns: u64,
-    /// Requests that are planned a second, on average from there on.
+    /// Planned requests per second, averaged over the settled part.
     planned_per_s: Option<f64>,
-    /// Clients at work, on average from there on.
+    /// Active clients, averaged over the settled part.
     clients: u32,
 }
 
 impl Span {
-    fn new(begins_ns: u64, ends_ns: u64, clients: u32) -> Self {
-        let settling_ns = ((ends_ns - begins_ns) as f64 * SETTLE_SHARE) as u64;
-        Self { begins_ns, from_ns: begins_ns + settling_ns, ends_ns, planned_per_s: None, clients }
+    fn new(starts_ns: u64, ends_ns: u64, clients: u32) -> Self {
+        let settling_ns = ((ends_ns - starts_ns) as f64 * SETTLE_SHARE) as u64;
+        Self { starts_ns, from_ns: starts_ns + settling_ns, ends_ns, planned_per_s: None, clients }
     }
 
     fn length_ns(&self) -> u64 {
@@ -45,13 +45,13 @@ impl Span {
     }
 }
 
-/// The mean of what goes evenly from one value to another, without its beginning.
+/// Mean over the settled part of a level that changes linearly from `from` to `to`.
 fn settled_mean(from: f64, to: f64) -> f64 {
     f64::midpoint(from + (to - from) * SETTLE_SHARE, to)
 }
 
-/// Parts of equal length of a stage whose level goes from one value to another: its levels at their
-/// ends, and how long each lasts, nanoseconds. One part where the level stays the same.
+/// Slices of equal length of a stage whose level changes from `from` to `to`: the levels at both
+/// ends and the length of each, nanoseconds. A single slice if the level is constant.
 fn slices(from: f64, to: f64, length_ns: u64) -> impl Iterator<Item = ((f64, f64), u64)> {
     let changes = (to - from).abs() > f64::EPSILON;
     let count = if changes { (length_ns / SLICE_NS).clamp(1, SLICES_MAX) } else { 1 };
@@ -61,58 +61,58 @@ fn slices(from: f64, to: f64, length_ns: u64) -> impl Iterator<Item = ((f64, f64
     (0..count).map(move |i| ((level(i), level(i + 1)), at_ns(i + 1) - at_ns(i)))
 }
 
-/// The stages of a load behind its warm-up, those whose level changes in slices; none where rate
-/// and clients stay the same.
+/// The measured stages of a load, without the warm-up, split into slices where the level changes;
+/// empty if the load is constant.
 pub(crate) fn spans(offer: &Offer, work: &Work) -> Vec<Span> {
     let (mut ends_ns, warmup_ns) = (0_u64, offer.warmup_ns);
     let mut behind = |length_ns: u64| {
-        let begins_ns = ends_ns;
+        let starts_ns = ends_ns;
         ends_ns = ends_ns.saturating_add(length_ns);
-        // A part that lies in the warm-up is none of the stage.
-        let measured = (begins_ns.saturating_sub(warmup_ns), ends_ns.saturating_sub(warmup_ns));
+        // The warm-up is not part of the stage.
+        let measured = (starts_ns.saturating_sub(warmup_ns), ends_ns.saturating_sub(warmup_ns));
         (measured.1 > measured.0).then_some(measured)
     };
     match &offer.pacing {
         Pacing::Closed { stages, .. } => {
             let parts = stages.iter().flat_map(|s| slices(s.from as f64, s.to as f64, s.length_ns));
             let span = |((from, to), length_ns)| {
-                let (begins_ns, ends_ns) = behind(length_ns)?;
-                Some(Span::new(begins_ns, ends_ns, settled_mean(from, to).round() as u32))
+                let (starts_ns, ends_ns) = behind(length_ns)?;
+                Some(Span::new(starts_ns, ends_ns, settled_mean(from, to).round() as u32))
             };
             parts.filter_map(span).collect()
         }
-        // One alone is a rate that stays the same.
+        // A single stage is a constant rate.
         Pacing::Open { stages, .. } if stages.len() < 2 => Vec::new(),
         Pacing::Open { stages, .. } => {
             let slices = |s: &Stage| slices(s.rate_from_per_s, s.rate_to_per_s, s.length_ns);
             let span = |((from, to), length_ns)| {
-                let (begins_ns, ends_ns) = behind(length_ns)?;
-                // Each request that is paced brings those that follow it.
+                let (starts_ns, ends_ns) = behind(length_ns)?;
+                // Each paced request leads to the chained ones after it.
                 let planned_per_s = Some(settled_mean(from, to) * work.requests_each() as f64);
-                Some(Span { planned_per_s, ..Span::new(begins_ns, ends_ns, offer.clients) })
+                Some(Span { planned_per_s, ..Span::new(starts_ns, ends_ns, offer.clients) })
             };
             stages.iter().flat_map(slices).filter_map(span).collect()
         }
     }
 }
 
-/// What was recorded in one stage.
+/// Records of one stage.
 #[derive(Clone, Debug)]
 pub(crate) struct StageRows {
     span: Span,
-    /// Its warm-up, all operations together: until it has settled and, of the last stage, behind
-    /// its end.
+    /// Warm-up of the stage, all operations together: until it has settled and, for the last stage,
+    /// after its end.
     outside: Row,
-    /// From there on, by operation.
+    /// Records of the settled part, by operation.
     rows: Vec<Row>,
-    /// Answered from there on, by operation, whenever they were due.
+    /// Requests answered in the settled part, whenever they were due, by operation.
     answered: Vec<u64>,
-    /// Due from there on, and never sent.
+    /// Requests due in the settled part and never sent.
     unsent: u64,
 }
 
 impl StageRows {
-    /// With `rows` that are empty.
+    /// Empty records, from empty `rows`.
     pub(crate) fn new(span: Span, rows: &[Row]) -> Self {
         Self {
             span,
@@ -123,12 +123,12 @@ impl StageRows {
         }
     }
 
-    /// Whether a time lies in its recorded part.
+    /// Whether a time is in the settled part.
     fn records(&self, at_ns: u64) -> bool {
         (self.span.from_ns..self.span.ends_ns).contains(&at_ns)
     }
 
-    /// Where a request counts that was due, or answered in a closed load, at a time.
+    /// The row for a request that was due at `at_ns`, or answered then under a closed load.
     fn row(&mut self, operation: usize, at_ns: u64) -> &mut Row {
         if self.records(at_ns) { &mut self.rows[operation] } else { &mut self.outside }
     }
@@ -155,14 +155,14 @@ impl StageRows {
     }
 }
 
-/// The stage of a time, from the start of the measurement; what lies before the first counts to it,
-/// and what lies behind the last to that. There is at least one.
+/// Index of the stage at `at_ns` from the start of the measurement. The first and the last stage
+/// also cover the time before and after. `stages` is not empty.
 fn of_time(stages: &[StageRows], at_ns: u64) -> usize {
     let index = stages.partition_point(|stage| stage.span.ends_ns <= at_ns);
     index.min(stages.len() - 1)
 }
 
-/// The stage in whose recorded part a time lies, from the start of the measurement.
+/// The stage whose settled part contains `at_ns` from the start of the measurement.
 fn recording(stages: &mut [StageRows], at_ns: u64) -> Option<&mut StageRows> {
     if stages.is_empty() {
         return None;
@@ -171,7 +171,7 @@ fn recording(stages: &mut [StageRows], at_ns: u64) -> Option<&mut StageRows> {
     Some(&mut stages[stage]).filter(|stage| stage.records(at_ns))
 }
 
-/// Records `requests` replies that are alike in their stage; the measurement began at `from_ns`.
+/// Records `requests` identical replies in their stage, in a measurement that started at `from_ns`.
 pub(crate) fn replied(
     stages: &mut [StageRows],
     operation: usize,
@@ -195,7 +195,7 @@ pub(crate) fn replied(
     }
 }
 
-/// The row of a request that was never answered, in its stage.
+/// The row in its stage of a request that was never answered.
 pub(crate) fn unanswered(
     stages: &mut [StageRows],
     operation: usize,
@@ -209,14 +209,14 @@ pub(crate) fn unanswered(
     Some(stages[stage].row(operation, at_ns))
 }
 
-/// Counts requests that were due at a time from the start of the measurement and never sent.
+/// Counts requests that were due `due_ns` after the start of the measurement and never sent.
 pub(crate) fn unsent(stages: &mut [StageRows], due_ns: u64, requests: u64) {
     if let Some(stage) = recording(stages, due_ns) {
         stage.unsent += requests;
     }
 }
 
-/// What was used in the settled part of a stage.
+/// Resource use in the settled part of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct StageUse {
     generator: ThreadUse,
@@ -224,28 +224,28 @@ pub(crate) struct StageUse {
     disturbance: Disturbance,
 }
 
-/// The times at which stages have settled and end, one after the other, and what was read at each.
+/// The times at which stages have settled and end, in order, with a reading for each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks<T> {
-    /// Ascending, of the clock of the engine.
+    /// Ascending, on the engine's clock.
     times_ns: Vec<u64>,
     read: Vec<T>,
 }
 
 impl<T: Copy> Marks<T> {
-    /// Of stages; the measurement begins at `from_ns`.
+    /// Times for the stages of a measurement that starts at `from_ns`.
     pub(crate) fn new(spans: &[Span], from_ns: u64) -> Self {
         let times_ns = spans.iter().flat_map(|s| [from_ns + s.from_ns, from_ns + s.ends_ns]);
         Self { times_ns: times_ns.collect(), read: Vec::new() }
     }
 
-    /// When something is to be read next; `u64::MAX` for never.
+    /// When the next reading is due; `u64::MAX` for never.
     pub(crate) fn next_ns(&self) -> u64 {
         self.times_ns.get(self.read.len()).copied().unwrap_or(u64::MAX)
     }
 
-    /// Reads where it is time.
-    pub(crate) fn look(&mut self, now_ns: u64, read: impl FnOnce() -> T) {
+    /// Takes a reading if one is due.
+    pub(crate) fn read_if_due(&mut self, now_ns: u64, read: impl FnOnce() -> T) {
         if now_ns < self.next_ns() {
             return;
         }
@@ -255,18 +255,18 @@ impl<T: Copy> Marks<T> {
         }
     }
 
-    /// Reads for the last time.
+    /// Takes the last reading.
     pub(crate) fn end(&mut self, read: impl FnOnce() -> T) {
-        self.look(u64::MAX - 1, read);
+        self.read_if_due(u64::MAX - 1, read);
     }
 
-    /// What was read when each stage had settled and when it ended.
+    /// Readings from when each stage had settled and when it ended.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (T, T)> {
         self.read.chunks_exact(2).map(|pair| (pair[0], pair[1]))
     }
 }
 
-/// What was used in each stage, by what the coordinator and each thread have read.
+/// Resource use of each stage, from the readings of the coordinator and of each thread.
 pub(crate) fn uses<'a>(
     spans: &[Span],
     read: &Marks<ReadAt>,
@@ -288,7 +288,7 @@ pub(crate) fn uses<'a>(
     uses
 }
 
-/// The points of the stages that were over at `until_ns` from the start of the measurement.
+/// The points of the stages that had ended `until_ns` after the start of the measurement.
 pub(crate) fn stage_points(
     stages: &[StageRows],
     uses: &[StageUse],
@@ -300,8 +300,8 @@ pub(crate) fn stage_points(
     let point = |(number, (stage, used)): (usize, (&StageRows, &StageUse))| {
         let Span { from_ns, planned_per_s, clients, .. } = stage.span;
         let mut operations = results(&stage.rows, (phase, names), stage.span.seconds());
-        // The rate is that of the answers, also where those were due before, or will be counted
-        // where they were due.
+        // The rate counts the answers in the stage, even if they were due in an earlier one and are
+        // counted there.
         let all: u64 = stage.answered.iter().sum();
         for operation in &mut operations {
             let own = names.iter().position(|name| *name == operation.operation);
@@ -331,7 +331,7 @@ pub(crate) fn stage_points(
     over.map(point).collect()
 }
 
-/// Requests that are planned a second where their rate stays the same; `None` under a closed load.
+/// Planned requests per second if the rate is constant; `None` under a closed load.
 pub(crate) fn steady_rate_per_s(offer: &Offer, work: &Work) -> Option<f64> {
     let Pacing::Open { stages, .. } = &offer.pacing else { return None };
     let [stage] = &stages[..] else { return None };
@@ -345,15 +345,15 @@ mod tests {
     use crate::meter::Reading;
 
     fn span(from_ns: u64, ends_ns: u64) -> Span {
-        Span { begins_ns: 0, from_ns, ends_ns, planned_per_s: None, clients: 1 }
+        Span { starts_ns: 0, from_ns, ends_ns, planned_per_s: None, clients: 1 }
     }
 
     #[test]
-    fn each_mark_is_read_once_and_late_ones_together() {
+    fn each_mark_is_read_once_and_overdue_ones_share_a_reading() {
         let mut marks = Marks::new(&[span(2, 10), span(12, 20)], 100);
         let mut reads = 0;
         for now in [101, 102, 103, 109, 111, 112] {
-            marks.look(now, || {
+            marks.read_if_due(now, || {
                 reads += 1;
                 now
             });
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_reading_counts_for_its_own_time() {
+    fn a_late_reading_is_scaled_to_the_stage() {
         let spans = [span(100, 200), span(300, 400)];
         let mut server: Marks<ReadAt> = Marks::new(&spans, 0);
         let read = |at_ns, server_cpu_ns: Option<u64>| {
@@ -374,9 +374,9 @@ mod tests {
             let reading = Reading { server_cpu_ns, taken_from_server_ns, ..Reading::default() };
             ReadAt { at_ns, reading }
         };
-        // Half a CPU, read 10 too late; then nothing can be read.
-        server.look(100, || read(100, Some(1_000)));
-        server.look(210, || read(210, Some(1_055)));
+        // Half a CPU, read 10 ns late; then nothing can be read.
+        server.read_if_due(100, || read(100, Some(1_000)));
+        server.read_if_due(210, || read(210, Some(1_055)));
         server.end(|| read(500, None));
         let of_stages = uses(&spans, &server, [].into_iter());
         assert_eq!(of_stages[0].server_cpu_ns, Some(50));
@@ -385,19 +385,19 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_is_sliced_where_its_level_changes() {
-        let told = |from, to, length_ns| slices(from, to, length_ns).collect::<Vec<_>>();
-        assert_eq!(told(5.0, 5.0, 60_000_000_000), [((5.0, 5.0), 60_000_000_000)]);
+    fn a_stage_is_sliced_if_its_level_changes() {
+        let sliced = |from, to, length_ns| slices(from, to, length_ns).collect::<Vec<_>>();
+        assert_eq!(sliced(5.0, 5.0, 60_000_000_000), [((5.0, 5.0), 60_000_000_000)]);
         assert_eq!(
-            told(0.0, 90.0, 1_600_000_001),
+            sliced(0.0, 90.0, 1_600_000_001),
             [((0.0, 30.0), 533_333_333), ((30.0, 60.0), 533_333_334), ((60.0, 90.0), 533_333_334)]
         );
-        assert_eq!(told(9.0, 1.0, 400_000_000), [((9.0, 1.0), 400_000_000)]);
-        assert_eq!(told(0.0, 1.0, u64::MAX).len(), 20);
+        assert_eq!(sliced(9.0, 1.0, 400_000_000), [((9.0, 1.0), 400_000_000)]);
+        assert_eq!(sliced(0.0, 1.0, u64::MAX).len(), 20);
     }
 
     #[test]
-    fn what_changes_is_told_without_its_beginning() {
+    fn the_mean_of_a_changing_level_excludes_the_settling_time() {
         assert!((settled_mean(0.0, 100.0) - 60.0).abs() < 1e-9);
         assert!((settled_mean(7.0, 7.0) - 7.0).abs() < 1e-9);
     }

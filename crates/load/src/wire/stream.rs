@@ -16,7 +16,7 @@ use nix::sys::socket::{
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 
-/// Where a server listens, resolved.
+/// Resolved address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// IP address and port.
@@ -34,16 +34,16 @@ impl fmt::Display for Address {
     }
 }
 
-/// How TLS is spoken to a server.
+/// TLS settings for a server.
 #[derive(Clone, Debug)]
 pub struct Tls {
     /// Roots, client certificate and versions.
     pub config: Arc<rustls::ClientConfig>,
-    /// The name that the certificate must bear, sent as SNI.
+    /// The name that the server's certificate must have, sent as SNI.
     pub name: ServerName<'static>,
 }
 
-/// A connection that never blocks.
+/// A non-blocking connection.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
@@ -51,7 +51,7 @@ pub(crate) enum Stream {
     Tls(Box<TlsStream>),
 }
 
-/// A TLS session and the socket below it.
+/// A TLS session and its socket.
 #[derive(Debug)]
 pub(crate) struct TlsStream {
     session: ClientConnection,
@@ -59,7 +59,7 @@ pub(crate) struct TlsStream {
 }
 
 impl Stream {
-    /// Begins to connect; the socket becomes writable when it is done (or has failed).
+    /// Starts to connect; the socket becomes writable when that is done or has failed.
     pub(crate) fn connect(address: &Address, tls: Option<&Tls>) -> io::Result<Self> {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         match address {
@@ -78,7 +78,7 @@ impl Stream {
         }
     }
 
-    /// Why connecting failed; `Ok` when it did not.
+    /// The error if connecting failed.
     pub(crate) fn connected(&self) -> io::Result<()> {
         match getsockopt(&self.as_fd(), sockopt::SocketError)? {
             0 => Ok(()),
@@ -86,8 +86,8 @@ impl Stream {
         }
     }
 
-    /// Reads what there is; 0 at the end of the stream. Fewer bytes than there was room for mean
-    /// that nothing is left for now, except with TLS.
+    /// Reads the available bytes; 0 at the end of the stream. Except with TLS, a short read means
+    /// that no more bytes are available.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(s) => s.read(into),
@@ -96,12 +96,12 @@ impl Stream {
         }
     }
 
-    /// True when a short read does not mean that everything was read.
+    /// True if a short read does not mean that all bytes were read.
     pub(crate) fn reads_in_records(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
 
-    /// Writes what fits; how many bytes were taken over.
+    /// Writes what fits; returns the number of bytes accepted.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(s) => s.write(bytes),
@@ -110,12 +110,12 @@ impl Stream {
         }
     }
 
-    /// True when a TLS session holds what the socket did not take yet.
-    pub(crate) fn holds_back(&self) -> bool {
+    /// True if the TLS session has bytes that the socket has not accepted yet.
+    pub(crate) fn has_unsent(&self) -> bool {
         matches!(self, Self::Tls(tls) if tls.session.wants_write())
     }
 
-    /// Sends on what a TLS session still holds, when the socket takes more.
+    /// Sends the remaining bytes of a TLS session once the socket is writable.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Tls(s) => s.send(),
@@ -147,7 +147,7 @@ impl TlsStream {
             self.session
                 .process_new_packets()
                 .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
-            // The handshake's answer; what the socket does not take now goes out when it does.
+            // Sends the handshake's answer; what the socket does not accept now is sent later.
             self.send()?;
         }
     }
@@ -188,7 +188,7 @@ fn tcp(address: SocketAddr, flags: SockFlag) -> io::Result<TcpStream> {
     Ok(TcpStream::from(fd))
 }
 
-/// A connection that is under way counts as begun.
+/// Treats a connection in progress as success.
 fn started(result: nix::Result<()>) -> io::Result<()> {
     match result {
         Ok(()) | Err(Errno::EINPROGRESS) => Ok(()),

@@ -1,17 +1,17 @@
-//! A request as bytes with holes, filled in for each sending.
+//! A request as bytes with holes that are filled in for each sending.
 
 use stats::{SplitMix64, append_number};
 use std::ops::Range;
 
 use workloads::kv::{Key, KeyNames, Stream, Values, write_over_zeros};
 
-/// The digits of 0, as they stand where a number is drawn.
+/// The digits of 0, as a placeholder for a number.
 const ZEROS: [u8; 12] = [b'0'; 12];
 
 /// A part of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// Bytes as they stand.
+    /// Constant bytes.
     Literal(Vec<u8>),
     /// The key's name.
     Key,
@@ -21,25 +21,26 @@ pub enum Segment {
     Value,
     /// The decimal length of the value.
     ValueLength,
-    /// Twelve decimal digits below the bound, drawn anew each time it occurs.
+    /// Twelve decimal digits below the bound, drawn separately for each occurrence.
     Digits {
         /// The number drawn is smaller than this; at least 1.
         below: u64,
     },
-    /// Twelve decimal digits below the bound, the same wherever the stream occurs in a request.
+    /// Twelve decimal digits below the bound, the same for all occurrences of the stream in a
+    /// request.
     Shared {
-        /// What they are drawn from, together with the request's number.
+        /// Random stream that they are drawn from, together with the request's number.
         stream: u64,
         /// The number drawn is smaller than this; at least 1.
         below: u64,
     },
-    /// Twelve decimal digits that count up with the request's number.
+    /// Twelve decimal digits that increase with the request's number.
     Counted {
-        /// Numbers by which two requests that follow each other differ.
+        /// Difference between two consecutive requests.
         step: u64,
         /// Digits of request 0.
         first: u64,
-        /// Counting begins anew here; at least 1.
+        /// Counting restarts from 0 here; at least 1.
         below: u64,
     },
 }
@@ -48,41 +49,43 @@ pub enum Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     segments: Vec<Segment>,
-    /// The same, as it is sent.
+    /// The same request, prepared for appending.
     parts: Vec<Part>,
 }
 
-/// A piece of a request that is appended at once.
+/// A piece of a request that is appended in one go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
-    /// Bytes of one length: holes hold the name of key 0 or the digits of 0, to be written over.
+    /// Bytes of fixed length. Holes contain the name of key 0 or the digits of 0, to be
+    /// overwritten.
     Fixed {
         bytes: Vec<u8>,
-        /// Where the holes are, and what fills each.
+        /// Position of each hole, and its content.
         holes: Vec<(Range<usize>, Segment)>,
     },
     Other(Segment),
 }
 
-/// What fills the holes of one request.
+/// The values for the holes of one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Filling<'a> {
-    /// The key, drawn.
+    /// The drawn key.
     pub key: Key,
-    /// Number of the request, and the version of the value that it writes.
+    /// Number of the request, which is also the version of the value that it writes.
     pub n: u64,
-    /// Numbers for [`Segment::Digits`].
+    /// Random stream for [`Segment::Digits`].
     pub digits: Stream,
-    /// Bytes of the value.
+    /// Length of the value.
     pub value_bytes: usize,
-    /// How keys are named.
+    /// Names of keys.
     pub names: &'a KeyNames,
-    /// What values consist of.
+    /// Source of the value's content.
     pub values: &'a Values,
 }
 
 impl Template {
-    /// Joins literals that stand beside each other, and takes lengths that never vary as literals.
+    /// Compiles a request: joins adjacent literals, and turns lengths that never vary into
+    /// literals.
     pub fn new(segments: Vec<Segment>, names: &KeyNames, value_bytes: Option<usize>) -> Self {
         let mut joined: Vec<Segment> = Vec::new();
         for segment in segments {
@@ -102,7 +105,7 @@ impl Template {
         Self { parts: parts(&joined, names), segments: joined }
     }
 
-    /// Its parts, joined.
+    /// Its segments after joining.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -133,9 +136,9 @@ impl Template {
 }
 
 impl Filling<'_> {
-    /// The number whose digits a segment stands for.
-    // Not inlined: in a loop the compiler would hash for every hole beforehand, whether there is
-    // one.
+    /// The number that a segment is replaced by.
+    // Not inlined: otherwise the compiler hoists the hashing out of the loop and does it even
+    // without holes.
     #[inline(never)]
     fn number(&self, segment: &Segment, random: &mut Option<SplitMix64>) -> u64 {
         match segment {
@@ -162,7 +165,7 @@ impl Filling<'_> {
     }
 }
 
-/// What has one length in every request in one piece, as far as it stands together.
+/// Groups adjacent segments of fixed length into one part each.
 fn parts(segments: &[Segment], names: &KeyNames) -> Vec<Part> {
     let mut first = Vec::new();
     names.append(&mut first, Key(0));

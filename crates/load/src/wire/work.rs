@@ -1,4 +1,4 @@
-//! What a wire load consists of: operations with their requests, keys, sizes and values.
+//! The requests of a wire load: operations, keys, sizes and values.
 
 use stats::SplitMix64;
 use std::sync::Arc;
@@ -8,98 +8,98 @@ use workloads::kv::{Inserts, Key, KeyChoice, KeyNames, Mix, Sizes, Stream, Value
 use super::protocol::{Expect, Judged, Shape};
 use super::template::{Filling, Template};
 
-/// Odd and without pattern, so that seeds of other numbers are far apart.
+/// Odd and without a pattern, so consecutive load numbers give unrelated seeds.
 const NUMBERED: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// One kind of request.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// Its name in results.
+    /// Name of the operation in results.
     pub name: String,
-    /// How it is spelled.
+    /// Its request.
     pub template: Template,
-    /// What its reply must be.
+    /// Required kind of its reply.
     pub shape: Shape,
-    /// True when it writes the value of its key, in a new version.
+    /// True if it writes the value of its key, in a new version.
     pub writes: bool,
-    /// True when a value that it reads was written by this load, so that its length is known.
+    /// True if the values that it reads were written by this load, so their length is known.
     pub reads_own: bool,
-    /// What follows on the same key once this is answered by a value or by its absence: the write
-    /// of a read-modify-write. Both are one request, from the sending of the first to the reply to
-    /// the second, and its time-out is for both.
+    /// The write of a read-modify-write: sent to the same key once this operation is answered by a
+    /// value or a miss. Both are one request, timed from the first sending to the second reply,
+    /// with one timeout for both.
     pub then: Option<Box<Operation>>,
 }
 
-/// Which requests of a load insert a key that nobody wrote before.
+/// The requests of a load that insert new keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inserting {
-    /// Index of the operation that does; what the mix says of it is of no account.
+    /// Index of the inserting operation; its share in the mix is ignored.
     pub operation: usize,
-    /// Which of a thread's requests it is.
+    /// Which of a thread's requests insert.
     pub which: Inserts,
 }
 
-/// Operations on data: what a thread sends is a pure function of (seed, number of the request).
+/// Operations on data. What a thread sends is a pure function of the seed and the request's number.
 #[derive(Clone, Debug)]
 pub struct Work {
     /// Kinds of request; at least one.
     pub operations: Vec<Operation>,
-    /// How often each is sent.
+    /// Share of each operation.
     pub mix: Mix,
-    /// Which keys are asked for.
+    /// Choice of keys.
     pub keys: KeyChoice,
-    /// How they are named.
+    /// Names of keys.
     pub names: KeyNames,
-    /// How long their values are.
+    /// Lengths of values.
     pub sizes: Sizes,
-    /// What their values consist of.
+    /// Contents of values.
     pub values: Arc<Values>,
-    /// Seed of all choices.
+    /// Seed of all random choices.
     pub seed: u64,
     /// One in this many values read is compared byte by byte; 0 for none, 1 for all.
     pub verify_one_in: u64,
-    /// Which requests insert keys; `None` for none.
+    /// Requests that insert keys; `None` for none.
     pub inserting: Option<Inserting>,
-    /// True where operations follow each other: what is drawn is the first, and each next one goes
-    /// to the same key as soon as the one before is answered well, by the same client. Each counts
-    /// by itself; loads are counted and paced by the first.
+    /// True if operations are chained: the first one is drawn, and each next one goes to the same
+    /// key on the same client as soon as the previous one succeeds. Each is counted separately; the
+    /// load is counted and paced by the first.
     pub follows: bool,
-    /// True where every write replaces the whole value of its key and nothing else changes one, so
-    /// that what keys hold at the end follows from the writes: those of a sample are kept.
+    /// True if every write replaces the whole value of its key and nothing else changes it. Then
+    /// the writes of a sample of keys are kept, since they determine the final values.
     pub keeps_writes: bool,
 }
 
-/// The random numbers of a load.
+/// The random streams of a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Streams {
     choices: Stream,
     digits: Stream,
 }
 
-/// A request as it was drawn: enough to spell it again, and to judge its reply.
+/// A drawn request, with all that is needed to generate it again and to judge its reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn {
     /// Number of the request, over all threads.
     pub(crate) n: u64,
     /// Index of its operation.
     pub(crate) operation: u32,
-    /// Bytes of its key's value.
+    /// Length of its key's value, bytes.
     bytes: u32,
     /// The key.
     pub(crate) key: Key,
     verify: bool,
-    /// What was read before; `None` unless this is the write of a read-modify-write.
+    /// Result of the read; `None` unless this is the write of a read-modify-write.
     pub(crate) read: Option<Read>,
 }
 
 impl Drawn {
-    /// The write that follows such a reading.
+    /// The write that follows a read.
     pub(crate) fn after(self, read: Read) -> Self {
         Self { read: Some(read), ..self }
     }
 }
 
-/// How the read of a read-modify-write ended.
+/// Result of the read in a read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Found { verified: bool },
@@ -107,16 +107,16 @@ pub(crate) enum Read {
 }
 
 impl Read {
-    /// `None` where nothing may be written after such a reply.
+    /// `None` if nothing may be written after such a reply.
     pub(crate) fn of(judged: &Judged) -> Option<Self> {
         match judged {
             Judged::Ok { verified } => Some(Self::Found { verified: *verified }),
             Judged::Miss => Some(Self::Missed),
-            Judged::Wrong | Judged::Error(..) | Judged::Elsewhere { .. } => None,
+            Judged::Wrong | Judged::Error(..) | Judged::Redirected { .. } => None,
         }
     }
 
-    /// How both are counted when the write was answered.
+    /// Judgement of the whole read-modify-write once the write is answered.
     pub(crate) fn and(self, write: &Judged) -> Judged {
         match (self, write) {
             (Self::Found { verified }, Judged::Ok { .. }) => Judged::Ok { verified },
@@ -127,36 +127,38 @@ impl Read {
 }
 
 impl Work {
-    /// True when nothing follows from a reply: no other operation, no inserted key.
+    /// True if replies have no consequences: no chained operation, no inserted key.
     pub(crate) fn is_plain(&self) -> bool {
         !self.follows
             && self.inserting.is_none()
             && self.operations.iter().all(|o| o.then.is_none())
     }
 
-    /// Operations that come of one that is paced.
+    /// Number of operations that each paced request leads to.
     pub(crate) fn requests_each(&self) -> usize {
         if self.follows { self.operations.len() } else { 1 }
     }
 
-    /// What requests of the load of that number are drawn from.
+    /// Random streams of load `number`.
     pub(crate) fn streams(&self, number: u64) -> Streams {
         let seed = self.seed_of(number);
         Streams { choices: Stream::new(seed, 0), digits: Stream::new(seed, 1) }
     }
 
-    /// Seed of all that differs between loads on the same data; that of load 0 is the data's.
+    /// Seed of load `number`, for everything that differs between loads on the same data; load 0
+    /// uses the data's seed.
     pub(crate) fn seed_of(&self, number: u64) -> u64 {
         self.seed.wrapping_add(number.wrapping_mul(NUMBERED))
     }
 
-    /// Draws request `n`, counted over all threads.
+    /// Draws request `n`, numbered over all threads.
     #[inline]
     pub(crate) fn draw(&self, streams: &Streams, n: u64) -> Drawn {
         self.draw_with_newest(streams, n, Key(self.keys.keys() - 1), |key| key)
     }
 
-    /// The same, where keys up to `newest` are there, as `which` they are known.
+    /// Like [`Self::draw`], but with keys up to `newest`; `which` maps a drawn key to its actual
+    /// one.
     #[inline]
     pub(crate) fn draw_with_newest(
         &self,
@@ -169,8 +171,8 @@ impl Work {
         self.drawn(random, n, operation, which(key))
     }
 
-    /// The operation and the key of request `n`, and the random numbers that follow. The only place
-    /// where keys are picked, so that the compiler inlines the picking.
+    /// Chooses the operation and key of request `n`; also returns the random numbers after that.
+    /// Keys are picked only here, so the compiler inlines it.
     fn chosen(&self, streams: &Streams, n: u64, newest: Key) -> (SplitMix64, usize, Key) {
         let mut random = streams.choices.at(n);
         let chosen = self.operations.len() > 1 && !self.follows;
@@ -179,7 +181,7 @@ impl Work {
         (random, operation, key)
     }
 
-    /// Request `n` as this operation on this key.
+    /// Request `n` with the given operation and key.
     pub(crate) fn draw_of(&self, streams: &Streams, n: u64, operation: usize, key: Key) -> Drawn {
         self.drawn(streams.choices.at(n), n, operation, key)
     }
@@ -211,7 +213,7 @@ impl Work {
         self.sent(drawn).template.append(out, &filling);
     }
 
-    /// What its reply must be.
+    /// What is expected of its reply.
     pub(crate) fn expect(&self, drawn: &Drawn) -> Expect {
         let kind = self.sent(drawn);
         Expect {
@@ -222,14 +224,14 @@ impl Work {
         }
     }
 
-    /// True when the request, as a whole, writes the value of its key.
+    /// True if the request, including its follow-up write, writes the value of its key.
     #[inline]
     pub(crate) fn writes(&self, drawn: &Drawn) -> bool {
         let kind = &self.operations[drawn.operation as usize];
         kind.writes || kind.then.is_some()
     }
 
-    /// What is sent: the operation, or the write that follows it.
+    /// The operation that is sent: the drawn one, or the write that follows it.
     #[inline]
     fn sent(&self, drawn: &Drawn) -> &Operation {
         let kind = &self.operations[drawn.operation as usize];

@@ -1,13 +1,13 @@
 //! One thread of the wire engine: an event loop over its own connections.
 //!
-//! A client is a connection to each server (one, outside of a cluster). It sends up to `pipeline`
-//! requests in one write, and in a closed load the next ones when all of them are answered. Threads
-//! share nothing but the start, the stop and the place where records are handed over.
+//! A client has a connection to each server; without a cluster that is one. It sends up to
+//! `pipeline` requests in one write; in a closed load it sends the next ones when all of them are
+//! answered. Threads share only the start, the stop and the slots for handing over records.
 //!
-//! Parts: this file sends and waits, `ready_queue` says who may send, `linking` sets connections up
-//! and retries, `reading` parses replies and settles requests, `elsewhere` follows keys to other
-//! servers.
-//! `clients`, `links` and `watching` hold what it knows of its clients, connections and itself.
+//! Parts: this file sends and waits, `ready_queue` schedules clients, `linking` opens connections
+//! and retries, `reading` parses replies and settles requests, `redirects` follows keys to other
+//! servers. `clients`, `links` and `spinning` contain a thread's state of its clients, connections
+//! and resource use.
 
 use std::cmp::Reverse;
 use std::io;
@@ -28,69 +28,69 @@ use super::recorder::WireRecorder;
 use super::request::{Pending, UNTIMED};
 use super::row::Times;
 use super::shared::Shared;
+use super::spinning::Spinning;
 use super::stages::{self, Marks, spans};
 use super::timer::Timer;
-use super::watching::Spinning;
 use super::work::{Drawn, Streams, Work};
 use crate::watch::ThreadUse;
 
-/// Room for what is read at once.
+/// Size of the read buffer.
 const INBOX_BYTES: usize = 256 << 10;
-/// How often time-outs, retries and the handing over of records are looked at.
+/// Interval of checks for timeouts and retries and for the handover of records.
 pub(super) const TICK_NS: u64 = 20_000_000;
-/// Ticks after which records are handed over.
-const TICKS_A_REPORT: u32 = 10;
-/// How much earlier than needed a thread wakes up at least and at most, where it may look at the
-/// sockets for the rest of the time: a sleeping thread wakes up too late, by 5 to 500 µs.
+/// Ticks between two handovers of records.
+const TICKS_PER_HANDOVER: u32 = 10;
+/// Minimum and maximum of how much earlier than needed a thread wakes up if it may poll the sockets
+/// for the remaining time: a sleeping thread wakes up 5 to 500 µs late.
 const EARLY_NS: RangeInclusive<u64> = 20_000..=500_000;
-/// The event of the timer, which is no connection's.
+/// Epoll token of the timer; all others are connections.
 const TIMER: u64 = u64::MAX;
 
-/// What a thread tells when it has ended.
+/// Report of a thread at its end.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Share {
-    /// When its last reply came, nanoseconds of the engine's clock; 0 when none came.
+pub(crate) struct ThreadReport {
+    /// When it received its last reply, nanoseconds of the engine's clock; 0 for none.
     pub(crate) last_done_ns: u64,
-    /// What it used from the start of the measurement.
+    /// CPU usage since the start of the measurement.
     pub(crate) used: ThreadUse,
-    /// What it had used where stages settle and end.
+    /// CPU usage when stages have settled and when they end.
     pub(crate) marks: Marks<ThreadUse>,
     /// Requests of an open load that could not be sent before its end.
     pub(crate) unsent: u64,
-    /// Its writes, where they are kept.
+    /// Its writes, if they are kept.
     pub(crate) written: Option<Written>,
 }
 
-/// When a load begins, is measured and ends; nanoseconds of the engine's clock.
+/// When a load starts, is measured and ends; nanoseconds of the engine's clock.
 pub(super) struct Clock {
     pub(super) begun_ns: u64,
     pub(super) measured_from_ns: u64,
     ends_ns: u64,
-    /// True from the start on.
+    /// True once the load has started.
     pub(super) running: bool,
 }
 
-/// A thread's share of the requests: what they are drawn from, and when they are due.
+/// A thread's requests: their random streams, counts and due times.
 pub(super) struct Requests {
     pub(super) streams: Streams,
-    /// Keys inserted by this thread, where the load inserts any.
+    /// Keys inserted by this thread, if the load inserts any.
     pub(super) inserted: Option<Inserted>,
     /// Requests drawn by this thread.
     pub(super) drawn: u64,
-    /// Of these, those that ended in the warm-up.
+    /// Drawn requests that ended in the warm-up.
     pub(super) ended_in_warmup: u64,
     pub(super) in_flight: u64,
-    /// True when nothing follows from a reply but its counting: no write, no key to be known.
+    /// True if a reply only needs to be counted: no chained operation, no inserted key.
     pub(super) plain: bool,
     pub(super) pacer: Option<Pacer>,
     /// When the next request of an open load is due.
     due_ns: Option<u64>,
-    /// When a request was due last and no client was free.
+    /// When a request was last due while no client was free.
     starved_ns: u64,
 }
 
 impl Requests {
-    /// Nothing is drawn yet.
+    /// No requests drawn yet.
     fn new(offer: &Offer, work: &Work, index: u32) -> Self {
         let thread = (index, offer.threads);
         let pacer = match &offer.pacing {
@@ -113,35 +113,37 @@ impl Requests {
     }
 }
 
-/// A thread's own state.
+/// State of one thread.
 pub(crate) struct Worker<'a, P> {
     pub(super) shared: &'a Shared<'a>,
     /// Number of this thread.
     index: usize,
     pub(super) epoll: Epoll,
     timer: Timer,
-    /// How much earlier than needed it wakes up, where it may; follows how late it was.
+    /// How much earlier than needed it wakes up, where polling is allowed; adapts to how late it
+    /// was.
     early_ns: u64,
-    /// For the place of a connection see [`Worker::at`].
+    /// Connections; see [`Worker::at`] for their order.
     pub(super) links: Links<P>,
     pub(super) clients: Clients,
     pub(super) requests: Requests,
     pub(super) clock: Clock,
     spinning: Spinning,
     pub(super) inbox: Vec<u8>,
-    /// What is to be sent, by node; empty between two sendings.
+    /// Requests to send, by node; empty between two sends.
     pub(super) scratch: Vec<Vec<u8>>,
     name: Vec<u8>,
     pub(super) recorder: WireRecorder,
-    /// Writes of this thread, where they are kept.
+    /// Writes of this thread, if they are kept.
     pub(super) written: Option<Written>,
     pub(super) last_done_ns: u64,
 }
 
 impl<'a, P: Parser + Default> Worker<'a, P> {
-    /// A thread with its clients; nothing is connected yet.
+    /// A thread with its clients, not yet connected.
     pub(crate) fn new(shared: &'a Shared<'a>, index: u32) -> io::Result<Self> {
-        let (offer, work, standing) = (shared.offer, shared.work, shared.surveying.standing());
+        let (offer, work, known_layout) =
+            (shared.offer, shared.work, shared.surveying.known_layout());
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = Timer::new()?;
         epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
@@ -152,7 +154,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             epoll,
             timer,
             early_ns: *EARLY_NS.end(),
-            links: Links::new(&standing),
+            links: Links::new(&known_layout),
             clients: Clients::new(offer, index, work.seed_of(offer.number)),
             requests: Requests::new(offer, work, index),
             clock: Clock { begun_ns, measured_from_ns, ends_ns, running },
@@ -164,7 +166,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             written: work.keeps_writes.then(Written::default),
             last_done_ns: 0,
         };
-        worker.add_nodes(&standing.nodes);
+        worker.add_nodes(&known_layout.nodes);
         Ok(worker)
     }
 
@@ -173,35 +175,35 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         node * self.clients.all.len() + client as usize
     }
 
-    /// Connects, waits for the others, offers its share of the load and reads until all is
-    /// answered.
-    pub(crate) fn run(&mut self) -> Share {
+    /// Connects, waits for the other threads, offers its share of the load, and reads until all
+    /// requests are answered.
+    pub(crate) fn run(&mut self) -> ThreadReport {
         self.connect_all();
         self.shared.gate.wait();
-        // The coordinator says when it begins, between the two.
+        // Between the two, the coordinator sets the start time.
         self.shared.gate.wait();
-        self.begin();
+        self.start();
         let mut used_before = None;
         let spans = spans(self.shared.offer, self.shared.work);
         let mut marks = Marks::new(&spans, self.clock.measured_from_ns);
         let (mut tick_ns, mut ticks) = (self.clock.begun_ns + TICK_NS, 0);
         loop {
             let now = self.shared.now_ns();
-            self.spinning.turns(now, self.requests.drawn);
+            self.spinning.start_turn(now, self.requests.drawn);
             if used_before.is_none() && now >= self.clock.measured_from_ns {
                 used_before = Some(self.spinning.used());
             }
-            marks.look(now, || self.spinning.used());
+            marks.read_if_due(now, || self.spinning.used());
             if now >= tick_ns {
                 tick_ns = now + TICK_NS;
                 ticks += 1;
-                self.look_after(now);
-                if ticks % TICKS_A_REPORT == 0 {
+                self.on_tick(now);
+                if ticks % TICKS_PER_HANDOVER == 0 {
                     self.shared.hand_over(self.index, &mut self.recorder);
                 }
             }
             self.dispatch(now);
-            if self.shared.over() || (self.all_sent(now) && self.requests.in_flight == 0) {
+            if self.shared.is_over() || (self.all_sent(now) && self.requests.in_flight == 0) {
                 break;
             }
             self.wait(tick_ns);
@@ -209,7 +211,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         let unsent = self.unsent();
         self.shared.hand_over_last(self.index, &mut self.recorder);
         marks.end(|| self.spinning.used());
-        Share {
+        ThreadReport {
             marks,
             last_done_ns: self.last_done_ns,
             used: self.spinning.used().since(used_before.unwrap_or_else(|| self.spinning.used())),
@@ -218,31 +220,31 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
     }
 
-    fn begin(&mut self) {
+    fn start(&mut self) {
         let offer = self.shared.offer;
         self.clock.begun_ns = self.shared.begun_ns();
         self.clock.measured_from_ns = self.clock.begun_ns + offer.warmup_ns;
         if let Until::AfterNs(ns) = offer.until {
             self.clock.ends_ns = self.clock.measured_from_ns + ns;
         }
-        (self.clock.running, self.links.listened_ns) = (true, self.clock.begun_ns);
+        (self.clock.running, self.links.silence_checked_ns) = (true, self.clock.begun_ns);
         self.next_due();
         if self.clients.client_schedule.is_some() {
             self.clients.active = 0;
             return self.follow_client_schedule(self.clock.begun_ns);
         }
         (0..self.clients.all.len() as u32)
-            .for_each(|client| self.starts(client, self.clock.begun_ns));
+            .for_each(|client| self.start_client(client, self.clock.begun_ns));
     }
 
-    /// True when nothing more is to be sent.
+    /// True if there are no more requests to send.
     pub(super) fn all_sent(&self, now: u64) -> bool {
         if self.requests.pacer.is_some() && self.requests.due_ns.is_none() {
             return true;
         }
         match self.shared.offer.until {
             Until::Requests(_) => self.is_beyond(self.number(), now),
-            // What was due before the end is sent, however late.
+            // Requests due before the end are sent, however late.
             Until::AfterNs(_) => match self.requests.due_ns {
                 Some(due) => due >= self.clock.ends_ns || now >= self.gives_up_ns(),
                 None => now >= self.clock.ends_ns,
@@ -250,16 +252,16 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
     }
 
-    /// When an open load stops trying to send what was due.
+    /// When an open load gives up sending overdue requests.
     fn gives_up_ns(&self) -> u64 {
         self.clock.ends_ns.saturating_add(self.shared.offer.timeout_ns)
     }
 
-    /// Requests that were due before the end and are not sent.
+    /// Counts the requests that were due before the end and not sent.
     fn unsent(&mut self) -> u64 {
-        // A counted load ends with the last request, and its stages need not end at all; one that
-        // was ended early has sent what it could.
-        if matches!(self.shared.offer.until, Until::Requests(_)) || self.shared.over() {
+        // A load with a request count ends with its last request, before all stages have to end;
+        // one that was aborted has sent what it could.
+        if matches!(self.shared.offer.until, Until::Requests(_)) || self.shared.is_over() {
             return 0;
         }
         let (mut unsent, requests) = (0, self.shared.work.requests_each() as u64);
@@ -273,13 +275,13 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         unsent
     }
 
-    /// Number of this thread's next request among those of all.
+    /// Number of this thread's next request, over all threads.
     fn number(&self) -> u64 {
         self.requests.drawn * u64::from(self.shared.offer.threads) + self.index as u64
     }
 
-    /// Whether a request is beyond the planned number of them, of which those that ended in the
-    /// warm-up are none.
+    /// Whether a request exceeds the planned number of requests, which excludes those that ended in
+    /// the warm-up.
     fn is_beyond(&self, n: u64, now: u64) -> bool {
         let Until::Requests(all) = self.shared.offer.until else { return false };
         let of_warmup = self.requests.ended_in_warmup * u64::from(self.shared.offer.threads);
@@ -291,7 +293,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         self.requests.due_ns = next.map(|ns| self.clock.begun_ns + ns);
     }
 
-    /// Sends what can be sent now.
+    /// Sends all requests that can be sent now.
     pub(super) fn dispatch(&mut self, now: u64) {
         self.redial(now);
         if now >= self.clients.schedule_changes_ns {
@@ -302,7 +304,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 break;
             }
             self.clients.thinking.pop();
-            self.may_send(client);
+            self.queue_if_ready(client);
         }
         if self.requests.pacer.is_none() {
             while !self.all_sent(now) {
@@ -317,17 +319,17 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 return;
             };
             self.send(client, now);
-            self.may_send(client);
+            self.queue_if_ready(client);
         }
     }
 
-    /// When the next request of an open load is due, where that is by `now`.
+    /// When the next request of an open load is due, if that is no later than `now`.
     fn due_by(&self, now: u64) -> Option<u64> {
         self.requests.due_ns.filter(|due| *due <= now && !self.all_sent(now))
     }
 
-    /// Draws and sends as many requests as a client has room for, in an open load of those that are
-    /// due by `now`, in one write to each server.
+    /// Draws and sends as many requests as a client has room for, in one write to each server; in
+    /// an open load only those due by `now`.
     fn send(&mut self, client: u32, now: u64) {
         let work = self.shared.work;
         let own = self.clients.all[client as usize];
@@ -368,7 +370,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
     }
 
-    /// Sends what stands in the scratch of a node.
+    /// Sends the requests in the scratch buffer of a node.
     pub(super) fn send_scratch(&mut self, connection: usize, node: usize) {
         if self.scratch[node].is_empty() {
             return;
@@ -381,12 +383,11 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
     }
 
-    /// Takes note of a planned request that is sent later than it was due although a client was
-    /// free.
+    /// Records a request of an open load that is sent late although a client was free.
     fn sent_at(&mut self, intended_ns: u64, sent_ns: u64) {
         let own = self.requests.starved_ns < intended_ns && self.is_measured(intended_ns, sent_ns);
         if let Some(due) = self.recorder.due.as_mut().filter(|_| own) {
-            due.was_late(&Times { intended_ns, sent_ns, done_ns: sent_ns });
+            due.count_if_late(&Times { intended_ns, sent_ns, done_ns: sent_ns });
         }
     }
 
@@ -399,29 +400,29 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         self.links.route.node(&self.name)
     }
 
-    /// Waits for the sockets, for what is due next or for the tick, and takes in what came.
+    /// Waits for the sockets, the next due request or the tick, and handles the events.
     pub(super) fn wait(&mut self, tick_ns: u64) {
         let now = self.shared.now_ns();
         let thinking = self.clients.thinking.peek().map(|Reverse((at, _))| *at);
-        // What is due waits for a client, not for the time, where none is free.
+        // If no client is free, a due request waits for a client, not for the time.
         let due = self.requests.due_ns.filter(|_| !self.clients.free.is_empty());
         let until = due.or(thinking).map_or(tick_ns, |at| at.min(tick_ns));
         let until = until.min(self.clients.schedule_changes_ns);
         let left = until.saturating_sub(now);
         let spins = self.shared.offer.spin;
         let early = if spins { self.early_ns } else { 0 };
-        // A reply to a planned request is looked for without sleeping: waking up would be counted.
+        // Replies in an open load are polled for: the wake-up latency would be measured.
         let awaits = spins && self.requests.pacer.is_some() && self.requests.in_flight > 0;
         let timeout = if left <= early || awaits {
             EpollTimeout::ZERO
         } else {
             if let Err(e) = self.timer.set(until - early, now) {
-                let message = format!("the timer cannot be set: {e}");
+                let message = format!("cannot set the timer: {e}");
                 return self.shared.fail(ErrorClass::Other, message);
             }
             EpollTimeout::NONE
         };
-        let looks = timeout == EpollTimeout::ZERO;
+        let polls = timeout == EpollTimeout::ZERO;
         let mut events = [EpollEvent::empty(); 128];
         let count = match self.epoll.wait(&mut events, timeout) {
             Ok(count) => count,
@@ -431,22 +432,22 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 return self.shared.fail(ErrorClass::Other, message);
             }
         };
-        if looks && count == 0 {
+        if polls && count == 0 {
             self.spinning.found_nothing(now, self.requests.drawn);
         }
         for event in &events[..count] {
             match event.data() {
                 TIMER => {
                     self.timer.clear();
-                    self.woke(until - early);
+                    self.adapt_early_wake(until - early);
                 }
-                token => self.happened(token as usize, event.events()),
+                token => self.on_event(token as usize, event.events()),
             }
         }
     }
 
-    /// Learns from a wake-up that was to be at a time: at once to be earlier, slowly to be later.
-    fn woke(&mut self, at_ns: u64) {
+    /// Adapts the wake-up to the lateness of one planned at `at_ns`: earlier at once, later slowly.
+    fn adapt_early_wake(&mut self, at_ns: u64) {
         let late = self.shared.now_ns().saturating_sub(at_ns) * 5 / 4;
         let wanted =
             if late > self.early_ns { late } else { self.early_ns - (self.early_ns - late) / 32 };

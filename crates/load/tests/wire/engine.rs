@@ -1,7 +1,7 @@
-//! The wire engine against a server of a line protocol that misbehaves as told.
+//! The wire engine against a line-protocol server with configurable faults.
 //!
-//! A request is a key's name and a line feed. A reply is a line: `+`, `?` for a miss, `-` and words
-//! for an error, `!` for a wrong value.
+//! A request is a key's name and a line feed. A reply is a line: `+` for success, `?` for a miss,
+//! `-` and a text for an error, `!` for a wrong value.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use load::wire::protocol::{Expect, Judged, Malformed, Parser, Plain, Shape, Step
 use load::wire::route::{Route, Single};
 use load::wire::template::{Segment, Template};
 use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, Think, Until, Work};
-use load::{Meter, Reading, Unseen};
+use load::{Meter, Reading, Unmetered};
 use model::ErrorClass;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
@@ -45,23 +45,23 @@ impl Parser for Lines {
         let Some(end) = bytes.iter().position(|b| *b == b'\n') else {
             return Ok(Step::More { used: 0 });
         };
-        let words = String::from_utf8_lossy(&bytes[1..end]).into_owned();
+        let text = String::from_utf8_lossy(&bytes[1..end]).into_owned();
         let judged = match bytes[0] {
             b'+' => Judged::Ok { verified: false },
             b'?' => Judged::Miss,
             b'!' => Judged::Wrong,
-            b'-' => Judged::Error(ErrorClass::Reply, words),
-            b'>' => Judged::Elsewhere { address: words, for_good: true },
+            b'-' => Judged::Error(ErrorClass::Reply, text),
+            b'>' => Judged::Redirected { address: text, for_good: true },
             other => return Err(Malformed(format!("a line begins with {other}"))),
         };
         Ok(Step::Whole { used: end + 1, judged })
     }
 }
 
-/// What a connection's thread does with a request: the reply, or `None` to hang up.
+/// Behaviour of a connection's thread for a request: the reply, or `None` to close the connection.
 type Behaviour = dyn Fn(u64, &str) -> Option<String> + Send + Sync;
 
-/// A server that counts its requests over all connections; ends with the test's process.
+/// A server that counts its requests over all connections; it ends with the test process.
 pub(super) struct Server {
     pub(super) address: Address,
     served: Arc<AtomicU64>,
@@ -152,7 +152,7 @@ pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
         cpus: Vec::new(),
         spin: false,
         reconnects: true,
-        errors_end_it: false,
+        stop_on_error_reply: false,
         hangs_up: false,
         limits_ns: Vec::new(),
         number: 0,
@@ -165,11 +165,11 @@ fn run(offer: &Offer, servers: &Servers) -> Outcome {
 
 pub(super) fn run_with(work: &Work, offer: &Offer, servers: &Servers) -> Outcome {
     let stop = AtomicBool::new(false);
-    load::wire::run::<Lines>(offer, work, servers, &stop, &mut Unseen, &mut |_| {})
+    load::wire::run::<Lines>(offer, work, servers, &stop, &mut Unmetered, &mut |_| {})
 }
 
 #[test]
-fn a_counted_load_sends_exactly_that_many() {
+fn a_counted_load_sends_exactly_its_count() {
     for (threads, clients, pipeline, requests) in [(1, 1, 1, 100), (2, 7, 3, 10_001), (3, 3, 50, 7)]
     {
         let server = Server::good();
@@ -185,8 +185,8 @@ fn a_counted_load_sends_exactly_that_many() {
     }
 }
 
-/// What stands for all has the times of each operation and no others, also when it was written to
-/// a record and read again, and both tell in the same intervals when it was slow.
+/// The overall row contains exactly the times of all operations, also after it was written to a
+/// record and read back, and its slow intervals are those of the histograms.
 #[test]
 fn the_row_of_all_operations_is_their_sum() {
     let operations = [(); 2].map(|()| work().operations.remove(0)).to_vec();
@@ -216,7 +216,7 @@ fn the_row_of_all_operations_is_their_sum() {
 }
 
 #[test]
-fn what_is_said_first_is_never_printed() {
+fn the_greeting_is_never_printed() {
     let servers = Servers { hello: b"AUTH hush".to_vec(), ..Server::good().servers() };
     let text = format!("{servers:?} {:?}", servers.hello_replies);
     assert!(!text.contains("hush") && !text.contains("104, 117, 115, 104"), "{text}");
@@ -224,7 +224,7 @@ fn what_is_said_first_is_never_printed() {
 
 #[test]
 fn no_client_has_more_in_flight_than_its_pipeline() {
-    // A connection's requests are answered only when no more of them come.
+    // A connection's requests are answered only once no more of them arrive.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Tcp(listener.local_addr().unwrap());
     let most = Arc::new(AtomicU64::new(0));
@@ -253,7 +253,7 @@ fn no_client_has_more_in_flight_than_its_pipeline() {
 
 #[test]
 fn a_stall_is_in_the_response_times_of_an_open_load() {
-    // The server stands still for 200 ms in every second; all that is due meanwhile must wait.
+    // The server stalls for 200 ms in every second; all requests due during that time must wait.
     let begun = Instant::now();
     let server = Server::start(Arc::new(move |_, _| {
         let into = begun.elapsed().as_millis() % 1_000;
@@ -268,20 +268,21 @@ fn a_stall_is_in_the_response_times_of_an_open_load() {
     let outcome = run(&offer, &server.servers());
     let row = outcome.recorder.whole();
     assert_eq!((outcome.failure, outcome.unsent, row.answered()), (None, 0, 2_000));
-    // b + S − (1 − q)·T/k: 190 ms at p99, 150 ms at p95; generous above, for a busy machine.
+    // b + S − (1 − q)·T/k: 190 ms at p99, 150 ms at p95; a generous upper bound for a busy machine.
     for (q, expected_ms) in [(0.95, 150), (0.99, 190)] {
         let ms = row.response().quantile_ns(q) / 1_000_000;
         assert!((expected_ms - 10..expected_ms + 100).contains(&ms), "{q}: {ms} ms");
     }
-    // Of four clients only four requests were sent before each stall: no others were timed.
+    // Four clients had only four requests in flight before each stall; only these have slow service
+    // times.
     let slow_by_service = row.service().quantile_ns(0.98);
     assert!(slow_by_service < row.response().quantile_ns(0.95), "{slow_by_service}");
     assert!(row.lag().unwrap().quantile_ns(0.95) > 100_000_000);
 }
 
 #[test]
-fn what_is_due_counts_where_it_was_due_and_against_every_limit() {
-    // One reply in ten is an error; the server stands still from 0.3 s to 0.6 s.
+fn requests_count_in_the_interval_they_were_due_in_and_against_every_limit() {
+    // One reply in ten is an error; the server stalls from 0.3 s to 0.6 s.
     let begun = Instant::now();
     let server = Server::start(Arc::new(move |n, _| {
         let into = begun.elapsed().as_millis();
@@ -296,17 +297,17 @@ fn what_is_due_counts_where_it_was_due_and_against_every_limit() {
     let offer = Offer { pacing, limits_ns, ..offer(4, 1, Until::AfterNs(2 * S)) };
     let point = run(&offer, &server.servers()).into_phase("get", &["get"]).points.remove(0);
     let due = point.due.unwrap();
-    assert_eq!(due.due_per_interval, [50; 20], "each where it was due, however late");
+    assert_eq!(due.due_per_interval, [50; 20], "each in its due interval, however late");
     let over: Vec<u64> = due.beyond.iter().map(|b| b.over_per_interval.iter().sum()).collect();
-    assert_eq!((over[0], over[2]), (1_000, 100), "all take time, one in ten failed");
-    // What was due from 0.3 s to 0.55 s waited longer than 50 ms.
+    assert_eq!((over[0], over[2]), (1_000, 100), "all take some time, one in ten failed");
+    // Requests due from 0.3 s to 0.55 s waited longer than 50 ms.
     assert!((200..1_000).contains(&over[1]), "{over:?}");
     let limits: Vec<u64> = due.beyond.iter().map(|b| b.limit_ns).collect();
     assert_eq!(limits, offer.limits_ns);
 }
 
 #[test]
-fn looking_for_replies_is_no_work() {
+fn polling_for_replies_does_not_count_as_work() {
     let server = Server::start(Arc::new(|_, _| {
         thread::sleep(Duration::from_millis(8));
         Some("+\n".into())
@@ -318,14 +319,14 @@ fn looking_for_replies_is_no_work() {
     let outcome = run(&offer, &server.servers());
     let spun_ns = load::watch::spun_ns() - spun_before;
     assert_eq!(outcome.recorder.whole().answered(), 100);
-    // For 0.8 s a request is in flight, as far as others leave the thread its CPU.
+    // A request is in flight for 0.8 s; other processes may take some of that CPU time.
     assert!(spun_ns > S / 20, "{spun_ns}");
     let cpu_ns = outcome.generator_cpu_ns;
-    // Nothing is left of it where others took the CPU while it looked.
+    // Polling that was preempted by other processes is excluded too.
     assert!(cpu_ns < S / 4, "100 requests took {cpu_ns} ns");
 }
 
-/// Keeps a CPU busy until the test is over, from another process.
+/// Keeps a CPU busy from another process until the test ends.
 pub(super) struct Busy(Child);
 
 impl Busy {
@@ -343,24 +344,28 @@ impl Drop for Busy {
     }
 }
 
-/// A CPU on which this test may run.
+/// A CPU that this test may use.
 pub(super) fn a_cpu() -> usize {
     let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
     (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap()).unwrap()
 }
 
-/// Says that others run on the generator's CPUs all of the time.
+/// Reports that other processes use the generator's CPUs all the time.
 struct Crowded(Instant);
 
 impl Meter for Crowded {
     fn read(&mut self) -> Reading {
-        let others_on_generator_ns = self.0.elapsed().as_nanos() as u64;
-        Reading { others_on_generator_ns, taken_from_server_ns: Some(7), ..Reading::default() }
+        let other_processes_on_generator_ns = self.0.elapsed().as_nanos() as u64;
+        Reading {
+            other_processes_on_generator_ns,
+            taken_from_server_ns: Some(7),
+            ..Reading::default()
+        }
     }
 }
 
 #[test]
-fn what_others_take_of_the_cpu_is_told_and_what_that_delays_counts() {
+fn stolen_cpu_time_is_reported_and_the_delayed_requests_count() {
     let server = Server::start(Arc::new(|_, _| Some("+\n".into())));
     let stage = Stage { rate_from_per_s: 2_000.0, rate_to_per_s: 2_000.0, length_ns: S };
     let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
@@ -374,7 +379,7 @@ fn what_others_take_of_the_cpu_is_told_and_what_that_delays_counts() {
     let outcome = load::wire::run::<Lines>(&offer, &work, &servers, &stop, &mut meter, &mut |_| {});
     let point = outcome.into_phase("get", &["get"]).points.remove(0);
     drop(busy);
-    // The scheduler lets each of the two wait for a few milliseconds at a time.
+    // The scheduler makes each of the two wait for a few milliseconds at a time.
     let taken = point.disturbance;
     assert!(taken.generator_ns > 20_000_000, "{taken:?}");
     assert_eq!(taken.server_ns, Some(0));
@@ -387,7 +392,7 @@ fn what_others_take_of_the_cpu_is_told_and_what_that_delays_counts() {
 }
 
 #[test]
-fn loads_of_other_numbers_draw_other_keys_at_other_times() {
+fn loads_with_different_numbers_draw_different_keys_at_different_times() {
     let asked = |number| {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let own = seen.clone();
@@ -405,8 +410,8 @@ fn loads_of_other_numbers_draw_other_keys_at_other_times() {
 }
 
 #[test]
-fn a_stall_over_the_end_of_the_warm_up_adds_nothing_to_the_plan() {
-    // What is due in the warm-up from its 100th to its 300th millisecond is answered after it.
+fn a_stall_across_the_end_of_the_warm_up_adds_no_requests_to_the_measurement() {
+    // Requests due from the 100th to the 300th millisecond of the warm-up are answered after it.
     let server = Server::start(Arc::new(|n, _| {
         thread::sleep(Duration::from_millis(if n == 20 { 250 } else { 0 }));
         Some("+\n".into())
@@ -420,8 +425,8 @@ fn a_stall_over_the_end_of_the_warm_up_adds_nothing_to_the_plan() {
 }
 
 #[test]
-fn what_could_not_be_sent_is_told() {
-    // Twenty a second are answered where two hundred are due.
+fn unsent_requests_are_reported() {
+    // The server answers twenty requests per second, but two hundred are due.
     let server = Server::start(Arc::new(|_, _| {
         thread::sleep(Duration::from_millis(50));
         Some("+\n".into())
@@ -436,7 +441,7 @@ fn what_could_not_be_sent_is_told() {
 }
 
 #[test]
-fn broken_connections_are_made_anew_and_what_was_in_flight_is_counted() {
+fn clients_reconnect_and_requests_in_flight_count_as_failed() {
     let server = Server::start(Arc::new(|n, _| (n % 100 != 99).then(|| "+\n".into())));
     let outcome = run(&offer(3, 5, Until::Requests(2_000)), &server.servers());
     let counts = outcome.recorder.whole().counts().clone();
@@ -457,13 +462,13 @@ fn every_kind_of_reply_is_counted() {
     let kinds = (counts.ok, counts.miss, counts.wrong, counts.error);
     assert_eq!((outcome.failure, kinds), (None, (100, 100, 100, 200)));
     assert_eq!(row.answered(), 300);
-    let offer = Offer { errors_end_it: true, ..offer(1, 1, Until::Requests(500)) };
+    let offer = Offer { stop_on_error_reply: true, ..offer(1, 1, Until::Requests(500)) };
     let failure = run(&offer, &server.servers()).failure.unwrap();
     assert_eq!(failure.message, "the server answered `NO not now`");
 }
 
 #[test]
-fn a_server_that_is_not_there_ends_the_load_at_once() {
+fn an_unreachable_server_ends_the_load_immediately() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let servers = Servers { nodes: vec![Address::Tcp(free)], ..Server::good().servers() };
     let begun = Instant::now();
@@ -478,7 +483,7 @@ fn a_server_that_is_not_there_ends_the_load_at_once() {
 }
 
 #[test]
-fn a_server_that_hangs_is_timed_out() {
+fn requests_to_a_hanging_server_time_out() {
     let server = Server::start(Arc::new(|n, _| {
         if n >= 50 {
             thread::sleep(Duration::from_secs(60));
@@ -490,12 +495,12 @@ fn a_server_that_hangs_is_timed_out() {
     let counts = outcome.recorder.whole().counts().clone();
     assert_eq!(counts.ok, 50);
     let timeouts = counts.errors_by_class.get(&ErrorClass::Timeout).copied().unwrap_or(0);
-    // Two clients, each timed out after 300 ms and connected anew, until the end of the second.
+    // Two clients time out every 300 ms and reconnect until the end of the second.
     assert!((4..=10).contains(&timeouts), "{counts:?}");
 }
 
 #[test]
-fn what_is_no_reply_ends_the_connection() {
+fn an_invalid_reply_ends_the_connection() {
     let server = Server::start(Arc::new(|n, _| {
         Some(if n == 20 { "nonsense\n" } else { "+\n" }.to_string())
     }));
@@ -507,13 +512,13 @@ fn what_is_no_reply_ends_the_connection() {
     let again = Server::start(Arc::new(|_, _| Some("nonsense\n".into())));
     let failure = run(&offer, &again.servers()).failure.unwrap();
     assert_eq!(failure.class, ErrorClass::Protocol);
-    // An endless line is no reply either.
+    // An endless line is not a valid reply either.
     let endless = Server::start(Arc::new(|_, _| Some("+".repeat(1 << 20))));
     let failure = run(&offer, &endless.servers()).failure.unwrap();
     assert!(failure.message.ends_with("sent an endless reply"), "{failure}");
 }
 
-/// Even keys on one server, odd ones on the other; the first server refers some to the second.
+/// Even keys are on one server, odd ones on the other; the first server refers some to the second.
 #[derive(Clone, Debug)]
 struct TwoServers {
     moved: Arc<Mutex<Vec<String>>>,

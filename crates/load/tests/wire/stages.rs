@@ -1,4 +1,4 @@
-//! Open loads whose rate changes, and closed ones whose clients do.
+//! Open loads with a changing rate, and closed loads with a changing number of clients.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,13 +17,13 @@ fn constant(per_s: f64, length_ns: u64) -> Stage {
     Stage { rate_from_per_s: per_s, rate_to_per_s: per_s, length_ns }
 }
 
-/// Operations that ended well in a stage, its warm-up included.
+/// Successful operations in a stage, including its warm-up.
 fn in_all(point: &Point) -> u64 {
     point.whole().map_or(0, |whole| whole.counts.ok) + point.warmup.ok
 }
 
 #[test]
-fn each_stage_has_what_was_due_in_it() {
+fn each_stage_counts_the_requests_due_in_it() {
     let stage = |from: f64, to: f64, length_ns| Stage {
         rate_from_per_s: from,
         rate_to_per_s: to,
@@ -43,19 +43,19 @@ fn each_stage_has_what_was_due_in_it() {
     let all = outcome.recorder.whole().counts().ok;
     let points = outcome.into_phase("ask", &["ask"]).points;
     let counts: Vec<u64> = points.iter().map(in_all).collect();
-    // One more or less by rounding; what was due just before the first may be answered in it.
+    // Rounding may shift one request; those due just before the first stage may be answered in it.
     for (count, expected) in counts.iter().zip([100, 300, 250]) {
         assert!(count.abs_diff(expected) <= 8, "{counts:?}");
     }
     assert_eq!(counts.iter().sum::<u64>(), all, "{counts:?}");
-    assert!((points[1].planned_per_s.unwrap() - 680.0).abs() < 1e-6, "of its settled part");
+    assert!((points[1].planned_per_s.unwrap() - 680.0).abs() < 1e-6, "in its settled part");
     let settled = &points[1].operations[0];
     assert!((settled.rate_per_s - 680.0).abs() < 50.0, "{}", settled.rate_per_s);
     assert_eq!(settled.response.count(), settled.counts.ok);
 }
 
 #[test]
-fn a_single_stage_is_the_whole() {
+fn a_single_stage_is_reported_as_one_point() {
     let stage = Stage { rate_from_per_s: 0.0, rate_to_per_s: 1_000.0, length_ns: S / 2 };
     let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
     let offer = Offer { pacing, ..offer(2, 4, Until::AfterNs(S / 2)) };
@@ -68,7 +68,7 @@ fn a_single_stage_is_the_whole() {
 }
 
 #[test]
-fn clients_come_and_go() {
+fn clients_are_activated_and_retired() {
     let stage = |from, to, length_ns| model::Stage { length_ns, from, to };
     let stages =
         vec![stage(2, 2, S / 5), stage(2, 2, S / 2), stage(2, 10, S / 2), stage(0, 0, S / 4)];
@@ -81,18 +81,19 @@ fn clients_come_and_go() {
     let points = outcome.into_phase("ask", &["ask"]).points;
     assert_eq!(points.iter().map(|p| p.clients).collect::<Vec<_>>(), [2, 7, 0]);
     let counts: Vec<u64> = points.iter().map(in_all).collect();
-    // Three requests each 5 ms and what the reply takes: 2 clients for 0.5 s, then 6 on average.
+    // Each round of three requests takes 5 ms plus the reply time: 2 clients for 0.5 s, then 6 on
+    // average.
     for (count, most) in counts.iter().zip([600, 1_800]) {
         assert!((most / 4..=most + 30).contains(count), "{counts:?}");
     }
     assert!(counts[1] > counts[0] && counts[2] <= 30, "{counts:?}");
     assert_eq!(counts.iter().sum::<u64>(), all, "{counts:?}");
-    // In a closed load a request is intended when it is sent.
+    // Under a closed load the intended start is the send time.
     assert!(points.iter().flat_map(|p| &p.operations).all(|o| o.lag.count() == 0));
 }
 
 #[test]
-fn a_stage_is_told_without_its_beginning() {
+fn a_stage_is_reported_without_its_settling_time() {
     let rising = Stage { rate_from_per_s: 200.0, rate_to_per_s: 1_200.0, length_ns: S / 2 };
     let stages = vec![constant(200.0, S / 5), constant(200.0, S / 2), rising];
     let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
@@ -116,8 +117,8 @@ fn a_stage_is_told_without_its_beginning() {
 }
 
 #[test]
-fn beyond_its_capacity_a_store_answers_later_what_was_due_in_a_stage() {
-    // One request at a time, 5 ms each: 200 a second at most.
+fn a_saturated_store_answers_the_requests_of_a_stage_later() {
+    // One request at a time, 5 ms each: at most 200 per second.
     let slow = Server::start(Arc::new(|_, _| {
         thread::sleep(Duration::from_millis(5));
         Some("+\n".into())
@@ -130,17 +131,17 @@ fn beyond_its_capacity_a_store_answers_later_what_was_due_in_a_stage() {
     assert_eq!((&outcome.failure, outcome.unsent), (&None, 0));
     let phase = outcome.into_phase("ask", &["ask"]);
     let over = &phase.points[1].operations[0];
-    assert!(over.counts.ok.abs_diff(240) <= 2, "all that was due counts: {:?}", over.counts);
-    assert!(over.rate_per_s <= 205.0, "but less was answered in it: {}", over.rate_per_s);
+    assert!(over.counts.ok.abs_diff(240) <= 2, "all due requests count: {:?}", over.counts);
+    assert!(over.rate_per_s <= 205.0, "but fewer were answered in it: {}", over.rate_per_s);
     assert!(over.response.quantile_ns(0.5) > over.service.quantile_ns(0.5));
-    // It is worked off in the stage behind it.
+    // The next stage works off the backlog.
     let after = &phase.points[2].operations[0];
     assert!(after.rate_per_s > after.counts.ok as f64 / 0.8 + 10.0, "{}", after.rate_per_s);
 }
 
 #[test]
-fn what_is_never_sent_counts_where_it_was_due() {
-    // Twenty a second are answered where two hundred are due.
+fn unsent_requests_count_in_the_stage_they_were_due_in() {
+    // The server answers twenty requests per second, but two hundred are due.
     let slow = Server::start(Arc::new(|_, _| {
         thread::sleep(Duration::from_millis(50));
         Some("+\n".into())
@@ -151,8 +152,8 @@ fn what_is_never_sent_counts_where_it_was_due() {
     let outcome = run_with(&work(), &offer, &slow.servers());
     let unsent = outcome.unsent;
     let phase = outcome.into_phase("ask", &["ask"]);
-    // Eighty are due in the part of each stage in which it has settled, and what is behind waits
-    // for what is before.
+    // Eighty requests are due in the settled part of each stage, and those of a stage wait for the
+    // backlog of the previous ones.
     let counted = |point: &Point| point.unsent + point.whole().map_or(0, |ask| ask.counts.total());
     assert!(phase.points.iter().all(|stage| counted(stage).abs_diff(80) <= 1), "{phase:?}");
     assert!(phase.points[1].unsent >= 79, "{phase:?}");
@@ -161,13 +162,13 @@ fn what_is_never_sent_counts_where_it_was_due() {
 }
 
 #[test]
-fn of_a_load_that_fails_the_stages_that_were_over_are_told() {
+fn a_failed_load_still_reports_its_complete_stages() {
     let server = Server::start(Arc::new(|n, _| {
         Some(if n < 60 { "+\n" } else { "-DEAD of a test\n" }.into())
     }));
     let stages = vec![constant(100.0, 0), constant(100.0, S / 2), constant(100.0, S / 2)];
     let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
-    let offer = Offer { pacing, errors_end_it: true, ..offer(4, 1, Until::AfterNs(S)) };
+    let offer = Offer { pacing, stop_on_error_reply: true, ..offer(4, 1, Until::AfterNs(S)) };
     let outcome = run_with(&work(), &offer, &server.servers());
     assert!(outcome.failure.as_ref().unwrap().message.contains("DEAD of a test"));
     let phase = outcome.into_phase("ask", &["ask"]);
@@ -175,7 +176,7 @@ fn of_a_load_that_fails_the_stages_that_were_over_are_told() {
     assert_eq!(phase.points[0].operations[0].counts.ok, 40);
 }
 
-/// Counts up by a fixed amount each time that it is read.
+/// Increases by a fixed amount with each reading.
 struct Steps(u64);
 
 impl Meter for Steps {
@@ -186,7 +187,7 @@ impl Meter for Steps {
 }
 
 #[test]
-fn clients_of_a_closed_load_are_told_by_stage() {
+fn the_clients_of_a_closed_load_are_reported_by_stage() {
     let stage = model::Stage::level;
     let stages = vec![stage(2, 0), stage(2, S / 4), stage(6, S / 4)];
     let think = Think { ns: S / 250, is_drawn: true };
@@ -210,13 +211,13 @@ fn clients_of_a_closed_load_are_told_by_stage() {
         assert!(whole.counts.ok > 0 && stage.planned_per_s.is_none(), "{stage:?}");
         let answered = whole.rate_per_s * stage.length_ns as f64 / 1e9;
         assert!((answered - whole.counts.ok as f64).abs() < 0.01, "{answered}");
-        // One step between two readings, scaled to the stage by how late they were.
+        // One step between two readings, scaled to the stage by their lateness.
         assert!(stage.server_cpu_ns.unwrap() > 0);
     }
 }
 
 #[test]
-fn drawn_pauses_come_before_the_first_request_too() {
+fn random_think_times_precede_the_first_request_too() {
     let asked = |is_drawn| {
         let pacing =
             Pacing::Closed { think: Think { ns: 1_000 * S, is_drawn }, stages: Vec::new() };

@@ -1,4 +1,4 @@
-//! Read-modify-writes and inserts, against servers that remember what they were asked.
+//! Read-modify-writes and inserts, against servers that record their requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -15,17 +15,17 @@ use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix};
 
 use super::engine::{S, Server, offer, run_with, work};
 
-/// Sends its first letter, a space and the key.
+/// Its request is its first letter, a space and the key.
 fn operation(name: &str) -> Operation {
     let names = KeyNames::default();
-    let words = vec![
+    let segments = vec![
         Segment::Literal(format!("{} ", &name[..1]).into()),
         Segment::Key,
         Segment::Literal(b"\n".to_vec()),
     ];
     Operation {
         name: name.into(),
-        template: Template::new(words, &names, None),
+        template: Template::new(segments, &names, None),
         shape: Shape::Any,
         writes: name != "read",
         reads_own: false,
@@ -39,7 +39,7 @@ fn updates() -> Work {
 }
 
 #[test]
-fn a_read_modify_write_writes_what_was_read_or_missed_and_nothing_else() {
+fn a_read_modify_write_writes_only_after_a_hit_or_a_miss() {
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let lines = asked.clone();
     let server = Server::start(Arc::new(move |_, line: &str| {
@@ -59,11 +59,11 @@ fn a_read_modify_write_writes_what_was_read_or_missed_and_nothing_else() {
     assert_eq!(asked.len(), 600);
     let writes = asked.windows(2).filter(|pair| pair[1].starts_with('w'));
     let same = writes.filter(|pair| pair[0][1..] == pair[1][1..] && pair[0].starts_with('r'));
-    assert_eq!(same.count(), 200, "each write follows the reading of its key");
+    assert_eq!(same.count(), 200, "each write follows the read of its key");
 }
 
 #[test]
-fn its_time_is_that_of_both() {
+fn its_time_includes_the_read_and_the_write() {
     let server = Server::start(Arc::new(|_, _| {
         thread::sleep(Duration::from_millis(20));
         Some("+\n".into())
@@ -75,7 +75,7 @@ fn its_time_is_that_of_both() {
 }
 
 #[test]
-fn its_writes_are_counted_when_a_connection_breaks() {
+fn its_failed_writes_are_counted_when_a_connection_breaks() {
     let writes: Arc<Mutex<u64>> = Arc::default();
     let counter = writes.clone();
     let server = Server::start(Arc::new(move |_, line: &str| {
@@ -103,7 +103,7 @@ fn pairs() -> Work {
 }
 
 #[test]
-fn an_operation_follows_on_the_same_key_when_the_one_before_is_answered_well() {
+fn a_chained_operation_follows_on_the_same_key_after_a_success() {
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let lines = asked.clone();
     let server = Server::start(Arc::new(move |_, line: &str| {
@@ -125,12 +125,12 @@ fn an_operation_follows_on_the_same_key_when_the_one_before_is_answered_well() {
 }
 
 #[test]
-fn what_a_pair_waited_counts_for_both_of_it() {
+fn the_lag_of_a_pair_counts_for_both_requests() {
     let server = Server::start(Arc::new(|_, _| {
         thread::sleep(Duration::from_millis(2));
         Some("+\n".into())
     }));
-    // One client that needs 4 ms a pair, and 500 pairs are due in a second.
+    // One client needs 4 ms per pair, but 500 pairs are due per second.
     let stage = Stage { rate_from_per_s: 500.0, rate_to_per_s: 500.0, length_ns: S / 5 };
     let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
     let offer = Offer { pacing, timeout_ns: 60 * S, ..offer(1, 1, Until::AfterNs(S / 5)) };
@@ -139,7 +139,7 @@ fn what_a_pair_waited_counts_for_both_of_it() {
     assert_eq!((writes.counts().ok, reads.counts().ok), (100, 100));
     for row in [writes, reads] {
         let (lag, service, response) = (row.lag().unwrap(), row.service(), row.response());
-        // The last is due at 198 ms and cannot be sent before the 99 pairs of 4 ms before it.
+        // The last pair is due at 198 ms and has to wait for the 99 pairs of 4 ms before it.
         assert!(lag.max_ns() > 150_000_000, "{}", lag.max_ns());
         assert!(response.max_ns() >= lag.max_ns() && service.quantile_ns(0.0) >= 2_000_000);
     }
@@ -148,7 +148,7 @@ fn what_a_pair_waited_counts_for_both_of_it() {
 }
 
 #[test]
-fn of_a_pair_whose_connection_breaks_what_was_sent_has_failed() {
+fn requests_of_a_pair_that_were_sent_fail_with_their_connection() {
     let server = Server::start(Arc::new(|n, line: &str| {
         let breaks = line.starts_with('r') && n % 50 == 1;
         (!breaks).then(|| "+\n".to_string())
@@ -161,11 +161,11 @@ fn of_a_pair_whose_connection_breaks_what_was_sent_has_failed() {
     assert!(reads.counts().error > 0, "{:?}", reads.counts());
 }
 
-/// Keys that were inserted, and how often each key was read.
+/// The inserted keys, and how often each key was read.
 type Known = (BTreeSet<String>, BTreeMap<String, u64>);
 
 #[test]
-fn inserts_are_read_only_once_they_are_there() {
+fn keys_are_read_only_after_their_insert_was_answered() {
     const KEYS: u64 = 50;
     let inserted: Arc<Mutex<Known>> = Arc::default();
     let known = inserted.clone();
@@ -173,7 +173,7 @@ fn inserts_are_read_only_once_they_are_there() {
         let mut known = known.lock().unwrap();
         let key = line[2..].to_string();
         if line.starts_with('i') {
-            assert!(known.0.insert(key), "{line} twice");
+            assert!(known.0.insert(key), "{line} inserted twice");
             return Some("+\n".into());
         }
         let filled = key["key:".len()..].parse::<u64>().unwrap() < KEYS;

@@ -116,7 +116,7 @@ impl Common {
         let common = all.iter().map(way).max().filter(|way| *way != usize::MAX);
         let shown = |(group, [whole, short]): &(&Group, [Table; 2])| {
             let forms = Forms::of(whole, slice::from_ref(short));
-            paint.title(&group.title, columns) + &forms.set(common, paint, columns)
+            paint.title(&group.title, columns) + &forms.render(common, paint, columns)
         };
         let notes = self.notes.iter().map(|note| paragraph("  ", 4, note, columns));
         all.iter().map(shown).collect::<Vec<_>>().join("\n") + &notes.collect::<String>()

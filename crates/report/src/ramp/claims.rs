@@ -167,9 +167,9 @@ impl ClaimContext<'_> {
                 show::ratio_value(&both_orders),
                 self.own_pairs(target, (slow, fast), shares)
             );
-            Ok(Case { ratio: apart, ends, place: target.clone(), beside })
+            Ok(Case { ratio: apart, ends, place: target.clone(), caveat: beside })
         };
-        judged(targets.iter().map(case), range, "target", |case| case.beside.clone())
+        judged(targets.iter().map(case), range, "target", |case| case.caveat.clone())
     }
 
     /// One operation by another on a target: where each arrives by itself, and over both orders.
@@ -298,7 +298,7 @@ impl StageResult<'_> {
 }
 
 fn plain(ratio: Value, place: String) -> Case {
-    Case { ratio, ends: ratio.interval(), place, beside: String::new() }
+    Case { ratio, ends: ratio.interval(), place, caveat: String::new() }
 }
 
 /// All cases together, with what is told of the one that decides.

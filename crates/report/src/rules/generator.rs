@@ -11,7 +11,7 @@ use crate::null::{self, NULL_CURE, Nearness, busy};
 use crate::outages;
 use crate::ramp::near_null;
 use crate::search::Sought;
-use crate::series::{cleaned_anew, is_serverless};
+use crate::series::{is_serverless, restores_cleaned};
 use crate::show;
 use crate::view::{SearchOutcome, SearchView};
 
@@ -20,7 +20,7 @@ use crate::view::{SearchOutcome, SearchView};
 pub(super) fn own_work(measurement: &Measurement<'_>, findings: &mut Findings) {
     // Without a server the clients do all the work, as they do where a clean is made good.
     if is_serverless(measurement.products)
-        || cleaned_anew(&measurement.cell.workload, measurement.planned)
+        || restores_cleaned(&measurement.cell.workload, measurement.planned)
     {
         return;
     }

@@ -73,7 +73,7 @@ pub(super) fn disturbed_probes(sought: &Sought<'_>, _: &SearchView, findings: &m
     if disturbed as f64 > BLAMED_MAX * missed as f64 {
         let cure = "stop what else runs there, or measure on a quieter machine";
         let words = format!("{text}, so the store may sustain more: {cure}");
-        findings.not_steady("others took the CPUs", words);
+        findings.not_steady("CPU time stolen", words);
     } else if disturbed > 0 {
         findings.footnotes.push(text + "; they count like any other");
     }

@@ -46,7 +46,7 @@ impl Sought<'_> {
     }
 
     fn is_by_clients(&self, block: &Tried<'_>) -> bool {
-        let rest = block.pairs().find(|(s, _)| s.purpose == Purpose::Rest);
+        let rest = block.pairs().find(|(s, _)| s.purpose == Purpose::CoolDown);
         let rest = rest.and_then(|(_, point)| point.whole());
         let (Some(rest), Some(Value { center, .. })) = (rest, block.rate()) else { return false };
         let usual_ns = rest.service.quantile_ns(0.5) as f64;

@@ -11,7 +11,7 @@ impl Sought<'_> {
     /// Those of a block, but for rests at which the store had come to rest.
     pub(super) fn probes(&self, block: &Tried<'_>) -> Vec<ProbeView> {
         let listed = |(_, (seen, _)): &(usize, (&ProbeResult, &Point))| {
-            seen.purpose != Purpose::Rest || !seen.at_rest
+            seen.purpose != Purpose::CoolDown || !seen.settled
         };
         let numbered = block.pairs().enumerate().filter(listed);
         numbered.map(|(i, (seen, point))| self.probe(block, i, seen, point)).collect()
@@ -60,7 +60,7 @@ impl Sought<'_> {
         match seen.purpose {
             _ if seen.broke => None,
             Purpose::Peak => None,
-            Purpose::Rest => Some(ProbeReason::StillSlow),
+            Purpose::CoolDown => Some(ProbeReason::StillSlow),
             _ if seen.fell_behind => Some(ProbeReason::QueueGrew),
             _ if block.settings.keeps_limits(seen) => None,
             Purpose::Bracket | Purpose::Confirm | Purpose::Hold => {

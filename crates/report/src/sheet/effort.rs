@@ -23,7 +23,7 @@ const MEANS: &str = "means of an operation";
 /// One line a row that counted its effort, then a line with the sizes of the stores.
 pub(crate) fn section(view: &View) -> Section {
     let mut table = Table::new(columns(), rows(view).map(cells).map(Line::plain).collect());
-    table.leave_out(NUMBERS, NONE);
+    table.remove_empty(NUMBERS, NONE);
     let has_calls = table.columns.iter().any(|column| column.title == "calls/s");
     let mut blocks = Vec::new();
     if !table.lines.is_empty() {

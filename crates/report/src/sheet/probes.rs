@@ -24,7 +24,7 @@ pub(crate) fn section(view: &View) -> Section {
         if view.searches.len() > 1 {
             blocks.push(Block::title(search.target.clone()));
         }
-        let groups = search.probes.chunk_by(|a, b| a.is_slow_rest() && b.is_slow_rest());
+        let groups = search.probes.chunk_by(|a, b| a.is_slow_cool_down() && b.is_slow_cool_down());
         let lines = groups.filter_map(|group| row(group, search.by_block.len() > 1)).collect();
         blocks.push(Block::table(Table::new(columns(), lines)));
         blocks.extend(meanings(search).into_iter().chain([counts(search)]).map(Block::note));
@@ -68,7 +68,7 @@ fn meanings(search: &SearchView) -> Option<String> {
 
 /// How many probes there were, and why numbers are missing.
 fn counts(search: &SearchView) -> String {
-    let listed = search.probes.iter().filter(|probe| probe.purpose == Purpose::Rest).count();
+    let listed = search.probes.iter().filter(|probe| probe.purpose == Purpose::CoolDown).count();
     let unlisted = if listed < search.rests as usize {
         "; numbers that are not listed are cool-downs after which latency was back to idle"
     } else {

@@ -82,7 +82,7 @@ fn table(standings: &Standings<'_>, form: Form) -> Table {
     let all = standings.groups.iter().flat_map(|g| g.standings.iter().map(move |s| (g, s)));
     let mut table = Table::new(columns, all.map(line).collect()).grouped();
     if let Some(at) = table.columns.iter().position(|column| column.title == "network") {
-        table.leave_out(at, NONE);
+        table.remove_empty(at, NONE);
     }
     table
 }

@@ -99,6 +99,6 @@ fn a_planned_rate_stands_beside_what_was_answered_with_what_the_study_asks_for()
     }
     let view = judge(&recorded);
     let said = sentences(&view);
-    assert!(said[0].contains("/s asked for"), "{said:?}");
+    assert!(said[0].contains("/s requested"), "{said:?}");
     assert!(said[0].starts_with("redis: get unavailable: 2.25 s; "), "{said:?}");
 }

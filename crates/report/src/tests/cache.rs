@@ -267,7 +267,7 @@ fn how_stores_were_filled_is_told() {
 }
 
 #[test]
-fn what_of_the_lists_was_not_followed_is_told() {
+fn lists_that_were_not_executed_are_noted() {
     let notes = |as_original, lists, ops_of_longest| {
         let mut recorded = caches(3, rates);
         for cell in &mut recorded.header.plan.cells {
@@ -290,11 +290,11 @@ fn what_of_the_lists_was_not_followed_is_told() {
     assert_eq!(notes(true, 8, 40), [""; 0]);
     assert_eq!(notes(false, 9, 70), [""; 0], "nobody follows a list");
     let [lists, lengths] = &notes(true, 9, 70)[..] else { panic!("two notes") };
-    assert_eq!(lists, "of the 9 lists in `/data`, 8 clients followed the first 8");
+    assert_eq!(lists, "of the 9 lists in `/data`, 8 clients executed the first 8");
     assert_eq!(
         lengths,
-        "the lists in `/data` have 40 to 70 operations; of each the first 40 were followed, so \
-         that all clients did as many"
+        "the lists in `/data` have 40 to 70 operations; only the first 40 of each were executed, \
+         so that all clients did the same number"
     );
 }
 
@@ -419,7 +419,7 @@ fn a_cold_page_cache_is_told_with_what_was_done() {
     let by_root = judge(&cold(Some(Emptied::Machine)));
     note_of_all(&by_root, "the page cache of the machine was emptied, with names and inodes");
     let by_others = judge(&cold(Some(Emptied::Files)));
-    note_of_all(&by_others, "names and inodes stayed there, since only root");
+    note_of_all(&by_others, "stayed, because only root can empty all of it");
     note_of_all(&judge(&cold(None)), "the record does not tell how");
     for text in [text::render(&by_others, 100, false), markdown::render(&by_others)] {
         assert!(
@@ -463,14 +463,15 @@ fn a_memory_limit_is_told_with_what_was_taken() {
     let notes = |part: &str| view.footnotes.iter().find(|n| n.contains(part)).cloned();
     assert_eq!(
         notes("`files/").unwrap(),
-        "`files/steady/8`: clients and page cache had at most 256 MiB of memory, from before the \
-         fill on, and no swap; they took 240 MiB at most, and 200 MiB of it was page cache at the \
-         end; the kernel killed 1 of its processes for want of memory; pages count for whom \
-         touched them first, so what others had in memory before, as the code of programs and \
-         libraries, is part of a server's resident memory but not of this"
+        "`files/steady/8`: clients and page cache were limited to 256 MiB of memory from before \
+         the fill, without swap; they used at most 240 MiB, of which up to 200 MiB was page cache \
+         at the end; the kernel killed 1 of its processes because memory ran out; a page is \
+         charged to the process that touched it first, so pages that other processes had already \
+         loaded, such as code of programs and libraries, count in a server's resident memory but \
+         not here"
     );
-    let of_redis = notes("`redis/steady/8`: servers had at most 256 MiB").unwrap();
-    assert!(of_redis.contains("they took an unknown size at most"), "{of_redis}");
+    let of_redis = notes("`redis/steady/8`: servers were limited to 256 MiB").unwrap();
+    assert!(of_redis.contains("they used at most an unknown size"), "{of_redis}");
     let number = view.footnotes.iter().position(|n| *n == of_redis).unwrap();
     for row in &view.cells {
         assert_eq!(row.footnotes.contains(&number), row.target == "redis", "{row:?}");

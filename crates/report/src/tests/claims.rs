@@ -125,14 +125,14 @@ fn what_failed_is_not_called_unmeasured() {
             .collect::<Vec<_>>()
     };
     let said = fail(&mut recorded, &["redis/steady/8"]);
-    let of_load = "read with 8 clients on redis has no result: the failed trials say why";
+    let of_load = "read with 8 clients on redis has no result; see the failed trials";
     assert_eq!(said[0], ("not run".into(), of_load.into()));
     assert_ne!(said[1].0, "not run");
     let said = fail(&mut recorded, &["redis/steady/1"]);
-    let of_target = "redis has no result: the failed trials say why";
+    let of_target = "redis has no result; see the failed trials";
     assert_eq!(said[1], ("not run".into(), of_target.into()));
     let said = fail(&mut recorded, &["files/steady/1", "files/steady/8"]);
-    let of_profile = "profile steady has no result: the failed trials say why";
+    let of_profile = "profile steady has no result; see the failed trials";
     let not_run = ("not run".to_string(), of_profile.to_string());
     assert_eq!(said, [not_run.clone(), not_run]);
 }

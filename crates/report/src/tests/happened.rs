@@ -90,7 +90,7 @@ fn what_was_written_again_after_the_kill_tells_nothing_of_lost_writes() {
     assert_eq!(shown(&view, "writes_lost").unwrap(), told);
     let view = with(500);
     assert_eq!(shown(&view, "writes_lost"), None);
-    let note = "in 5 of 5 blocks nothing is known of lost writes";
+    let note = "in 5 of 5 blocks lost writes are unknown";
     assert!(view.footnotes.iter().any(|n| n.contains(note)), "{:?}", view.footnotes);
 }
 

@@ -45,10 +45,10 @@ fn what_others_delay_counts_and_is_told() {
     }
     let share = found(&known, "redis").stages[4].metrics["taken_share"].center;
     assert!((share - 0.0075).abs() < 1e-6, "{share}");
-    let told = "others had the CPUs of generator or server for 0.75 % of the time up to the knee, \
-        and for 0.75 % in the stage above it; all that was due counts";
+    let told = "other processes had the CPUs of generator or server for 0.75 % of the time up to \
+        the knee, and for 0.75 % in the stage above it; all due requests count";
     assert!(notes(&known).contains(told), "{}", notes(&known));
-    assert!(!notes(&unknown).contains("others had"), "{}", notes(&unknown));
+    assert!(!notes(&unknown).contains("other processes had"), "{}", notes(&unknown));
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn one_older_value_makes_a_run_invalid() {
         reason.contains("the store lost acknowledged writes: of 1024 sessions read"),
         "{reason}"
     );
-    assert!(reason.contains("1 hold an older value than the last one"), "{reason}");
+    assert!(reason.contains("1 contain an older value than the last acknowledged one"), "{reason}");
     assert!(reason.ends_with("(such as `abc`)"), "{reason}");
 }
 

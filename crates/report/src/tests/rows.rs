@@ -83,7 +83,7 @@ fn ends_lie_within_the_blocks_and_those_of_few_are_called_a_range() {
         assert_eq!(rate.lo.zip(rate.hi), Some(ends));
         let (lo, hi) = rate.interval().unwrap();
         assert!(lo < ends.0 && ends.1 < hi, "{lo} {hi}");
-        let told = |n: &&usize| view.footnotes[**n].contains("a range, no 95 % interval");
+        let told = |n: &&usize| view.footnotes[**n].contains("a range, not a 95 % interval");
         assert_eq!(row.footnotes.iter().filter(told).count(), 1, "{:?}", view.footnotes);
     }
 }
@@ -185,11 +185,11 @@ fn percentiles_that_rest_on_too_little_have_no_interval_and_say_why() {
 
     // Four seconds in all, in which every tenth interval has a slow operation.
     let short = changed(&|_| ());
-    assert!(told(&short, "p99 and rarer percentiles rest on less than 20 s of measurement"));
+    assert!(told(&short, "p99 and higher percentiles are based on less than 20 s of measurement"));
     assert!(has(&short, "service_ns_p95") && !has(&short, "service_ns_p99"));
 
     let long = changed(&|phase| phase.length_ns = 30_000_000_000);
-    assert!(told(&long, "p99.9 and rarer percentiles rest on less than 200 s of"));
+    assert!(told(&long, "p99.9 and higher percentiles are based on less than 200 s of"));
     assert!(has(&long, "service_ns_p99") && !has(&long, "service_ns_p999"));
 
     // As many slow operations in one stall.
@@ -199,7 +199,7 @@ fn percentiles_that_rest_on_too_little_have_no_interval_and_say_why() {
             slowest.service.sort_unstable();
         }
     });
-    assert!(told(&stalled, "p99 and rarer percentiles rest on fewer than 10 slow episodes"));
+    assert!(told(&stalled, "p99 and higher percentiles are based on fewer than 10 slow episodes"));
     assert!(has(&stalled, "service_ns_p90") && !has(&stalled, "service_ns_p99"));
 
     // A record from before it was kept.

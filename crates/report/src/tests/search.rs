@@ -196,7 +196,7 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
     // 97 % of a CPU for 100,000 requests a second.
     assert!((cost.center / 9_700.0 - 1.0).abs() < 0.03 && cost.lo < cost.hi, "{cost:?}");
     // Rests at rest are no lines, and probes no rows.
-    assert!(search.probes.iter().all(|p| p.purpose != Purpose::Rest));
+    assert!(search.probes.iter().all(|p| p.purpose != Purpose::CoolDown));
     assert!(view.cells.is_empty());
     let shown = text::render(&view, 100, false);
     assert!(shown.contains("peak, ignoring the limits: 130,000/s"), "{shown}");
@@ -427,7 +427,7 @@ fn a_server_that_dies_below_the_answer_is_a_failed_trial() {
         let points = searched(STORE, |_| {}).trials.remove(0).points;
         points.iter().position(|p| p.probe.unwrap().purpose == purpose).unwrap() as u32
     };
-    for purpose in [Purpose::Bracket, Purpose::Rest] {
+    for purpose in [Purpose::Bracket, Purpose::CoolDown] {
         let number = first(purpose);
         let mortal = |point: &mut Point| {
             if point.stage == Some(number) {

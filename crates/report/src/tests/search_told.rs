@@ -27,7 +27,7 @@ fn words(view: &View) -> String {
 
 /// After two probes the store stays busy for so many rests.
 fn stays_slow(point: &mut Point) {
-    let is_rest = point.probe.is_some_and(|step| step.purpose == Purpose::Rest);
+    let is_rest = point.probe.is_some_and(|step| step.purpose == Purpose::CoolDown);
     if is_rest && (3..=5).contains(&point.stage.unwrap()) {
         let service = &mut point.operations[0].service;
         *service = stats::Histogram::new();
@@ -39,7 +39,7 @@ fn stays_slow(point: &mut Point) {
 fn rests_that_follow_each_other_are_one_line_with_all_their_numbers() {
     let view = judge(&searched(stays_slow));
     let search = &view.searches[0];
-    assert_eq!(search.probes.iter().filter(|p| p.purpose == Purpose::Rest).count(), 3);
+    assert_eq!(search.probes.iter().filter(|p| p.purpose == Purpose::CoolDown).count(), 3);
     let lines = table(&view);
     let rests: Vec<&String> = lines.iter().filter(|line| line.contains("rest")).collect();
     assert_eq!(rests.len(), 1, "{lines:#?}");
@@ -99,7 +99,7 @@ fn probes_are_counted_with_their_rests() {
     let mut recorded = searched(|_| {});
     let view = judge(&recorded);
     let probes = recorded.trials[0].points.iter().filter_map(|point| point.probe);
-    assert_eq!(probes.filter(|step| step.purpose == Purpose::Rest).count(), 14);
+    assert_eq!(probes.filter(|step| step.purpose == Purpose::CoolDown).count(), 14);
     assert_eq!((view.course.blocks, view.searches[0].tried, view.searches[0].rests), (1, 28, 14));
     assert!(words(&view).contains("28 probes, 14 of them cool-downs;"), "{}", words(&view));
     // A trial that is not over is no block.
@@ -116,7 +116,7 @@ fn that_it_was_interrupted_is_said_once() {
     seal.status = model::SealStatus::Interrupted;
     seal.stopped_because = "interrupted".into();
     let facts = text::facts(&judge(&recorded));
-    let told = "run 0123abcd, interrupted; `cachedyno run --resume 0123abcd` goes on with it";
+    let told = "run 0123abcd, interrupted; `cachedyno run --resume 0123abcd` resumes it";
     assert!(facts.ends_with(told), "{facts}");
 }
 

@@ -227,7 +227,7 @@ fn cpus_that_others_had_make_a_run_unsteady_and_their_share_of_all_does_not() {
         let text = reason(&view, Validity::NotSteady);
         assert!(text.contains("`redis/steady/") && text.contains(" in 3 of 5 trials"), "{text}");
         assert!(text.contains("stop what else runs"), "{text}");
-        assert_eq!(view.unsteady, ["others took the CPUs"]);
+        assert_eq!(view.unsteady, ["CPU time stolen"]);
     }
 }
 

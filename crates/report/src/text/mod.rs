@@ -1,5 +1,4 @@
-//! The result on a terminal, to be read at a glance: the answer and the verdict, then either one
-//! table or the whole sheet.
+//! Terminal output: the answer and the verdict, then either one table or the whole sheet.
 
 pub(crate) mod table;
 
@@ -10,20 +9,20 @@ use crate::view::{ClaimVerdict, ClaimView, Sentence, Status, Validity, View};
 use table::{Forms, Paint, marks, paragraph, section, width};
 
 /// The answer, the verdict and one table, for a terminal of `columns` columns, with or without
-/// colours. What colour says, words or marks say as well.
+/// colours. Words or marks repeat the meaning of every colour.
 pub fn summary(view: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
     let sections =
         [sheet::not_run(view), sheet::requirements(view), sheet::overview(view), sheet::few(view)];
     let mut parts = vec![heading(view, columns, paint)];
-    parts.extend(sections.iter().map(|section| shown(view, section, columns, paint)));
-    parts.push(paragraph("", 0, &next(view), columns));
+    parts.extend(sections.iter().map(|section| render_section(view, section, columns, paint)));
+    parts.push(paragraph("", 0, &details_hint(view), columns));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
-/// How the claims were judged, and where the rest is.
-fn next(view: &View) -> String {
+/// Counts of claim verdicts, and the command that shows details.
+fn details_hint(view: &View) -> String {
     let verdicts = [
         ClaimVerdict::Confirmed,
         ClaimVerdict::Refuted,
@@ -45,18 +44,18 @@ fn next(view: &View) -> String {
     format!("{claims}details{notes}: `cachedyno show {}{out} --details`", view.run)
 }
 
-/// The whole result, as [`summary`].
+/// The whole result, in the style of [`summary`].
 pub fn render(view: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
     let mut parts = vec![heading(view, columns, paint)];
     let sections = sheet::sections(view);
-    parts.extend(sections.iter().map(|section| shown(view, section, columns, paint)));
+    parts.extend(sections.iter().map(|section| render_section(view, section, columns, paint)));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
-/// A section; all of its tables that have several forms in the same one.
-fn shown(view: &View, of: &Section, columns: usize, paint: Paint) -> String {
+/// Renders a section. All of its tables that have several forms use the same form.
+fn render_section(view: &View, of: &Section, columns: usize, paint: Paint) -> String {
     let common = of.blocks.iter().filter_map(|block| match block {
         Block::Table { table, narrower } if !narrower.is_empty() => {
             Some(Forms::of(table, narrower).fitting(columns).unwrap_or(usize::MAX))
@@ -69,7 +68,7 @@ fn shown(view: &View, of: &Section, columns: usize, paint: Paint) -> String {
         body += &match block {
             Block::Title { text, notes } => {
                 let notes = match marks(notes) {
-                    none if none.is_empty() => none,
+                    empty if empty.is_empty() => empty,
                     notes => format!("  [notes {notes}]"),
                 };
                 let between = if body.is_empty() { "" } else { "\n" };
@@ -78,7 +77,7 @@ fn shown(view: &View, of: &Section, columns: usize, paint: Paint) -> String {
             Block::Table { table, narrower } => {
                 let forms = Forms::of(table, narrower);
                 let way = if narrower.is_empty() { forms.fitting(columns) } else { common };
-                forms.set(way.filter(|way| *way != usize::MAX), paint, columns)
+                forms.render(way.filter(|way| *way != usize::MAX), paint, columns)
             }
             Block::Item { text } => paragraph("  ", 4, text, columns),
             Block::Note { text } => paragraph("", 0, text, columns),
@@ -93,7 +92,7 @@ fn part(view: &View, part: Part, columns: usize, paint: Paint) -> String {
         Part::Claims => view.claims.iter().map(|c| claim(c, columns, paint)).collect(),
         Part::Conditions => warnings(view, columns),
         Part::Notes => footnotes(view, columns),
-        // Terminals have none.
+        // Not shown on a terminal.
         Part::Answer | Part::Charts | Part::Weights => String::new(),
     }
 }
@@ -106,8 +105,8 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
     } else {
         format!("{}{}{painted}\n", paint.bold(&view.asked.title), " ".repeat(space.min(60)))
     };
-    for said in view.answer.summary.iter().map(Sentence::text) {
-        text += &paint.title(&said, columns);
+    for sentence in view.answer.summary.iter().map(Sentence::text) {
+        text += &paint.title(&sentence, columns);
     }
     text += &paragraph("", 0, &facts(view), columns);
     for reason in view.other_reasons() {
@@ -120,7 +119,7 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
     text
 }
 
-/// `VALID` or what it is instead, in its colour.
+/// The heading of a validity, in its colour.
 pub(crate) fn painted(validity: Validity, paint: Paint) -> String {
     let word = validity.heading();
     match validity {
@@ -130,7 +129,7 @@ pub(crate) fn painted(validity: Validity, paint: Paint) -> String {
     }
 }
 
-/// Study, scale, size and end of the run, one line.
+/// One line with study, scale, size and status of the run.
 pub(crate) fn facts(view: &View) -> String {
     let plural = if view.course.blocks == 1 { "" } else { "s" };
     let (mut took, run) = (duration(view.course.took_s), &view.run);
@@ -150,8 +149,7 @@ pub(crate) fn facts(view: &View) -> String {
         facts += &format!(" ({})", view.course.stopped_because);
     }
     if matches!(view.course.status, Status::Interrupted | Status::Unsealed) {
-        facts +=
-            &format!("; `cachedyno run --resume {run}{}` goes on with it", view.records_flag());
+        facts += &format!("; `cachedyno run --resume {run}{}` resumes it", view.records_flag());
     }
     if !view.course.changed.is_empty() {
         facts += &format!(", changed after it was sealed ({})", view.course.changed.join(", "));
@@ -179,11 +177,11 @@ fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
         claim.measured.as_ref().map_or(String::new(), |v| format!("{}, ", show::ratio_value(v)));
     let body =
         format!("{}{place}: {measured}expected {}; {}", claim.id, claim.expected, claim.note);
-    // The paragraph is set without colour, so that its width is that of its words.
+    // Wrap the paragraph without colour codes, which would count as width.
     paragraph(&format!("  {verdict}  "), 13, &body, columns).replacen(&verdict, &painted, 1)
 }
 
-/// Conditions that may disturb a measurement; all stand in Markdown and on the page.
+/// Conditions that could disturb a measurement; Markdown and the page list all conditions.
 fn warnings(view: &View, columns: usize) -> String {
     let facts = view.setup.conditions.facts.iter();
     let warned = facts.filter_map(|fact| {

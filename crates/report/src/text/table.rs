@@ -1,16 +1,16 @@
-//! Columns that line up, paragraphs that fit, and colour that only repeats what words say.
+//! Aligned tables, wrapped paragraphs, and colours that only repeat the meaning of the text.
 
 use std::mem;
 
 use crate::table::{Cell, Column, Line, Table, Tone};
 
-/// Characters of the widest line that prose is set to, however wide the terminal is.
+/// Maximum line width of prose in characters, even on a wider terminal.
 const PROSE_MAX: usize = 140;
 
-/// Colours by terminal escape sequences, or none.
+/// Colours text with terminal escape sequences, or leaves it plain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint {
-    /// True for escape sequences.
+    /// True to emit escape sequences.
     pub(crate) on: bool,
 }
 
@@ -31,7 +31,7 @@ impl Paint {
         self.with("2", text)
     }
 
-    /// A line in bold; where it is too long, a paragraph.
+    /// A bold line, wrapped if it is too long.
     pub(crate) fn title(self, text: &str, columns: usize) -> String {
         if width(text) <= columns {
             return self.bold(text) + "\n";
@@ -39,17 +39,17 @@ impl Paint {
         paragraph("", 0, text, columns).lines().map(|line| self.bold(line) + "\n").collect()
     }
 
-    /// What is as it should be.
+    /// A good result.
     pub(crate) fn good(self, text: &str) -> String {
         self.with("1;32", text)
     }
 
-    /// What is not.
+    /// A bad result.
     pub(crate) fn bad(self, text: &str) -> String {
         self.with("1;31", text)
     }
 
-    /// A cell by its tone.
+    /// Cell text in the colour of its tone.
     fn toned(self, text: &str, tone: Tone) -> String {
         match tone {
             Tone::Best => self.bold(text),
@@ -60,31 +60,31 @@ impl Paint {
         }
     }
 
-    /// What should be looked at.
+    /// A doubtful result.
     pub(crate) fn doubtful(self, text: &str) -> String {
         self.with("1;33", text)
     }
 }
 
-/// How closely a table is set.
+/// How compact a table is.
 #[derive(Clone, Copy, Debug)]
-struct Setting {
+struct Layout {
     /// Spaces between columns.
     gap: usize,
-    /// Whether the first column stands above the lines that it is the same in.
+    /// Whether the first column becomes a heading above the lines that share its value.
     is_grouped: bool,
-    /// Whether footnotes have a column.
+    /// Whether footnotes have their own column.
     has_notes: bool,
 }
 
-const WIDE: Setting = Setting { gap: 2, is_grouped: false, has_notes: true };
-const TIGHT: Setting = Setting { gap: 1, ..WIDE };
-const GROUPED: Setting = Setting { is_grouped: true, ..TIGHT };
-const BARE: Setting = Setting { has_notes: false, ..GROUPED };
+const WIDE: Layout = Layout { gap: 2, is_grouped: false, has_notes: true };
+const TIGHT: Layout = Layout { gap: 1, ..WIDE };
+const GROUPED: Layout = Layout { is_grouped: true, ..TIGHT };
+const BARE: Layout = Layout { has_notes: false, ..GROUPED };
 
 /// A table for a terminal, with all of its columns or in a narrower form.
 pub(crate) struct Forms<'a> {
-    /// In falling width.
+    /// By decreasing width.
     forms: Vec<&'a Table>,
 }
 
@@ -94,46 +94,46 @@ impl<'a> Forms<'a> {
         Self { forms: [table].into_iter().chain(narrower).collect() }
     }
 
-    /// Every way to set it: wide and tight in each form, and then the last with its first column
-    /// as lines of their own, and without notes.
-    fn ways(&self) -> impl Iterator<Item = (&'a Table, Setting)> {
-        let ways = |table: &&'a Table| {
-            let setting: &[Setting] =
+    /// All form and layout combinations: each form wide and tight, then the last form with headings
+    /// for its first column, and finally without notes.
+    fn candidates(&self) -> impl Iterator<Item = (&'a Table, Layout)> {
+        let layouts = |table: &&'a Table| {
+            let layout: &[Layout] =
                 if table.is_grouped { &[WIDE, TIGHT, GROUPED] } else { &[WIDE, TIGHT] };
             let table = *table;
-            setting.iter().map(move |setting| (table, *setting)).collect::<Vec<_>>()
+            layout.iter().map(move |layout| (table, *layout)).collect::<Vec<_>>()
         };
         let last = self.forms[self.forms.len() - 1];
-        let all: Vec<_> = self.forms.iter().flat_map(ways).collect();
+        let all: Vec<_> = self.forms.iter().flat_map(layouts).collect();
         all.into_iter().chain([(last, GROUPED), (last, BARE)])
     }
 
-    /// The number of the first way that fits; where none does, it is a list.
+    /// Index of the first candidate that fits; `None` means that the table becomes a list.
     pub(crate) fn fitting(&self, columns: usize) -> Option<usize> {
-        self.ways().position(|(table, setting)| Grid::of(table, setting).width() <= columns)
+        self.candidates().position(|(table, layout)| Grid::of(table, layout).width() <= columns)
     }
 
-    /// The table in a way, as [`fitting`](Self::fitting) has it.
-    pub(crate) fn set(&self, way: Option<usize>, paint: Paint, columns: usize) -> String {
-        let found = way.and_then(|way| self.ways().nth(way));
-        let Some((table, setting)) = found else { return self.list(paint, columns) };
-        let text = Grid::of(table, setting).render(paint);
-        let marked = if setting.has_notes { String::new() } else { marked(table) };
+    /// Renders the table with a result of [`fitting`](Self::fitting).
+    pub(crate) fn render(&self, index: Option<usize>, paint: Paint, columns: usize) -> String {
+        let found = index.and_then(|index| self.candidates().nth(index));
+        let Some((table, layout)) = found else { return self.list(paint, columns) };
+        let text = Grid::of(table, layout).render(paint);
+        let marked = if layout.has_notes { String::new() } else { marked(table) };
         if marked.is_empty() {
             return text;
         }
         text + &paragraph("  notes on ", 4, &marked, columns)
     }
 
-    /// Each line as its first cell, and below it all others behind the names of their columns.
+    /// Each line as its first cell, and below it all other cells after their column names.
     fn list(&self, paint: Paint, columns: usize) -> String {
         let table = self.forms[self.forms.len() - 1];
-        let setting = if table.is_grouped { GROUPED } else { TIGHT };
-        let grid = Grid::of(table, setting);
+        let layout = if table.is_grouped { GROUPED } else { TIGHT };
+        let grid = Grid::of(table, layout);
         let from = usize::from(table.is_grouped);
-        let one = |line: &Set| match line {
-            Set::Heading(heading) => paint.title(heading, columns),
-            Set::Cells(cells, is_strong) => {
+        let one = |line: &GridLine| match line {
+            GridLine::Heading(heading) => paint.title(heading, columns),
+            GridLine::Cells(cells, is_strong) => {
                 let mut named = grid.header.iter().zip(cells).skip(from);
                 let first = named.next().map_or("", |(_, (cell, _))| cell.as_str());
                 let mut text = if *is_strong {
@@ -152,18 +152,18 @@ impl<'a> Forms<'a> {
     }
 }
 
-/// A table in the first way that fits.
+/// Renders a table in the first form and layout that fits.
 pub(crate) fn fit(table: &Table, paint: Paint, columns: usize) -> String {
     let forms = Forms::of(table, &[]);
-    forms.set(forms.fitting(columns), paint, columns)
+    forms.render(forms.fitting(columns), paint, columns)
 }
 
-/// Characters of a table's widest line with so little space as may be.
+/// Width of a table in its tight layout, in characters.
 pub(crate) fn least_width(table: &Table) -> usize {
     Grid::of(table, TIGHT).width()
 }
 
-/// Which lines carry footnotes: `read: all 2, files 1; …`; empty where none does.
+/// The lines with footnotes: `read: all 2, files 1; …`; empty if there are none.
 fn marked(table: &Table) -> String {
     let name = usize::from(table.is_grouped);
     let is_same = |a: &Line, b: &Line| table.is_grouped && a.cells[0].text == b.cells[0].text;
@@ -189,37 +189,36 @@ fn marked(table: &Table) -> String {
     groups.join("; ")
 }
 
-/// Numbers of footnotes, counted from 1: `2,5`.
+/// Footnote numbers, from 1: `2,5`.
 pub(crate) fn marks(notes: &[usize]) -> String {
     notes.iter().map(|note| (note + 1).to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// A line as it is set.
-enum Set {
+/// A rendered line.
+enum GridLine {
     /// Text over the whole width.
     Heading(String),
-    /// One text a column and how it is seen; in bold where true.
+    /// Text and tone of each column; bold if the flag is true.
     Cells(Vec<(String, Tone)>, bool),
 }
 
-/// Columns that are as wide as their widest cell.
+/// A table whose columns are as wide as their widest cells.
 struct Grid {
     header: Vec<String>,
     right: Vec<bool>,
     gap: usize,
-    lines: Vec<Set>,
+    lines: Vec<GridLine>,
 }
 
 impl Grid {
-    fn of(table: &Table, setting: Setting) -> Self {
+    fn of(table: &Table, layout: Layout) -> Self {
         let title = |column: &Column| match (column.title.as_ref(), column.about.as_ref()) {
             (title, "") => title.to_string(),
             (title, about) => format!("{title} [{about}]"),
         };
         let mut header: Vec<String> = table.columns.iter().map(title).collect();
         let mut right: Vec<bool> = table.columns.iter().map(|column| column.is_number).collect();
-        let has_notes =
-            setting.has_notes && table.lines.iter().any(|line| !line.notes().is_empty());
+        let has_notes = layout.has_notes && table.lines.iter().any(|line| !line.notes().is_empty());
         if has_notes {
             header.push("notes".into());
             right.push(false);
@@ -233,26 +232,26 @@ impl Grid {
                 cells.push((marks(&line.notes()), Tone::Plain));
             }
             let is_new = before.replace(&line.cells[0].text) != Some(&line.cells[0].text);
-            if setting.is_grouped {
-                // Where marks do not set lines in, the column stays, as wide as an indent.
+            if layout.is_grouped {
+                // Unless marks already indent the lines, the empty column serves as an indent.
                 let indent = if any_strong { "" } else { " " };
                 let (first, _) = mem::replace(&mut cells[0], (indent.into(), Tone::Plain));
-                lines.extend(is_new.then_some(Set::Heading(first)));
+                lines.extend(is_new.then_some(GridLine::Heading(first)));
             } else if table.is_grouped && !is_new {
                 cells[0].0.clear();
             }
-            lines.push(Set::Cells(cells, line.is_strong));
+            lines.push(GridLine::Cells(cells, line.is_strong));
         }
-        if let Some(first) = header.first_mut().filter(|_| setting.is_grouped) {
+        if let Some(first) = header.first_mut().filter(|_| layout.is_grouped) {
             first.clear();
         }
-        Self { header, right, gap: setting.gap, lines }
+        Self { header, right, gap: layout.gap, lines }
     }
 
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.header.iter().map(|h| width(h)).collect();
         for line in &self.lines {
-            if let Set::Cells(cells, _) = line {
+            if let GridLine::Cells(cells, _) = line {
                 for (i, (cell, _)) in cells.iter().enumerate() {
                     widths[i] = widths[i].max(width(cell));
                 }
@@ -261,20 +260,20 @@ impl Grid {
         widths
     }
 
-    /// Characters of its widest line.
+    /// Width of its widest line, in characters.
     fn width(&self) -> usize {
         let widths = self.widths();
-        // A column of nothing takes no gap either.
+        // An empty column has no gap.
         let used = widths.iter().filter(|w| **w > 0).count();
-        let heading = |line: &Set| match line {
-            Set::Heading(heading) => width(heading),
-            Set::Cells(..) => 0,
+        let heading = |line: &GridLine| match line {
+            GridLine::Heading(heading) => width(heading),
+            GridLine::Cells(..) => 0,
         };
         let headings = self.lines.iter().map(heading).max().unwrap_or(0);
         headings.max(widths.iter().sum::<usize>() + self.gap * used.saturating_sub(1))
     }
 
-    /// All lines, the header first, each with a line feed.
+    /// The header and all lines, each with a line feed.
     fn render(&self, paint: Paint) -> String {
         let widths = self.widths();
         let header: Vec<(String, Tone)> =
@@ -283,9 +282,9 @@ impl Grid {
         let mut text = paint.dim(&self.line(&header, &widths, off)) + "\n";
         for line in &self.lines {
             text += &match line {
-                Set::Heading(heading) => paint.bold(heading),
-                Set::Cells(cells, true) => paint.bold(&self.line(cells, &widths, off)),
-                Set::Cells(cells, false) => self.line(cells, &widths, paint),
+                GridLine::Heading(heading) => paint.bold(heading),
+                GridLine::Cells(cells, true) => paint.bold(&self.line(cells, &widths, off)),
+                GridLine::Cells(cells, false) => self.line(cells, &widths, paint),
             };
             text.push('\n');
         }
@@ -315,7 +314,7 @@ impl Grid {
     }
 }
 
-/// What a cell is on a terminal: without colours, the best are marked as well.
+/// Text and tone of a cell; marks show the best cells even without colours.
 fn cell_text(cell: &Cell, any_strong: bool, is_strong: bool) -> (String, Tone) {
     let mark = match cell.tone {
         Tone::Best => "* ",
@@ -327,18 +326,17 @@ fn cell_text(cell: &Cell, any_strong: bool, is_strong: bool) -> (String, Tone) {
     (format!("{mark}{}", cell.whole()), cell.tone)
 }
 
-/// Columns that a text takes on a terminal; every character used here takes one.
+/// Terminal columns of a text; every character used here takes one.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The spaces that a text begins with.
+/// The leading spaces of a text.
 fn indent(text: &str) -> String {
     " ".repeat(text.chars().take_while(|c| *c == ' ').count())
 }
 
-/// A text with no-break spaces in the commands that it tells, from a backtick to the next one, so
-/// that they can be copied.
+/// Puts no-break spaces into `cachedyno` commands between backticks, so that they can be copied.
 fn unbroken(text: &str) -> String {
     let is_command = |part: &str| part.starts_with("cachedyno ");
     let part = |(i, part): (usize, &str)| {
@@ -347,12 +345,13 @@ fn unbroken(text: &str) -> String {
     text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 
-/// A paragraph that starts with `first` and goes on below it with `indent` spaces, each line at
-/// most `columns` wide where its words allow, with a line feed at the end. A command is one word.
+/// Wraps a paragraph that starts with `first`; further lines have `indent` spaces. Lines are at
+/// most `columns` wide if the words allow it, and end with a line feed. A command counts as one
+/// word.
 pub(crate) fn paragraph(first: &str, indent: usize, text: &str, columns: usize) -> String {
     let columns = columns.clamp(indent + 20, PROSE_MAX.max(indent + 20));
     if width(first.trim_end()) > columns {
-        // A start that is longer than a line is broken like the rest.
+        // A `first` that is longer than a line is wrapped as well.
         let (start, text) = (self::indent(first), format!("{first} {text}"));
         return paragraph(&start, indent, &text, columns);
     }
@@ -374,7 +373,7 @@ pub(crate) fn paragraph(first: &str, indent: usize, text: &str, columns: usize) 
     lines.join("\n").replace('\u{a0}', " ") + "\n"
 }
 
-/// A body under its title; nothing where there is no body.
+/// A body under its title; empty if the body is.
 pub(crate) fn section(title: &str, paint: Paint, body: &str) -> String {
     match (body, title) {
         ("", _) => String::new(),
@@ -388,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up_by_characters_and_empty_ones_vanish() {
+    fn columns_are_aligned_by_characters_and_empty_ones_omitted() {
         let lines = vec![Line::plain(["a", "", "1 µs"]), Line::plain(["bcdef", "", "12 µs"])];
         let columns = vec![Column::words("what"), Column::words(""), Column::number("time")];
         let table = Table::new(columns, lines);
@@ -398,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_gets_a_list_of_what_does_not_fit() {
+    fn a_table_that_does_not_fit_becomes_a_list() {
         let notes =
             |text: &str, notes: &[usize]| Cell { notes: notes.into(), ..Cell::target(text) };
         let line = |is_strong, name| Line {
@@ -429,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paragraph_hangs_and_fits() {
+    fn paragraphs_are_wrapped_with_a_hanging_indent() {
         let text = paragraph("- ", 2, "one two three four five six seven", 22);
         assert_eq!(text, "- one two three four\n  five six seven\n");
         assert_eq!(paragraph("", 0, "one two three four 5 %", 21), "one two three four\n5 %\n");
@@ -443,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_off_unless_asked_for() {
+    fn colour_is_only_used_if_enabled() {
         assert_eq!(Paint { on: false }.bad("no"), "no");
         assert!(Paint { on: true }.bad("no").contains("\u{1b}[1;31mno"));
     }

@@ -1,14 +1,14 @@
-//! What a run says to what was asked.
+//! The answer of a run to its question.
 
 use serde::Serialize;
 
-/// The answer, in short and place by place.
+/// The answer, as a summary and place by place.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Answer {
     /// A few sentences about the whole run.
     pub summary: Vec<Sentence>,
-    /// A sentence for each profile and load, and for each ramp and search; empty where the summary
-    /// says as much.
+    /// A sentence for each profile and load, and for each ramp and search; empty if the summary
+    /// already covers them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Sentence>,
 }
@@ -16,32 +16,32 @@ pub struct Answer {
 /// A sentence without its full stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sentence {
-    /// Profile and load that it is about; empty where it is about the whole run.
+    /// Profile and load that it is about; empty if it is about the whole run.
     pub place: String,
-    /// In the order of reading.
+    /// In reading order.
     pub pieces: Vec<Piece>,
 }
 
-/// Some words of a sentence.
+/// A part of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Piece {
-    /// The words, with the spaces around them.
+    /// The text, with surrounding spaces.
     pub text: String,
-    /// What they are.
+    /// Style of the text.
     pub style: PieceStyle,
 }
 
-/// What some words are.
+/// Style of a part of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PieceStyle {
-    /// Words.
+    /// Ordinary text.
     Plain,
     /// Name of a target.
     Target,
     /// Numbers.
     Figure,
-    /// That something is not known.
+    /// A statement of uncertainty.
     Doubt,
 }
 
@@ -52,7 +52,7 @@ impl Piece {
 }
 
 impl Sentence {
-    /// The words alone, behind those of the place.
+    /// The sentence as plain text, after its place if it has one.
     pub fn text(&self) -> String {
         let words: String = self.pieces.iter().map(|piece| piece.text.as_str()).collect();
         if self.place.is_empty() { words } else { format!("{}: {words}", self.place) }

@@ -1,4 +1,4 @@
-//! What happened in the course of trials, and numbers about stores.
+//! Events during trials, and numbers about stores.
 
 use model::{EventKind, Load};
 use serde::Serialize;
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use super::Value;
 
-/// Numbers about stores, and what happened to them.
+/// Numbers about stores, and events.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Happened {
-    /// Numbers; left out where there are none.
+    /// Numbers; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<FactView>,
-    /// What happened to targets, in the order of time; left out where nothing did.
+    /// Events of targets in chronological order; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventView>,
 }
@@ -24,46 +24,46 @@ pub struct FactView {
     pub target: String,
     /// Profile of the study.
     pub workload: String,
-    /// How operations were offered.
+    /// Load.
     pub load: Load,
     /// A stable name that ends in the unit: `copied_bytes`, `save_recovery_ns`.
     pub name: String,
-    /// The same for people, without the unit.
+    /// Readable name, without the unit.
     pub label: String,
-    /// True for what a summary can do without.
+    /// True if a summary can omit it.
     pub is_detail: bool,
-    /// Who says so: `INFO`, `clients`, `memory group`.
+    /// Source of the number: `INFO`, `clients`, `memory group`.
     pub source: String,
-    /// Arithmetic mean over blocks, from the lowest to the highest of at least three; of writes
-    /// that were lost or are unknown the count of the worst block, of those read back the smallest.
+    /// Arithmetic mean over blocks, with the lowest and highest of at least three blocks. For lost
+    /// and unknown writes, the count of the worst block; for writes read back, the smallest count.
     pub value: Value,
-    /// The value for people: `1.03 s [0.9 s, 1.2 s]`.
+    /// Formatted value: `1.03 s [0.9 s, 1.2 s]`.
     pub shown: String,
-    /// Its value in each block that has it, by the block's number from 0.
+    /// Value by block, from 0; without blocks that have none.
     pub by_block: BTreeMap<u32, f64>,
-    /// Blocks in which it has no value because it took longer than was measured.
+    /// Blocks without a value because it took longer than the measurement.
     pub beyond: u32,
 }
 
-/// Something that happened to a target.
+/// An event of a target during a trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct EventView {
     /// Name of the target.
     pub target: String,
     /// Profile of the study.
     pub workload: String,
-    /// How operations were offered.
+    /// Load.
     pub load: Load,
     /// Block, from 0.
     pub block: u32,
-    /// Phase in whose measurement it happened; null outside of all.
+    /// Phase that was being measured; null if none was.
     pub phase: Option<String>,
-    /// When, seconds since that measurement began; outside of all since the trial began.
+    /// Seconds since the start of that measurement, or else since the start of the trial.
     pub at_s: f64,
-    /// What.
+    /// Kind of event.
     pub kind: EventKind,
-    /// For people: `save began`.
+    /// Readable description: `save began`.
     pub what: &'static str,
-    /// To whom; empty where the target is one server.
+    /// Affected server; empty if the target is one server.
     pub subject: String,
 }

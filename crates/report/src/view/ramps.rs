@@ -1,4 +1,4 @@
-//! What ramps found: a store's answers while its load is raised in stages, and lowered again.
+//! Results of ramps, which raise a store's load in stages and lower it again.
 
 use model::{Counts, Load};
 use serde::Serialize;
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use super::{RampOutcome, StageWay, Value};
 
-/// What stands for all operations of a stage.
+/// Key for all operations of a stage together.
 pub(crate) const ALL: &str = "all";
 
-/// Part of a rate by which two may differ and still be of one and the same stage.
+/// Relative difference up to which two rates belong to the same stage.
 pub(crate) const SAME_RATE: f64 = 0.01;
 
 /// One target's ramp, over all blocks.
@@ -17,82 +17,79 @@ pub(crate) const SAME_RATE: f64 = 0.01;
 pub struct RampView {
     /// Profile of the study.
     pub workload: String,
-    /// Name of the phase, as that of rows of results.
+    /// Name of the phase, as in result rows.
     pub operation: String,
     /// Name of the target.
     pub target: String,
-    /// How operations were offered.
+    /// Load.
     pub load: Load,
-    /// True where operations follow each other on the same key, as the get of a pair follows its
-    /// set.
+    /// True if each operation is followed by another on the same key, as in a pair of set and get.
     pub in_pairs: bool,
-    /// Blocks with a whole ramp.
+    /// Blocks with a complete ramp.
     pub blocks: u32,
-    /// Which times tell how long users wait: `response` or `service`.
+    /// Kind of time that users wait: `response` or `service`.
     pub times: String,
-    /// What it found.
+    /// The outcome.
     pub outcome: RampOutcome,
-    /// The outcome for people.
+    /// The outcome in one sentence.
     pub sentence: String,
-    /// Highest rates: `reached_per_s`, `knee_per_s`, `missed_per_s` (what the first stage asked for
-    /// that did not hold), `within_limit_per_s` and `peak_per_s`, and of the knee's stage
-    /// `server_cpus` and `generator_cpus`; what was not found is left out.
+    /// Rates `reached_per_s`, `knee_per_s`, `missed_per_s` (requested in the first stage that did
+    /// not hold), `within_limit_per_s` and `peak_per_s`; and at the knee `server_cpus` and
+    /// `generator_cpus`. Unknown ones are omitted.
     pub metrics: BTreeMap<String, Value>,
-    /// The limit of the 99th percentile, nanoseconds; null where none was given.
+    /// The limit of the 99th percentile, nanoseconds; null if none was given.
     pub limit_ns: Option<u64>,
-    /// What the place of an operation in a pair takes, apart from the operation; left out where
-    /// there was no control of it.
+    /// Effect of an operation's place in a pair; omitted if no control measured it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceView>,
-    /// At shares of the knee, rising.
+    /// Values at shares of the knee, ascending.
     pub at: Vec<RampPoint>,
-    /// The way up by what was asked for, then the way down in the order of time.
+    /// The way up by requested load, then the way down in chronological order.
     pub stages: Vec<RampStage>,
-    /// Data for charts; left out of the summary.
+    /// Data for charts; omitted from the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charts: Option<RampCharts>,
 }
 
 impl RampView {
-    /// True where its rates are only the least that the store sustains.
+    /// True if its rates are only lower bounds of what the store sustains.
     pub(crate) fn is_lower_bound(&self) -> bool {
         matches!(self.outcome, RampOutcome::NeverMissed | RampOutcome::Generator)
     }
 
-    /// The rate that a stage stands for, requests a second: what was asked for under an open load,
-    /// what was answered under a closed one.
+    /// The rate of a stage, requests per second: the requested one under an open load, the answered
+    /// one under a closed load.
     pub(crate) fn rate_of(&self, stage: &RampStage) -> Option<Value> {
         let name = if self.times == "service" { "rate_per_s" } else { "asked_per_s" };
         stage.metrics.get(name).copied()
     }
 
-    /// Times and costs at the knee itself.
+    /// Times and costs at the knee.
     pub(crate) fn at_knee(&self) -> Option<&RampPoint> {
         self.at.iter().find(|point| point.share >= 1.0)
     }
 }
 
-/// What the place of an operation in a pair takes, apart from the operation, by service times of
-/// pairs in the ramp's order, of pairs in the other order, and of operations that arrive each by
-/// itself.
+/// Effect of an operation's place in a pair, from service times of pairs in the ramp's order, of
+/// pairs in the reverse order, and of operations that arrive separately.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlaceView {
     /// The operations of a pair in the ramp's order.
     pub operations: Vec<String>,
-    /// Blocks that have all three.
+    /// Blocks with all three.
     pub blocks: u32,
-    /// Why nothing follows from it, or null.
+    /// Why it is inconclusive, or null.
     pub doubt: Option<String>,
-    /// What it comes to, for people.
+    /// The result in one sentence.
     pub sentence: String,
     /// `rate_per_s`, answered; times such as `set.first.ns_p99` of each operation at the places
-    /// `first`, `second` and `apart`; ratios with `ns_p50` and `ns_p99`: `first_by_second`,
-    /// whichever operation it is, and with the operations' names `set_by_get.apart` and
-    /// `set_by_get.both_orders`, in which places cancel out.
+    /// `first`, `second` and `apart` (separate arrival); ratios with `ns_p50` and `ns_p99`:
+    /// `first_by_second` for any operation, and with the operations' names `set_by_get.apart` and
+    /// `set_by_get.both_orders`, in which the effect of the place cancels out.
     pub metrics: BTreeMap<String, Value>,
 }
 
-/// A ramp at a share of its knee, between the stages next to it on the way up.
+/// Values of a ramp at a share of its knee, interpolated between neighbouring stages of the way up.
 #[derive(Clone, Debug, Serialize)]
 pub struct RampPoint {
     /// Share of the knee.
@@ -107,22 +104,22 @@ pub struct RampPoint {
 pub struct RampStage {
     /// Its number in this list, from 1.
     pub number: u32,
-    /// The way that it is a part of.
+    /// Way up or down.
     pub way: StageWay,
-    /// Clients at work.
+    /// Active clients.
     pub clients: u32,
-    /// Blocks that have it.
+    /// Blocks with this stage.
     pub blocks: u32,
-    /// Blocks in which it held.
+    /// Blocks in which the store sustained it.
     pub held: u32,
-    /// Requests over all blocks that were due in it and never sent.
+    /// Requests that were due but never sent, over all blocks.
     pub unsent: u64,
-    /// `planned_per_s` (left out under a closed load), `asked_per_s`, `rate_per_s` (answered),
+    /// `planned_per_s` (omitted under a closed load), `asked_per_s`, `rate_per_s` (answered),
     /// `server_cpus` and `generator_cpus` (CPUs used), `server_cpu_ns_per_op`,
     /// `generator_cpu_ns_per_op`, `generator_run_delay_share`, `taken_share` (of its time, for
-    /// which others had the CPUs of generator or server).
+    /// which other processes had the CPUs of generator or server).
     pub metrics: BTreeMap<String, Value>,
-    /// By operation; `all` is all together.
+    /// By operation; `all` for all operations together.
     pub operations: BTreeMap<String, RampOperation>,
 }
 
@@ -138,57 +135,57 @@ impl RampStage {
 /// One operation of a stage.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RampOperation {
-    /// Times by the names that rows of results have: `response_ns_p99` under an open load,
+    /// Times by the metric names of result rows: `response_ns_p99` under an open load,
     /// `service_ns_p99`, `lag_ns_p99`.
     pub metrics: BTreeMap<String, Value>,
     /// Counts over all blocks.
     pub counts: Counts,
 }
 
-/// What only charts need of a ramp.
+/// Data of a ramp for charts.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RampCharts {
     /// In block order.
     pub blocks: Vec<RampBlock>,
 }
 
-/// One block's ramp in the course of time.
+/// One block's ramp over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct RampBlock {
     /// Block, from 0.
     pub block: u32,
-    /// True where the trial failed in its course.
+    /// True if the trial failed during the ramp.
     pub failed: bool,
-    /// In the order of time.
+    /// In chronological order.
     pub stages: Vec<StageInTime>,
-    /// What server and generator used; null where nothing was sampled.
+    /// Resource usage of server and generator; null without samples.
     pub saturation: Option<Saturation>,
 }
 
-/// A stage in the course of time.
+/// A stage on the time axis.
 #[derive(Clone, Debug, Serialize)]
 pub struct StageInTime {
-    /// Where its recorded part begins, seconds since the trial began.
+    /// Start of its recorded part, seconds since the start of the trial.
     pub from_s: f64,
-    /// Where it ends.
+    /// End of its recorded part.
     pub to_s: f64,
-    /// Requests a second that were planned; null under a closed load.
+    /// Planned requests per second; null under a closed load.
     pub planned_per_s: Option<f64>,
-    /// Clients at work.
+    /// Active clients.
     pub clients: u32,
-    /// Requests answered a second.
+    /// Requests answered per second.
     pub answered_per_s: f64,
-    /// 99th percentile of all operations, nanoseconds; null without an answer.
+    /// 99th percentile of all operations, nanoseconds; null without a reply.
     pub ns_p99: Option<u64>,
-    /// True where it held.
+    /// True if the store sustained it.
     pub holds: bool,
 }
 
-/// What was sampled while a trial lasted, made smaller for drawing: in each of some spans of equal
-/// length the lowest and the highest value.
+/// Samples of a trial, downsampled for drawing: the lowest and highest value in each of several
+/// spans of equal length.
 #[derive(Clone, Debug, Serialize)]
 pub struct Saturation {
-    /// Length of a span, seconds; the first begins with the trial.
+    /// Length of a span, seconds; the first starts with the trial.
     pub span_s: f64,
     /// Grouped by panel.
     pub series: Vec<SaturationSeries>,
@@ -197,15 +194,15 @@ pub struct Saturation {
 /// One quantity over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct SaturationSeries {
-    /// What it is drawn with: `cpu` (CPUs used), `waiting` (threads that wait for one), `memory`
-    /// (bytes), `keys` (removed a second), `connections`, `network` (bytes a second), `packets` (a
-    /// second), `switches` (a second), `fragmentation`.
+    /// Chart panel: `cpu` (CPUs used), `waiting` (threads waiting for a CPU), `memory` (bytes),
+    /// `keys` (removed per second), `connections`, `network` (bytes per second), `packets` (per
+    /// second), `switches` (per second), `fragmentation`.
     pub panel: String,
     /// Name within its panel.
     pub name: String,
-    /// Lowest value of each span; null where nothing was sampled in it.
+    /// Lowest value of each span; null without samples.
     pub low: Vec<Option<f64>>,
-    /// Highest value of each span; left out where it is the lowest everywhere.
+    /// Highest value of each span; omitted if it equals the lowest in every span.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub high: Vec<Option<f64>>,
 }

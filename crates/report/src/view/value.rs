@@ -1,24 +1,23 @@
-//! Numbers of a view: with their interval, or as a bound where that is all that is known.
+//! Numbers of a view, with an interval or as a lower bound.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use stats::Estimate;
 
-/// A centre with the ends that are shown beside it: those of its 95 % interval over blocks, within
-/// what was observed. Serialised as `{"center":…,"lo":…,"hi":…}`, or as `{"at_least":…}`.
+/// A centre and its displayed ends: its 95 % interval over blocks, clipped to the observed range.
+/// Serialised as `{"center":…,"lo":…,"hi":…}`, or as `{"at_least":…}`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value {
-    /// Rates, ratios and CPU: geometric mean over blocks. Percentiles, means and largest values of
-    /// a time: those of all blocks' distributions merged.
+    /// For rates, ratios and CPU the geometric mean over blocks; for percentiles, means and maxima
+    /// of a time the value of the merged distribution of all blocks.
     pub center: f64,
-    /// Lower end; `None` below three blocks.
+    /// Lower end; `None` with fewer than three blocks.
     pub lo: Option<f64>,
     /// Upper end.
     pub hi: Option<f64>,
-    /// True where the value is known only to be no less than `center`: a percentile beyond the
-    /// share of the operations that were answered.
+    /// True if `center` is a lower bound: a percentile above the share of answered operations.
     pub at_least: bool,
-    /// Both ends of the interval that decides, where they are not those that are shown.
+    /// The interval that verdicts use, if it differs from the displayed ends.
     decisive: Option<(f64, f64)>,
 }
 
@@ -33,8 +32,8 @@ impl Value {
         Self::new(estimate.center, estimate.lo(), estimate.hi())
     }
 
-    /// The same with ends that lie within (least, most) of what was observed. What is decided
-    /// rests on the whole interval.
+    /// Clips the displayed ends to the observed (least, most). Verdicts still use the whole
+    /// interval.
     pub(crate) fn within(self, (least, most): (f64, f64)) -> Self {
         let Some(interval) = self.interval() else { return self };
         let lo = self.lo.map(|lo| lo.max(least).min(self.center));
@@ -42,16 +41,15 @@ impl Value {
         Self { lo, hi, decisive: Some(interval), ..self }
     }
 
-    /// The same, decided by an interval that holds `other` as well: what follows from it must
-    /// follow from both.
+    /// Widens the interval for verdicts to include `other`: a verdict must follow from both.
     pub(crate) fn decided_with(self, other: Option<(f64, f64)>) -> Self {
         let hull = |(a, b): (f64, f64), (c, d): (f64, f64)| (a.min(c), b.max(d));
         let decisive = self.interval().zip(other).map(|(own, other)| hull(own, other));
         Self { decisive: decisive.or(self.decisive), ..self }
     }
 
-    /// The same up to the upper end of `next`, which nothing is known to lie beyond; without an
-    /// upper end where there is no `next`.
+    /// Extends the upper end to that of `next`, the first value known to be too high; without
+    /// `next` there is no upper end.
     pub(crate) fn up_to(self, next: Option<Self>) -> Self {
         let (lo, _) = self.interval().unwrap_or((self.center, self.center));
         let hi = next.map(|next| next.hi.unwrap_or(next.center).max(self.center));
@@ -62,8 +60,8 @@ impl Value {
         Self { lo: Some(self.lo.unwrap_or(self.center)), hi, decisive, ..self }
     }
 
-    /// The interval by which is decided; `None` where there is none. It may reach beyond the ends
-    /// that are shown: those lie within what was observed, and of few blocks the next one may not.
+    /// The interval that verdicts use, if any. It can be wider than the displayed ends, which are
+    /// clipped to the observed range: with few blocks, the next one can lie outside.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         self.decisive.or_else(|| self.lo.zip(self.hi))
     }
@@ -73,16 +71,17 @@ impl Value {
         Self::new(center, None, None)
     }
 
-    /// A bound from below.
+    /// A lower bound.
     pub(crate) const fn at_least(bound: f64) -> Self {
         Self { at_least: true, ..Self::alone(bound) }
     }
 
-    /// A ratio seen from the other side.
-    pub(crate) fn turned(self) -> Self {
-        let turned = Self::new(1.0 / self.center, self.hi.map(f64::recip), self.lo.map(f64::recip));
+    /// The inverse ratio.
+    pub(crate) fn inverse(self) -> Self {
+        let inverse =
+            Self::new(1.0 / self.center, self.hi.map(f64::recip), self.lo.map(f64::recip));
         let decisive = self.decisive.map(|(lo, hi)| (hi.recip(), lo.recip()));
-        Self { decisive, ..turned }
+        Self { decisive, ..inverse }
     }
 }
 

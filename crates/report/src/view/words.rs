@@ -1,9 +1,9 @@
-//! Verdicts and outcomes: each a word that JSON, tables and people read.
+//! Verdicts and outcomes. Each has a name that is used in JSON and in tables.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Declares an enum each of whose variants is one word.
+/// Declares an enum with a fixed name for each variant.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident {
         $($(#[$meaning:meta])* $variant:ident = $word:literal,)+
@@ -15,7 +15,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// The word.
+            /// The name in JSON and tables.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -32,119 +32,119 @@ macro_rules! words {
 }
 
 words! {
-    /// What was found about a statement.
+    /// Verdict on a claim.
     ClaimVerdict {
-        /// It holds here.
+        /// The claim is true here.
         Confirmed = "confirmed",
-        /// It does not hold here.
+        /// The claim is false here.
         Refuted = "refuted",
-        /// Neither is shown.
+        /// The data does not show either.
         Undecided = "undecided",
-        /// What it is about was not measured.
+        /// The subject of the claim was not measured.
         NotRun = "not run",
     }
 }
 
 words! {
-    /// How a recommendation stands to that of the study's source.
+    /// Agreement of a recommendation with that of the study's source.
     Agreement {
-        /// It is the same.
+        /// The same store.
         Same = "same",
-        /// It is another one.
+        /// Another store.
         Different = "different",
-        /// The measurements cannot say.
+        /// The measurements are inconclusive.
         Undecided = "undecided",
     }
 }
 
 words! {
-    /// How a run ended.
+    /// Final status of a run.
     Status {
         /// As planned.
         Complete = "complete",
-        /// It was stopped, and can be resumed.
+        /// Stopped by the user; can be resumed.
         Interrupted = "interrupted",
-        /// It has not.
+        /// Still running.
         Running = "running",
-        /// It was killed.
+        /// Killed.
         Unsealed = "unsealed",
     }
 }
 
 words! {
-    /// What a ramp found.
+    /// Outcome of a ramp.
     RampOutcome {
-        /// The most that the store sustains.
+        /// The highest rate that the store sustains was found.
         Found = "found",
-        /// Every stage held: rates are the least that the store sustains.
+        /// Every stage was sustained, so the rates are lower bounds.
         NeverMissed = "never-missed",
-        /// The generator was the limit: rates are the least that the store sustains.
+        /// The generator was the limit, so the rates are lower bounds.
         Generator = "generator",
-        /// Not even the lowest stage held in a block.
+        /// Some block did not sustain even the lowest stage.
         NeverHeld = "never-held",
-        /// No ramp came to its end.
+        /// No ramp completed.
         Broken = "broken",
     }
 }
 
 words! {
-    /// What a search for the highest rate within limits found.
+    /// Outcome of a search for the highest rate within limits.
     SearchOutcome {
-        /// The highest rate.
+        /// The highest rate was found.
         Found = "found",
-        /// Not even the lowest rate tried keeps the limits.
+        /// Even the lowest rate tried violated the limits.
         Missed = "missed",
-        /// The same, and the generator was late even there.
+        /// As `Missed`, but the generator was late even at that rate.
         NotJudged = "not-judged",
-        /// No rate was too much: it is the least that the store sustains.
+        /// No rate saturated the store, so the answer is a lower bound.
         NeverMissed = "never-missed",
-        /// The clients were the limit: the rate is the least that the store sustains.
+        /// The clients were the limit, so the answer is a lower bound.
         Clients = "clients",
-        /// The generator was the limit: the rate is the least that the store sustains.
+        /// The generator was the limit, so the answer is a lower bound.
         Generator = "generator",
-        /// What the store sustains changed while it was searched.
+        /// The rate that the store sustains changed during the search.
         Unsettled = "unsettled",
-        /// Short probes kept the limits, long ones did not.
+        /// Short probes were within the limits, long ones were not.
         NotHeld = "not-held",
-        /// The store broke under probe after probe.
+        /// The store failed repeatedly under probes.
         Broken = "broken",
-        /// The store answered nothing.
+        /// The store did not answer any request.
         Nothing = "nothing",
-        /// No search came to its end.
+        /// No search completed.
         EndedEarly = "ended-early",
     }
 }
 
 words! {
-    /// What a probe of a search says of the limits.
+    /// Verdict of a probe on the limits.
     ProbeVerdict {
-        /// No more requests are beyond them than may be.
+        /// Within the limits.
         Holds = "holds",
-        /// More are, or a queue grew.
+        /// Beyond the limits, or a queue grew.
         Missed = "missed",
         /// Neither is certain.
         Undecided = "undecided",
-        /// It failed, or answered nothing.
+        /// The probe failed, or no request was answered.
         Broke = "broke",
     }
 }
 
 words! {
-    /// Why a probe came to its verdict, or another rest follows it.
+    /// Reason for a probe's verdict, or for another cool-down.
     ProbeReason {
-        /// Its last answers came late.
+        /// Its last replies were late.
         QueueGrew = "queue grew",
-        /// A rest in which the store did not answer yet as it does without load.
+        /// After a cool-down the store was not yet back at its idle latency.
         StillSlow = "still slow",
-        /// Others may have made it miss.
+        /// Other processes could have caused the miss.
         OthersHadCpus = "others had CPUs",
-        /// The generator may have made it miss.
+        /// The generator could have caused the miss.
         GeneratorLate = "generator late",
     }
 }
 
 words! {
-    /// Which way of a ramp a stage is a part of.
+    /// The way of a ramp to which a stage belongs.
     StageWay {
         /// Up to the highest stage.
         Up = "up",

@@ -1,4 +1,4 @@
-//! What the guard is told: one line each, ended by a line feed.
+//! Messages to the guard, one line each, ended by a line feed.
 //!
 //! ```text
 //! own-process <pid> <session> <start in clock ticks since boot>

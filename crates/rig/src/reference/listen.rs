@@ -1,4 +1,4 @@
-//! Where a reference server listens, and the sockets that it accepts.
+//! Listening and accepted sockets of the reference servers.
 
 use crate::error::{Result, RigError, SOCKET_PATH_BYTES_MAX};
 use nix::sys::socket::{
@@ -14,18 +14,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
-/// Where a server listens. Prints as `127.0.0.1:6379`, or as the path of the socket.
+/// A server's listening address. Prints as `127.0.0.1:6379`, or as the path of the socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// An IP address and port; port 0 takes one that is free. Anything but a loopback address lets
-    /// others in.
+    /// An IP address and port; port 0 selects a free one. Any address other than loopback allows
+    /// remote connections.
     Tcp(SocketAddr),
-    /// Path of a unix socket, where nothing may be yet; removed when the server stops.
+    /// Path of a unix socket. It must not exist yet and is removed when the server stops.
     Unix(PathBuf),
 }
 
 impl Listen {
-    /// This port of 127.0.0.1; 0 takes one that is free.
+    /// A port on 127.0.0.1; 0 selects a free one.
     pub fn loopback(port: u16) -> Self {
         Self::Tcp((Ipv4Addr::LOCALHOST, port).into())
     }
@@ -46,11 +46,11 @@ impl fmt::Display for Listen {
     }
 }
 
-/// A socket that takes connections and never blocks.
+/// A non-blocking listening socket.
 #[derive(Debug)]
 pub(super) struct Listener {
     inner: Inner,
-    /// Where it really listens: with the port that was free.
+    /// The bound address, with the actual port.
     address: Listen,
 }
 
@@ -81,7 +81,7 @@ impl Listener {
             }
         };
         let listener = bound.map_err(refused)?;
-        // The standard library lets 128 wait, fewer than the clients of a load that begins at once.
+        // The standard library's backlog of 128 is too small if all clients connect at once.
         listen(&listener.as_fd(), Backlog::MAXALLOWABLE).map_err(|e| refused(e.into()))?;
         Ok(listener)
     }
@@ -90,7 +90,7 @@ impl Listener {
         &self.address
     }
 
-    /// The next connection; an error of kind `WouldBlock` when none waits.
+    /// The next connection; an error of kind `WouldBlock` if none is pending.
     pub(super) fn accept(&self) -> io::Result<Socket> {
         let socket = match &self.inner {
             Inner::Tcp(listener) => {
@@ -121,13 +121,13 @@ impl AsFd for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Listen::Unix(path) = &self.address {
-            // Who has removed it already has done no harm.
+            // It may have been removed already.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// An accepted connection that never blocks.
+/// An accepted, non-blocking connection.
 #[derive(Debug)]
 pub(super) enum Socket {
     Tcp(TcpStream),
@@ -135,16 +135,16 @@ pub(super) enum Socket {
 }
 
 impl Socket {
-    /// Asks for [`Socket::read_with_arrival`]'s times. A unix socket has none.
-    pub(super) fn tell_arrivals(&self) -> nix::Result<()> {
+    /// Enables the timestamps of [`Socket::read_with_arrival`]. A unix socket has none.
+    pub(super) fn enable_arrival_times(&self) -> nix::Result<()> {
         match self {
             Self::Tcp(stream) => setsockopt(stream, sockopt::ReceiveTimestampns, &true),
             Self::Unix(_) => Ok(()),
         }
     }
 
-    /// Reads once, and tells by the wall clock when the last of it had come, which on loopback is
-    /// when it was sent (socket(7), `SO_TIMESTAMPNS`). `control` has room for that.
+    /// Reads once and returns the wall-clock time at which the last byte arrived. On loopback this
+    /// is the time it was sent (socket(7), `SO_TIMESTAMPNS`). `control` receives the timestamp.
     pub(super) fn read_with_arrival(
         &mut self,
         into: &mut [u8],
@@ -154,11 +154,11 @@ impl Socket {
         let mut parts = [IoSliceMut::new(into)];
         let (fd, flags) = (stream.as_raw_fd(), MsgFlags::empty());
         let message = recvmsg::<()>(fd, &mut parts, Some(control), flags)?;
-        let told = message.cmsgs()?.find_map(|told| match told {
+        let arrival = message.cmsgs()?.find_map(|control| match control {
             ControlMessageOwned::ScmTimestampns(time) => Some(time),
             _ => None,
         });
-        Ok((message.bytes, told))
+        Ok((message.bytes, arrival))
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_free_port_is_told_and_a_taken_one_refused() {
+    fn binding_reports_the_port_and_fails_if_it_is_in_use() {
         let listener = Listener::bind(&Listen::default()).unwrap();
         let Listen::Tcp(address) = listener.address() else { panic!("{listener:?}") };
         assert!(address.ip().is_loopback() && address.port() != 0);
@@ -210,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_file_is_removed_and_never_replaced() {
+    fn dropping_removes_the_socket_file_and_binding_never_replaces_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("server.sock");
         let at = Listen::Unix(path.clone());
         let listener = Listener::bind(&at).unwrap();
         assert_eq!(listener.address().to_string(), path.display().to_string());
         assert!(Listener::bind(&at).is_err());
-        assert!(path.exists(), "the second one has removed it");
+        assert!(path.exists(), "the second listener removed it");
         drop(listener);
         assert!(!path.exists());
         let long = Listen::Unix(directory.path().join("x".repeat(108)));

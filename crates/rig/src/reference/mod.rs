@@ -1,16 +1,16 @@
-//! Servers that are no stores: what is known about them is what generators are judged by.
+//! Reference servers: their behaviour is known, so the load generator can be checked against them.
 //!
-//! - [`NullServer`] answers at the least cost and stores nothing, so that what is left is what the
-//!   generator, the kernel and the wire cost. A target that is as fast as it is no target's speed.
-//! - [`ScriptedServer`] answers at times that are computed from a [`Script`], or wrongly where the
-//!   script says so, and records what it did: the truth to compare a generator's figures with.
+//! - [`NullServer`] replies at the lowest possible cost and stores nothing. What remains is the
+//!   cost of generator, kernel and wire. A target as fast as this was not really measured.
+//! - [`ScriptedServer`] replies at times computed from a [`Script`], or wrongly where the script
+//!   says so, and records what it did: the ground truth for a generator's figures.
 //!
-//! Both speak RESP (2 and 3) and memcached's text protocol with its meta commands; which of them a
-//! connection speaks is seen from its first bytes. Both run in threads of the
-//! calling process and stop when they are dropped.
+//! Both speak RESP (2 and 3) and memcached's text protocol with its meta commands; the
+//! first bytes of a connection decide which. Both run in threads of the calling process and stop
+//! when dropped.
 //!
-//! Parts: `listen` and `wake` hold the sockets, `scan` finds requests in what was read, `replies`
-//! spells what is said to them.
+//! Parts: `listen` handles sockets, `wake` starts and wakes threads, `scan` finds requests in the
+//! bytes read, `replies` encodes replies.
 
 mod listen;
 mod null;
@@ -20,7 +20,7 @@ mod scripted;
 mod wake;
 
 pub use listen::Listen;
-pub use null::{NullServer, NullSettings, Served};
+pub use null::{NullServer, NullSettings, ServedCounts};
 pub use scripted::{
     ConnectionStall, Drip, Fault, Script, ScriptError, ScriptedServer, ScriptedSettings, Service,
     Stall, Stamp, Tally,

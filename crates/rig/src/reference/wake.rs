@@ -1,5 +1,4 @@
-//! Threads of the servers: how they are started, and how one that waits for its sockets is told
-//! that there is something else to do.
+//! Starting server threads, and waking one that waits for its sockets.
 
 use crate::cpu::pin_current_thread;
 use crate::error::{Result, RigError};
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 
-/// Starts a thread of a server that pins itself, tells whether that was allowed, and then works.
+/// Starts a server thread that pins itself, sends the result to `pinned` and then runs `work`.
 pub(super) fn spawn(
     server: &'static str,
     name: String,
@@ -19,7 +18,7 @@ pub(super) fn spawn(
     work: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<()>> {
     let run = move || {
-        // Who asks is gone only when another thread could not be started.
+        // The receiver is gone only if another thread could not be started.
         let _ = pinned.send(pin_current_thread(&cpus));
         drop(pinned);
         work();
@@ -28,7 +27,7 @@ pub(super) fn spawn(
     thread::Builder::new().name(name).spawn(run).map_err(refused)
 }
 
-/// What the system said when a server was to wait for its sockets.
+/// Converts an error of setting up the polling of a server's sockets.
 pub(super) fn refused(server: &'static str) -> impl Fn(Errno) -> RigError {
     move |e| RigError::Io {
         doing: "wait for the connections of",
@@ -37,7 +36,7 @@ pub(super) fn refused(server: &'static str) -> impl Fn(Errno) -> RigError {
     }
 }
 
-/// Wakes one thread, and tells it to end. The thread waits for the descriptor to become readable.
+/// Wakes or stops one thread, which waits for the descriptor to become readable.
 #[derive(Debug)]
 pub(super) struct Wake {
     event: EventFd,
@@ -50,21 +49,21 @@ impl Wake {
         Ok(Self { event: EventFd::from_flags(flags)?, stop: AtomicBool::new(false) })
     }
 
-    /// Wakes the thread; many calls before it looks count as one.
-    pub(super) fn ring(&self) {
-        // It fails only when 2⁶⁴ − 2 calls were not looked at; then it is readable anyway.
+    /// Wakes the thread. Calls before it reacts count as one.
+    pub(super) fn wake(&self) {
+        // Fails only after 2⁶⁴ − 2 unread calls; the descriptor is then readable anyway.
         let _ = self.event.write(1);
     }
 
-    /// Tells the thread to end.
+    /// Stops the thread.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
-        self.ring();
+        self.wake();
     }
 
-    /// Takes note of the calls so far; true when the thread must end.
-    pub(super) fn answered(&self) -> bool {
-        // Where nobody rang there is nothing to take note of.
+    /// Clears pending wake-ups; true if the thread must stop.
+    pub(super) fn clear_and_check_stop(&self) -> bool {
+        // Fails if no wake-up is pending.
         let _ = self.event.read();
         self.stop.load(Ordering::Acquire)
     }

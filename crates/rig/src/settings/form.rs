@@ -1,9 +1,9 @@
-//! What values of settings look like.
+//! Allowed forms of setting values.
 
 /// Replicas, or Sentinels, that may be started with a server: more of them tell nothing else.
 pub(crate) const SERVERS_MAX: usize = 9;
 
-/// What the value of a setting looks like.
+/// Allowed form of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A number, with a unit where the server knows one: `-1`, `0.5`, `64mb`.

@@ -1,10 +1,10 @@
-//! Comparisons: tables of cases, agreement of verdict and interval, and error rates by simulation.
+//! Tests of comparisons: tables of cases, agreement of verdict and interval, simulated error rates.
 
 use super::*;
 use crate::random::SplitMix64;
 use proptest::prelude::*;
 
-/// The verdict of one pair at a zone of ±3 % and 5 %.
+/// Judges a single pair with a zone of ±3 % and an alpha of 5 %.
 fn alone(a: &[f64], b: &[f64]) -> Comparison {
     verdicts(&[Paired { a, b }], 0.03, 0.05).remove(0)
 }
@@ -27,14 +27,14 @@ fn clear_cases_get_their_verdict_whichever_side_comes_first() {
 }
 
 #[test]
-fn blocks_of_great_noise_common_to_both_still_decide() {
+fn noise_common_to_both_targets_cancels() {
     let b = [50.0, 400.0, 90.0, 1_000.0, 20.0];
     let a: Vec<f64> = b.iter().zip([1.2, 1.21, 1.19, 1.2, 1.22]).map(|(b, f)| b * f).collect();
     assert_eq!(alone(&a, &b).verdict, Verdict::Faster);
 }
 
 #[test]
-fn a_ratio_inside_the_zone_is_never_a_difference_however_certain() {
+fn a_certain_ratio_inside_the_zone_is_not_a_difference() {
     let b = [100.0; 8];
     let a = [102.0, 102.1, 101.9, 102.0, 102.1, 101.9, 102.0, 102.0];
     assert_eq!(alone(&a, &b).verdict, Verdict::Equal);
@@ -61,7 +61,7 @@ fn fewer_than_three_blocks_decide_nothing() {
 }
 
 #[test]
-fn blocks_without_variance_do_not_divide_by_zero() {
+fn zero_variance_does_not_divide_by_zero() {
     for (a, verdict, p) in [
         (1.5, Verdict::Faster, 0.0),
         (0.5, Verdict::Slower, 0.0),
@@ -78,7 +78,7 @@ fn blocks_without_variance_do_not_divide_by_zero() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_a_doubt_and_spoils_nothing_else() {
+fn an_impossible_comparison_is_a_doubt_and_does_not_affect_others() {
     let good = Paired { a: &[150.0, 151.0, 149.0], b: &[100.0, 100.0, 100.0] };
     let bad = [
         (Paired { a: &[1.0, 2.0], b: &[1.0] }, "`2` blocks against `1`, expected the same blocks"),
@@ -96,7 +96,7 @@ fn what_cannot_be_compared_is_a_doubt_and_spoils_nothing_else() {
 }
 
 #[test]
-fn what_is_clear_alone_may_be_unclear_among_many() {
+fn a_single_result_may_not_survive_the_correction() {
     let (a, b) = ([110.0, 118.0, 112.0, 121.0], [100.0; 4]);
     let noise = [104.0, 95.0, 101.0, 99.0];
     assert_eq!(alone(&a, &b).verdict, Verdict::Faster);
@@ -111,7 +111,7 @@ fn what_is_clear_alone_may_be_unclear_among_many() {
 }
 
 #[test]
-fn holm_corrects_as_by_hand_and_leaves_out_what_was_not_tested() {
+fn holm_matches_a_manual_calculation_and_skips_untested_values() {
     let got = holm(&[0.01, f64::NAN, 0.04, 0.03, 0.005]);
     let expected = [0.03, 1.0, 0.06, 0.06, 0.02];
     assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?}");
@@ -127,7 +127,7 @@ fn the_ratio_alone_has_the_same_interval_as_the_verdict() {
 }
 
 #[test]
-fn senseless_settings_decide_nothing_and_do_not_panic() {
+fn invalid_settings_decide_nothing_and_do_not_panic() {
     let pair = Paired { a: &[100.0, 90.0, 105.0], b: &[95.0, 100.0, 99.0] };
     for (zone, alpha) in [(f64::NAN, 0.05), (-1.0, 0.05), (0.03, f64::NAN), (0.03, -1.0)] {
         let got = verdicts(&[pair], zone, alpha).remove(0);
@@ -135,8 +135,8 @@ fn senseless_settings_decide_nothing_and_do_not_panic() {
     }
 }
 
-/// A simulated run: pairs whose true ratio is `ratio`, noise of `noise` on each value, of whose
-/// variance a share `common` is the block's and so the same for all.
+/// A simulated run: pairs with true ratio `ratio` and noise `noise` on each value. The share
+/// `common` of the variance is that of the block and the same for all values.
 struct Simulated {
     pairs: usize,
     blocks: usize,
@@ -146,7 +146,7 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// The verdicts of one run at a zone of ±3 % and 5 %.
+    /// The verdicts of one run with a zone of ±3 % and an alpha of 5 %.
     fn run(&self, random: &mut SplitMix64) -> Vec<Verdict> {
         let blocks: Vec<f64> = (0..self.blocks).map(|_| random.normal()).collect();
         let mut side = |level: f64| -> Vec<f64> {
@@ -162,7 +162,7 @@ impl Simulated {
         judge(&pairs, 0.03, 0.05, 100).iter().map(|c| c.verdict).collect()
     }
 
-    /// Share of 2,000 runs in which `found` holds of the verdicts.
+    /// Share of 2,000 runs whose verdicts satisfy `found`.
     fn share(&self, found: impl Fn(&[Verdict]) -> bool) -> f64 {
         let mut random = SplitMix64::new(20_260_101);
         let hits = (0..2_000).filter(|_| found(&self.run(&mut random))).count();
@@ -171,7 +171,7 @@ impl Simulated {
 }
 
 #[test]
-fn runs_that_compare_a_target_with_itself_raise_hardly_a_false_alarm() {
+fn comparing_a_target_with_itself_rarely_raises_a_false_alarm() {
     for blocks in [3, 5, 6] {
         let run = Simulated { pairs: 12, blocks, ratio: 1.0, noise: 0.1, common: 0.6 };
         let alarms = run.share(|v| v.contains(&Verdict::Faster) || v.contains(&Verdict::Slower));
@@ -180,7 +180,7 @@ fn runs_that_compare_a_target_with_itself_raise_hardly_a_false_alarm() {
 }
 
 #[test]
-fn at_the_edge_of_the_zone_neither_difference_nor_equality_is_claimed_too_often() {
+fn at_the_edge_of_the_zone_false_verdicts_are_rare() {
     for noise in [0.002, 0.05] {
         let run = Simulated { pairs: 12, blocks: 6, ratio: 1.03, noise, common: 0.6 };
         let differs = run.share(|v| v.contains(&Verdict::Faster) || v.contains(&Verdict::Slower));
@@ -203,7 +203,7 @@ fn equality_is_found_where_noise_allows_it() {
     assert!(found >= 0.80, "{found}");
 }
 
-/// A family of comparisons: each some blocks of two rates that lie near each other.
+/// A family of comparisons, each with several blocks of two similar rates.
 fn family() -> impl Strategy<Value = Vec<Vec<(f64, f64)>>> {
     let spread = prop_oneof![Just(0.0), Just(0.001), Just(0.02), Just(0.3)];
     let pair = (0.5..2.0f64, spread, 1..9usize).prop_flat_map(|(ratio, spread, blocks)| {

@@ -1,4 +1,4 @@
-//! Slopes: hand-reckoned cases, properties, and coverage by simulation.
+//! Tests of slopes: cases calculated by hand, properties, and coverage by simulation.
 
 use super::*;
 use crate::random::SplitMix64;
@@ -9,8 +9,8 @@ fn slope(center: f64, bounds: Option<(f64, f64)>) -> Slope {
 }
 
 #[test]
-fn a_hand_reckoned_line_has_its_slope() {
-    // ln(cost) of 0, 1 and 5 at ln(size) of 0, 1 and 2: Σ(x−1)(y−2) ÷ Σ(x−1)² = 5 ÷ 2.
+fn a_slope_matches_a_manual_calculation() {
+    // ln(cost) is 0, 1 and 5 at ln(size) 0, 1 and 2: Σ(x−1)(y−2) ÷ Σ(x−1)² = 5 ÷ 2.
     let e = std::f64::consts::E;
     let got = power_law_slope(&[(1.0, 1.0), (e, e), (e * e, e.powi(5))]).unwrap();
     assert!((got - 2.5).abs() < 1e-12, "{got}");
@@ -46,14 +46,14 @@ fn three_blocks_are_as_wide_as_students_t() {
 }
 
 #[test]
-fn a_slope_is_named_by_its_interval() {
+fn the_interval_decides_the_class_of_a_slope() {
     for (center, lo, hi, expected) in [
         (0.02, -0.05, 0.09, Growth::DoesNotGrow),
         (0.05, 0.03, 0.07, Growth::DoesNotGrow),
         (0.05, -0.3, 0.4, Growth::DoesNotGrow),
-        // No nearer to 0 than to 1.
+        // Reaches too far towards 1.
         (0.05, -0.5, 0.6, Growth::Undecided),
-        // More than the zone, and 0 is not excluded.
+        // Outside the zone, but 0 is not excluded.
         (0.2, -0.1, 0.5, Growth::Undecided),
         (0.15, 0.1, 0.2, Growth::Slower),
         (0.5, 0.3, 0.7, Growth::Slower),
@@ -75,8 +75,8 @@ fn a_slope_is_named_by_its_interval() {
     assert_eq!(two.growth(), Growth::Undecided);
 }
 
-/// Costs with noise of each size and, far larger, of each block: the interval of the slope covers
-/// the truth about as often as it says, whatever the blocks do to all sizes alike.
+/// Costs have noise per size and much larger noise per block. The interval of the slope has its
+/// nominal coverage regardless of the noise per block.
 #[test]
 fn the_interval_covers_the_truth() {
     let mut random = SplitMix64::new(5);

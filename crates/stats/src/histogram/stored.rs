@@ -1,12 +1,12 @@
-//! A distribution as it was read: checked, and kept in the form in which it was stored.
+//! A distribution that was read: checked, and kept in its stored form.
 //!
-//! As counters by value even a distribution of one value takes 400 kB, and the library makes as
-//! many counters as the stored range asks for. So what is read keeps the counts as they are
-//! stored, a few bytes for each that is not zero.
+//! With a counter per value, even a distribution of one value takes 400 kB, and the library
+//! allocates counters for the whole claimed range. So a distribution that was read keeps its counts
+//! in the stored form, with a few bytes for each that is not zero.
 //!
 //! Format: `V2` of <https://github.com/HdrHistogram/HdrHistogram>, compressed: a cookie and a
-//! length, then with zlib a header of 40 bytes and the counts from the lowest value up as `ZigZag`
-//! LEB128 numbers, of which a negative one stands for so many zeros.
+//! length, then, compressed by zlib, a header of 40 bytes and the counts from the lowest value up
+//! as `ZigZag` LEB128 numbers. A negative number means that many zeros.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,30 +20,30 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 const COOKIE: u32 = 0x1c84_9313;
 const COOKIE_COMPRESSED: u32 = 0x1c84_9314;
 const HEADER: usize = 40;
-/// Values of a power of two that are told apart, at three digits.
+/// Distinct values per power of two at three digits.
 const HALF: usize = 1024;
-/// Where values end that are told apart: at [`super::LARGEST_NS`].
+/// Distinct values up to [`super::LARGEST_NS`].
 const PLACES: usize = 53 * HALF;
-/// Bytes of a count at most.
+/// Maximum length of an encoded count, bytes.
 const COUNT_BYTES: usize = 9;
-/// Most that may be counted: ten million a second for twenty days. A million such distributions
-/// together do not overflow.
+/// Largest accepted total: ten million per second for twenty days. The sum of a million such
+/// distributions does not overflow.
 const COUNT_MAX: u64 = 1 << 44;
-/// Counts that unpack to more than this times their text stay packed: nothing that was measured
-/// does.
+/// Counts that unpack to more than this multiple of their text stay packed. Real measurements do
+/// not.
 const UNPACKED_MAX: usize = 4;
 
 /// Counts by value.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
     bytes: Box<[u8]>,
-    /// True where the bytes are still with zlib, header and all.
+    /// True if the bytes are still compressed, including the header.
     packed: bool,
-    /// All counts together.
+    /// Sum of all counts.
     pub(super) count: u64,
 }
 
-/// A value with its neighbours that are not told apart from it.
+/// A bucket: values that are indistinguishable at this precision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) lowest: u64,
@@ -62,10 +62,10 @@ impl Stored {
         let all = STANDARD.decode(text).map_err(|e| e.to_string())?;
         let (cookie, length) = (number(&all, 0)?, number(&all, 4)? as usize);
         if cookie != COOKIE_COMPRESSED {
-            return Err("no compressed histogram of version 2".into());
+            return Err("not a compressed histogram of version 2".into());
         }
         let zlib = all.get(8..).unwrap_or_default();
-        let zlib = zlib.get(..length).ok_or("shorter than its length says")?;
+        let zlib = zlib.get(..length).ok_or("shorter than its length field says")?;
         let counts = unpack(zlib)?;
         let count = total(&counts)?;
         let packed = counts.len() > UNPACKED_MAX * text.len();
@@ -73,10 +73,10 @@ impl Stored {
         Ok(Self { bytes, packed, count })
     }
 
-    /// Values that were counted, ascending.
+    /// Buckets with a count above 0, ascending.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> + '_ {
         let bytes = if self.packed {
-            // It was unpacked before, when it was read.
+            // Cannot fail: it was unpacked once when it was read.
             Cow::Owned(unpack(&self.bytes).unwrap_or_default())
         } else {
             Cow::Borrowed(&*self.bytes)
@@ -105,7 +105,7 @@ fn place_of(index: usize, count: u64) -> Place {
     Place { lowest: lowest << power, width: 1 << power, count }
 }
 
-/// The counts without header, at most as many as there are places.
+/// Unpacks the counts without the header, at most as many as there are buckets.
 fn unpack(zlib: &[u8]) -> Result<Vec<u8>, String> {
     let most = HEADER + PLACES * COUNT_BYTES;
     let mut all = Vec::new();
@@ -120,7 +120,7 @@ fn unpack(zlib: &[u8]) -> Result<Vec<u8>, String> {
         return Err(format!("{digits} digits, expected {SIGNIFICANT_DIGITS}"));
     }
     if cookie != COOKIE || offset != 0 || lowest != (0, 1) {
-        return Err("no histogram of version 2 with values from 1 on".into());
+        return Err("not a histogram of version 2 with values from 1 up".into());
     }
     if all.len() < HEADER || all.len() - HEADER < length || all.len() > most {
         return Err(format!("{length} bytes of counts do not fit its values"));
@@ -131,11 +131,11 @@ fn unpack(zlib: &[u8]) -> Result<Vec<u8>, String> {
     Ok(all)
 }
 
-/// All counts together.
+/// Sum of all counts.
 fn total(counts: &[u8]) -> Result<u64, String> {
     let (mut at, mut index, mut total) = (0, 0_usize, 0_u64);
     while at < counts.len() {
-        let (count, length) = signed(&counts[at..]).ok_or("a count is torn")?;
+        let (count, length) = signed(&counts[at..]).ok_or("a count is truncated")?;
         at += length;
         let step = if count < 0 { usize::try_from(count.unsigned_abs()).ok() } else { Some(1) };
         index = step.and_then(|step| index.checked_add(step)).unwrap_or(usize::MAX);
@@ -150,13 +150,13 @@ fn total(counts: &[u8]) -> Result<u64, String> {
     Ok(total)
 }
 
-/// The four bytes from `at` on as a number.
+/// The four bytes at `at` as a number.
 fn number(bytes: &[u8], at: usize) -> Result<u32, String> {
     let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
     Ok(u32::from_be_bytes(four.ok_or("too short")?))
 }
 
-/// The number that begins there, and its length; `None` where it is torn.
+/// The number at the start of `bytes` and its length; `None` if it is truncated.
 fn signed(bytes: &[u8]) -> Option<(i64, usize)> {
     let mut value = 0;
     for (i, byte) in bytes.iter().take(COUNT_BYTES).enumerate() {

@@ -1,4 +1,4 @@
-//! Intervals: tables of cases, properties, and coverage by simulation.
+//! Tests of intervals: tables of cases, properties, and coverage by simulation.
 
 use super::*;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn three_blocks_are_as_wide_as_students_t() {
 }
 
 #[test]
-fn a_skewed_sample_reaches_farther_on_its_long_side() {
+fn a_skewed_sample_has_a_skewed_interval() {
     let mut values = vec![1.0; 30];
     values.extend([50.0, 50.0]);
     let logs = logs_of(&values).unwrap();
@@ -47,7 +47,7 @@ fn fewer_than_three_blocks_have_a_centre_only() {
 }
 
 #[test]
-fn warnings_come_with_few_or_identical_blocks_and_go_with_more() {
+fn few_or_identical_blocks_give_warnings() {
     let few = at_95(&[1.0, 1.1, 1.2]).warnings;
     assert_eq!(few, [Warning::FewBlocks { have: 3, need: 6 }]);
     assert_eq!(
@@ -74,7 +74,7 @@ fn an_interval_contains_its_bounds() {
 }
 
 #[test]
-fn nonsense_is_refused_with_the_value_and_the_cure() {
+fn invalid_input_is_refused_with_its_value_and_the_expected_one() {
     let cases = [
         (&[][..], 0.95, "no blocks, expected at least one value"),
         (&[1.0, 0.0], 0.95, "block 1 has value `0`, expected a finite number above 0"),
@@ -90,8 +90,8 @@ fn nonsense_is_refused_with_the_value_and_the_cure() {
     }
 }
 
-/// Share of intervals at 95 % that hold the true value, over `runs` samples of `n` values whose
-/// logs `draw` gives with true mean 0.
+/// Coverage of 95 % intervals over `runs` samples of `n` values; `draw` gives their logs with true
+/// mean 0.
 fn coverage(n: usize, runs: u32, mut draw: impl FnMut() -> f64) -> f64 {
     let mut held = 0u32;
     for run in 0..runs {
@@ -103,7 +103,7 @@ fn coverage(n: usize, runs: u32, mut draw: impl FnMut() -> f64) -> f64 {
 }
 
 #[test]
-fn intervals_of_log_normal_blocks_hold_the_true_value_as_often_as_they_say() {
+fn intervals_of_log_normal_blocks_have_their_nominal_coverage() {
     let mut random = SplitMix64::new(20_190_611);
     for n in [3, 5, 8, 12] {
         let got = coverage(n, 4_000, || 0.1 * random.normal());

@@ -1,4 +1,4 @@
-//! The knee on made-up curves whose capacity is known.
+//! Tests of the knee on simulated curves with a known capacity.
 
 use super::*;
 use crate::random::SplitMix64;
@@ -7,14 +7,14 @@ use proptest::prelude::*;
 const SECONDS: f64 = 1.0;
 const INTERVAL_S: f64 = 0.1;
 
-/// A stage that asks for a rate of a store that answers at most `capacity`, whose counts vary by up
-/// to `noise` of them.
+/// A stage at a rate on a store with a maximum of `capacity`; counts vary by up to the share
+/// `noise`.
 fn asked(rate: f64, capacity: f64, noise: f64, random: &mut SplitMix64) -> Stage {
     let answered = rate.min(capacity) * (1.0 - noise * random.open_unit());
     Stage::open(rate * SECONDS, answered * SECONDS, SECONDS, INTERVAL_S, 0.0)
 }
 
-/// 99th percentile of the time in an M/M/1 queue: ln(100) / (capacity − rate).
+/// 99th percentile of the time in an M/M/1 system: ln(100) / (capacity − rate).
 fn p99(capacity: f64, rate: f64) -> Option<f64> {
     (rate < capacity).then(|| 100f64.ln() / (capacity - rate))
 }
@@ -34,7 +34,7 @@ proptest! {
             .collect();
         let found = knee(&stages);
         prop_assert_eq!(found.against, 0);
-        // A stage just above the capacity holds as well: it may miss a hundredth, and chance.
+        // A stage just above the capacity passes too: it may miss one percent, plus chance.
         let most = capacity / OPEN_SHARE * 1.03;
         let held = found.held.map_or(0.0, |i| stages[i].asked_per_s);
         prop_assert!(held <= most, "{held} of {capacity}");
@@ -124,7 +124,7 @@ fn stage(asked: f64, answered: f64) -> Stage {
 }
 
 #[test]
-fn a_stage_that_stumbles_is_forgiven_where_two_higher_ones_hold() {
+fn a_failed_stage_is_forgiven_if_two_higher_ones_pass() {
     let stages = [
         stage(10e3, 10e3),
         stage(20e3, 20e3),
@@ -137,7 +137,7 @@ fn a_stage_that_stumbles_is_forgiven_where_two_higher_ones_hold() {
     ];
     let knee_of = |held, missed, against| Knee { held, missed, against };
     assert_eq!(knee(&stages), knee_of(Some(4), Some(5), 2));
-    assert_eq!(knee(&stages[..4]), knee_of(Some(1), Some(2), 1), "one higher one does not do");
+    assert_eq!(knee(&stages[..4]), knee_of(Some(1), Some(2), 1), "one higher stage is not enough");
     assert_eq!(knee(&stages[..5]), knee_of(Some(4), None, 1));
     assert_eq!(knee(&stages[..2]), knee_of(Some(1), None, 0));
     assert_eq!(knee(&stages[2..3]), knee_of(None, Some(0), 0));
@@ -145,23 +145,23 @@ fn a_stage_that_stumbles_is_forgiven_where_two_higher_ones_hold() {
 }
 
 #[test]
-fn a_hundredth_may_be_missing_and_a_thousandth_fail() {
+fn one_percent_may_be_missing_and_one_per_mille_may_fail() {
     assert!(stage(1e6, 0.991e6).holds() && !stage(1e6, 0.989e6).holds());
     let failing = |share| Stage::open(1e6, 1e6, SECONDS, INTERVAL_S, share);
     assert!(failing(0.0009).holds() && !failing(0.001).holds());
     assert!(Stage::closed(100.0, 100.0, 9_501.0, 0.0).holds());
     assert!(!Stage::closed(100.0, 100.0, 9_499.0, 0.0).holds());
-    assert!(!stage(0.0, 0.0).holds(), "nothing was asked and nothing answered");
+    assert!(!stage(0.0, 0.0).holds(), "no requests and no answers");
 }
 
 #[test]
 fn few_requests_may_miss_by_chance() {
-    // 500 a second are 50 in an interval: 21 of them by three standard deviations.
+    // 500/s are 50 per interval; three standard deviations are 21.
     assert!(stage(500.0, 480.0).holds() && !stage(500.0, 470.0).holds());
 }
 
 #[test]
-fn stages_in_no_order_are_all_on_the_way_up() {
+fn stages_in_random_order_all_belong_to_the_way_up() {
     assert_eq!(ways(&[3.0, 1.0, 2.0, 1.0]), [Way::Up; 4]);
     assert_eq!(ways(&[1.0, 3.0, 2.0, 2.5]), [Way::Up; 4]);
     assert_eq!(ways(&[1.0, 2.0, 2.0]), [Way::Up; 3]);
@@ -170,7 +170,7 @@ fn stages_in_no_order_are_all_on_the_way_up() {
 }
 
 #[test]
-fn nothing_is_read_beyond_what_was_measured() {
+fn values_are_not_extrapolated() {
     let points = [(10.0, 1.0), (20.0, 4.0)];
     assert_eq!(value_at(&points, 9.9), None);
     assert_eq!(value_at(&points, 20.1), None);
@@ -180,14 +180,14 @@ fn nothing_is_read_beyond_what_was_measured() {
 }
 
 #[test]
-fn the_pace_is_that_of_the_fewest_clients() {
+fn the_pace_comes_from_the_stages_with_the_fewest_clients() {
     let stages = [(50.0, 100.0), (1.0, 10.0), (2.0, 24.0), (3.0, 33.0), (0.0, 0.0)];
     assert_eq!(pace(&stages), Some(11.0));
     assert_eq!(pace(&[(0.0, 5.0)]), None);
 }
 
 #[test]
-fn a_limit_that_is_missed_at_once_has_no_rate() {
+fn a_limit_exceeded_from_the_start_has_no_rate() {
     assert_eq!(within(&[Some(2.0), Some(1.0)], 1.5), None);
     assert_eq!(within(&[Some(1.0), None, Some(1.0)], 1.5), Some(0));
     assert_eq!(within(&[Some(2.0), Some(1.0), Some(1.0), Some(2.0)], 1.5), Some(2));

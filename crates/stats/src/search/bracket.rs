@@ -1,34 +1,35 @@
-//! The bracket: rates from below the peak, upwards or downwards until one holds and one fails, then
-//! bisection.
+//! The bracket: rates from below the peak, upwards or downwards until one passes and one fails,
+//! then bisection.
 
 use super::probes::{Found, Pooled, ProbeResult, Settings, ends, share_of};
 use crate::tail::Judgement;
 
-/// The lowest rate that is tried, as a share of the peak.
+/// Lowest rate tried, as a share of the peak.
 const FLOOR_SHARE: f64 = 0.02;
-/// Step upwards while nothing failed, and downwards while nothing passed.
+/// Step upwards until a rate fails, and downwards until a rate passes.
 pub(super) const STEP_UP: f64 = 1.2;
 const STEP_DOWN: f64 = 0.4;
-/// Multiple of the peak beyond which no rate is tried.
+/// Highest rate tried, as a multiple of the peak.
 const ABOVE_PEAK_MAX: f64 = 4.0;
 /// Ratio of failing to passing rate at which bisection ends.
 const BRACKET: f64 = 1.04;
-/// Length of all probes at a rate, in that of the first, after which it stays undecided.
+/// Maximum total length of probes at one rate, as a multiple of the first one; after that the rate
+/// stays undecided.
 const PROLONGED_MAX: u64 = 3;
 /// Probes of the bracket after which the search gives up.
 const PROBES_MAX: usize = 60;
 
-/// What follows on probes of a bracket.
+/// Next step of a bracket.
 pub(super) enum Bracketed {
     /// Another probe: its rate, and its length in nanoseconds.
     Probe(u64, u64),
-    /// The knee, roughly.
+    /// The approximate knee.
     Knee(f64),
     Done(Found),
 }
 
 impl Settings {
-    /// From a first rate on.
+    /// Decides the next step of a bracket that starts at `first_per_s`.
     pub(super) fn bracket(
         &self,
         probes: &[&ProbeResult],
@@ -59,7 +60,7 @@ impl Settings {
             }
             (Some(lo), Some(hi)) => {
                 let middle = (lo as f64 * hi as f64).sqrt();
-                // Rates are whole: between neighbours there is none.
+                // Rates are integers: there is none between consecutive ones.
                 if hi as f64 <= lo as f64 * BRACKET || hi - lo < 2 {
                     Bracketed::Knee(middle)
                 } else {

@@ -1,4 +1,4 @@
-//! The confirmation: short runs around the knee in rounds, and a long one below what they say.
+//! The confirmation: rounds of short runs around the knee, and a long run below their answer.
 
 use std::collections::BTreeMap;
 
@@ -9,43 +9,44 @@ use crate::random::SplitMix64;
 use crate::student;
 use crate::tail::{Batch, Judgement};
 
-/// Ratio of neighbouring rates.
+/// Ratio of adjacent rates.
 const CONFIRMED: f64 = 1.05;
-/// Rates that a round tries, each in a probe.
+/// Probes per round, each at another rate.
 pub const A_ROUND: usize = 3;
-/// Length of such a run, in that of a first probe.
+/// Length of a run, as a multiple of a first probe.
 const CONFIRM_LENGTHS: u64 = 2;
-/// How far from the knee rates of the bracket count too, as a logarithm.
+/// Maximum distance from the knee at which probes of the bracket count too, as a logarithm.
 const KNOWN_WITHIN: f64 = 0.12;
-/// Rounds in a row that hold throughout, or miss throughout, after which the bracket is made anew.
+/// Consecutive rounds that all pass or all fail after which a new bracket starts.
 const AGAINST_BRACKET: usize = 2;
-/// First rate of another bracket where the one before was too high, as a share of the lowest tried.
+/// First rate of a new bracket after one that was too high, as a share of the lowest rate tried.
 const STEP_BACK: f64 = 0.7;
-/// Length of the hold, in that of a first probe, and how often it may be that long.
+/// Length of a hold run as a multiple of a first probe, and the maximum number of such runs.
 const HOLD_LENGTHS: u64 = 10;
 const HOLDS_MAX: usize = 2;
-/// The same where probes contradict each other.
+/// The same if probes contradict each other.
 const HOLDS_DOUBTED: usize = 3;
-/// Multiple of what may be beyond a limit from which on an undecided hold is a miss. A step below
-/// the knee of a store that answers slowly the share is little below what may be.
+/// Multiple of the allowed share above which an undecided hold run counts as failed. One step below
+/// the knee of a slow store, the share is only slightly below the allowed one.
 const HOLD_EXCESS: f64 = 1.1;
-/// Where a rate is not held the next one is so much of it, and that many are tried. Lower ones must
-/// surely hold, in so many runs: after a miss, of several tries one holds by chance.
+/// Ratio of the next rate to one that fails its hold run, the maximum number of rates, and the runs
+/// that a lower rate must pass decidedly, since after a failure one of several tries passes by
+/// chance.
 const HOLD_STEP: f64 = 0.8;
 const HOLD_STEPS: i32 = 4;
 const HOLDS_BELOW: usize = 6;
-/// Rounds beyond those asked for, where the knee moves.
+/// Additional rounds if the knee moves.
 const ROUNDS_MORE: usize = 5;
 /// Resamples of the interval.
 const RESAMPLES: usize = 4_000;
 
-/// What follows on rounds.
+/// Next step of the confirmation.
 pub(super) enum Confirmed {
     /// Another probe: its rate, and its length in nanoseconds.
     Probe(u64, u64),
-    /// What they say.
+    /// The answer of the rounds.
     Rate(Value),
-    /// The bracket was wrong: another one begins at this rate.
+    /// The bracket was wrong: a new one starts at this rate.
     Anew(f64),
 }
 
@@ -58,7 +59,7 @@ pub(super) struct Value {
 }
 
 impl Settings {
-    /// By the probes of the bracket that gave the knee, and those of the confirmation.
+    /// Decides the next step from the bracket's probes and those of the confirmation.
     pub(super) fn confirm(
         &self,
         (bracket, runs): (&[&ProbeResult], &[&ProbeResult]),
@@ -66,11 +67,11 @@ impl Settings {
     ) -> Confirmed {
         let rounds: Vec<&[&ProbeResult]> = runs.chunks(A_ROUND).collect();
         let is_near = |s: &&ProbeResult| (s.rate_per_s as f64 / knee).ln().abs() <= KNOWN_WITHIN;
-        // A single queue that grew may have been a moment of the machine: rounds try that again.
+        // A probe that fell behind may be due to a pause of the machine; the rounds repeat it.
         let counts = |s: &&ProbeResult| !s.fell_behind && !s.broke && is_near(s);
         let others: Vec<&ProbeResult> = bracket.iter().copied().filter(counts).collect();
         let wanted = self.rounds.max(1) as usize;
-        // Steps from the knee to the rate in the middle of the round.
+        // Steps from the knee to the middle rate of the round.
         let mut middle = 0;
         let (mut holding, mut missing) = (0, 0);
         for done in 0..=wanted + ROUNDS_MORE {
@@ -93,8 +94,7 @@ impl Settings {
                 return Confirmed::Anew(rates().fold(f64::INFINITY, f64::min) * STEP_BACK);
             }
             let alone = self.crossing(&rounds[..=done], &[]);
-            // A bracket that a bad moment of the machine set too low, or too high, is not confirmed
-            // by rounds that all hold, or all miss.
+            // A disturbed bracket may be too low or too high: then all rounds pass or all fail.
             let crossing = match alone {
                 Crossing::At(_) => self.crossing(&rounds[..=done], &others),
                 Crossing::Above(_) | Crossing::Below(_) => alone,
@@ -111,13 +111,14 @@ impl Settings {
                 Crossing::Below(_) => middle - 1,
             };
         }
-        // The rounds have led away from the knee and never met it: steps of 5 % are no search.
+        // The rounds moved away without finding the knee: search with a new bracket, since steps of
+        // 5 % are too small.
         Confirmed::Anew(knee * CONFIRMED.powi(middle))
     }
 
-    /// The next of the long runs, or the end; more of them where probes contradict each other, as
-    /// they do where a store stalls from time to time. Where a rate is not held a lower one is
-    /// tried. `short` are the probes of bracket and rounds.
+    /// The next hold run, or the end. There are more of them if probes contradict each other, for
+    /// example because a store stalls from time to time. After a failed rate a lower one is tried.
+    /// `short` are the probes of bracket and rounds.
     pub(super) fn hold(
         &self,
         holds: &[&ProbeResult],
@@ -157,9 +158,9 @@ impl Settings {
         Next::Done(Found::NotHeld(above.unwrap_or(found.center) as u64))
     }
 
-    /// Whether long runs at a rate held, of which there are so many at least and at most; `None` as
-    /// long as more of them must tell. Where they cannot, `excess` says how many times what may be
-    /// beyond a limit is still held.
+    /// True if the hold runs at a rate passed; `None` while more of them are needed, between a
+    /// minimum and a maximum number. If they stay undecided, up to `excess` times the allowed share
+    /// passes.
     fn held(
         &self,
         own: &[&ProbeResult],
@@ -179,7 +180,7 @@ impl Settings {
         }
     }
 
-    /// Whether of all that was due up to a rate no more is beyond any limit than may be.
+    /// True if, of all requests due up to a rate, no more than allowed are beyond any limit.
     fn agrees<'a, 'b: 'a>(
         &self,
         judged: impl Iterator<Item = &'a &'b ProbeResult> + Clone,
@@ -192,7 +193,7 @@ impl Settings {
         })
     }
 
-    /// In which order a round tries its rates, as steps from the one in the middle.
+    /// Order of the rates in a round, as steps from the middle rate.
     fn order(&self, round: usize) -> [i32; A_ROUND] {
         let mut random = SplitMix64::new(self.seed ^ (round as u64).wrapping_mul(0x2545_f491));
         let mut order = [-1, 0, 1];
@@ -201,7 +202,7 @@ impl Settings {
         order
     }
 
-    /// Where all limits are met for the last time, by these rounds and what else is known there.
+    /// The highest rate at which all limits hold, from these rounds and other probes nearby.
     fn crossing(&self, rounds: &[&[&ProbeResult]], others: &[&ProbeResult]) -> Crossing {
         let mut first = Crossing::Above(f64::INFINITY);
         for limit in &self.limits {
@@ -236,7 +237,7 @@ impl Settings {
             .filter(|rate| rate.is_finite())
             .collect();
         rates.sort_by(f64::total_cmp);
-        // Of few rounds a plain percentile covers too little: see the module `interval`.
+        // The coverage of plain percentiles of few rounds is too low: see module `interval`.
         let freedom = (n as f64 - 1.0).max(1.0);
         let widened = (n as f64 / freedom).sqrt() * student::critical(0.025, freedom);
         let at = (student::normal_tail(widened) * rates.len() as f64) as usize;
@@ -247,8 +248,8 @@ impl Settings {
     }
 }
 
-/// What a store answered a second where more was due than it could: no more lasts, also where a
-/// limit is so long that a queue does not reach it within a probe. `None` where that never was.
+/// Mean rate of probes in which the store fell behind, requests per second. It bounds the answer even
+/// if a limit is so long that the queue does not reach it within a probe. `None` without such probes.
 fn answered(rounds: &[&[&ProbeResult]]) -> Option<f64> {
     let behind = rounds.iter().flat_map(|round| round.iter());
     let behind = behind.filter(|s| s.fell_behind && !s.broke);
@@ -260,7 +261,7 @@ fn answered(rounds: &[&[&ProbeResult]]) -> Option<f64> {
     (seconds > 0.0).then(|| answers / seconds)
 }
 
-/// Requests of a run and those beyond a limit: all of them where it broke, or fell behind.
+/// Requests of a run, and those beyond a limit: all of them if it broke or fell behind.
 fn counted(seen: &ProbeResult, limit_ns: u64) -> (u64, u64) {
     let sum = |count: fn(&Batch) -> u64| seen.batches(limit_ns).iter().map(count).sum::<u64>();
     let planned = seen.rate_per_s as f64 * seen.length_ns as f64 / 1e9;

@@ -1,19 +1,19 @@
-//! Where the share of requests beyond a limit crosses what is allowed.
+//! The rate at which the share of requests beyond a limit crosses the allowed share.
 
 use std::collections::BTreeMap;
 
 use crate::tail::Batch;
 
-/// By how much the logarithm of a share may lie beside the straight line through the others.
+/// Error of the linear model, as a logarithm of the share.
 const UNSTRAIGHT: f64 = 0.3;
 
-/// Where a share crosses what is allowed, requests per second.
+/// The rate at which a share crosses the allowed share, requests per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Crossing {
-    /// Below the lowest rate tried, which is this.
+    /// Below this rate, the lowest one tried.
     Below(f64),
     At(f64),
-    /// Above the highest rate tried, which is this.
+    /// Above this rate, the highest one tried.
     Above(f64),
 }
 
@@ -24,16 +24,16 @@ impl Crossing {
     }
 }
 
-/// Rates at which the same share is beyond a limit.
+/// Adjacent rates pooled to the same share beyond a limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pool {
     count: Batch,
-    /// Mean logarithm of their rates, by requests.
+    /// Mean logarithm of the rates, weighted by requests.
     ln_rate: f64,
 }
 
 impl Pool {
-    /// Half a request more of each kind: a share of none has no logarithm.
+    /// The share with half a request added to each kind, so that it has a logarithm.
     pub(super) fn share(&self) -> f64 {
         (self.count.over as f64 + 0.5) / (self.count.requests as f64 + 1.0)
     }
@@ -49,16 +49,15 @@ impl Pool {
         }
     }
 
-    /// How far its logarithm can be trusted: it spreads by chance, and a straight line is only
-    /// nearly right.
+    /// Weight of its logarithm: the inverse of its variance plus the error of the linear model.
     fn weight(&self) -> f64 {
         1.0 / (1.0 / (self.count.over as f64 + 0.5) + UNSTRAIGHT * UNSTRAIGHT)
     }
 }
 
-/// Shares that do not fall with the rate: neighbours that would are taken together (Ayer and
-/// others, "An empirical distribution function for sampling with incomplete information", 1955).
-/// It ends with the first at which most requests are beyond the limit: there shares rise no more.
+/// Shares that never fall with the rate: adjacent rates that violate this are pooled (Ayer et al.,
+/// "An empirical distribution function for sampling with incomplete information", 1955). The list
+/// ends at the first pool with most requests beyond the limit, since shares saturate there.
 pub(super) fn monotone(counts: &BTreeMap<u64, Batch>) -> Vec<Pool> {
     let mut pools: Vec<Pool> = Vec::new();
     for (rate, count) in counts.iter().filter(|(_, b)| b.requests > 0) {
@@ -76,7 +75,7 @@ pub(super) fn monotone(counts: &BTreeMap<u64, Batch>) -> Vec<Pool> {
     pools
 }
 
-/// Where the share is what is allowed, on the straight line that fits the logarithms best.
+/// The rate at which the share equals `allowed`, on the best straight line through the logarithms.
 pub(super) fn crossing(counts: &BTreeMap<u64, Batch>, allowed: f64) -> Crossing {
     let lowest = counts.keys().next().map_or(0.0, |rate| *rate as f64);
     let highest = counts.keys().next_back().map_or(f64::INFINITY, |rate| *rate as f64);

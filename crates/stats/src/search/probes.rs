@@ -1,4 +1,4 @@
-//! The probes of a search: what they are for, what they gave, and what several say together.
+//! The probes of a search: purpose, results, and pooled judgements.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,35 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::tail::{Batch, Judgement, Tail};
 
-/// Requests beyond the limit that a probe would see at the limit, which sets its length.
+/// Expected requests beyond the limit if exactly the allowed share is; determines a probe's length.
 const OVER_WANTED: f64 = 4.0;
-/// Longest first length of a probe, in those asked for.
+/// Maximum first length of a probe, as a multiple of the requested one.
 const LONGEST: u64 = 30;
-/// Share of what may be beyond a limit from which on an undecided probe is near the knee.
+/// Fraction of the allowed share above which an undecided probe is near the knee.
 const NEAR: f64 = 1.0 / 3.0;
 
-/// What a probe is for.
+/// Purpose of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
-    /// The highest rate of a closed load.
+    /// Finds the highest rate of a closed load.
     Peak,
-    /// A low rate: how the store answers without load.
-    Rest,
-    /// To find the knee roughly.
+    /// Runs at a low rate until latency is that of the unloaded store.
+    #[serde(rename = "rest")]
+    CoolDown,
+    /// Finds the approximate knee.
     Bracket,
-    /// To be sure of it.
+    /// Measures the knee.
     Confirm,
-    /// To see it last.
+    /// Checks in a long run that the rate is sustained.
     Hold,
 }
 
-/// How late an answer may be, and how many may be later.
+/// A latency limit for a share of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// Response time, nanoseconds; the largest number where only failing counts.
+    /// Response time, nanoseconds; the largest number if only failures count.
     pub limit_ns: u64,
-    /// Share of requests that may take longer or fail, between 0 and 1.
+    /// Allowed share of requests that take longer or fail, between 0 and 1.
     pub allowed: f64,
 }
 
@@ -43,7 +44,7 @@ impl fmt::Display for Purpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Peak => "peak",
-            Self::Rest => "rest",
+            Self::CoolDown => "rest",
             Self::Bracket => "bracket",
             Self::Confirm => "confirm",
             Self::Hold => "hold",
@@ -51,55 +52,55 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// What the search is to do.
+/// Settings of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// All of them must hold; at least one.
+    /// Limits, at least one; all must hold.
     pub limits: Vec<Limit>,
-    /// Shortest length of a probe, nanoseconds, above 0.
+    /// Minimum length of a probe, nanoseconds, above 0.
     pub probe_ns: u64,
     /// Rounds of the confirmation, at least 1.
     pub rounds: u32,
-    /// Order of the confirmation, and resamples.
+    /// Seed of the order of probes and of the bootstrap.
     pub seed: u64,
 }
 
-/// What a probe gave.
+/// Result of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeResult {
-    /// What it was for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Requests per second as planned; 0 for the peak.
+    /// Planned requests per second; 0 for the peak.
     pub rate_per_s: u64,
-    /// Requests answered per second.
+    /// Answered requests per second.
     pub answered_per_s: f64,
-    /// How long it was, nanoseconds.
+    /// Length, nanoseconds.
     pub length_ns: u64,
-    /// What was due in each span of time, by [`Limit::limit_ns`]; all spans are as long. Empty for
-    /// the peak.
+    /// Requests due per time span, by [`Limit::limit_ns`]; all spans have the same length. Empty
+    /// for the peak.
     pub batches: BTreeMap<u64, Vec<Batch>>,
-    /// True where the store answered fewer than were due, so that a queue grew.
+    /// True if the store answered fewer requests than were due, so that a queue grew.
     pub fell_behind: bool,
-    /// True where it broke: the server ended, or refused.
+    /// True if it broke: the server died or refused connections.
     pub broke: bool,
-    /// Of a rest: true where the store answers as at the first one.
-    pub at_rest: bool,
+    /// For a cool-down: true if latency is back to that of the first one.
+    pub settled: bool,
 }
 
 impl ProbeResult {
-    /// True where it is there to be judged.
+    /// True if the probe is judged against the limits.
     pub fn is_judged(&self) -> bool {
         matches!(self.purpose, Purpose::Bracket | Purpose::Confirm | Purpose::Hold)
     }
 
-    /// What was due in each span of time, and what of it was beyond a limit.
+    /// Requests due per time span, and those beyond a limit.
     pub fn batches(&self, limit_ns: u64) -> &[Batch] {
         self.batches.get(&limit_ns).map_or(&[], Vec::as_slice)
     }
 }
 
 impl Limit {
-    /// Requests of several runs, and those beyond it.
+    /// Requests of several runs, and those beyond this limit.
     pub(super) fn tail<'a>(&self, runs: impl IntoIterator<Item = &'a ProbeResult>) -> Tail {
         Tail::of(runs.into_iter().map(|seen| seen.batches(self.limit_ns)))
     }
@@ -108,15 +109,15 @@ impl Limit {
 /// The next probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Requests per second; 0 for the peak, which has none.
+    /// Requests per second; 0 for the peak, which is unlimited.
     pub rate_per_s: u64,
-    /// How long, nanoseconds.
+    /// Length, nanoseconds.
     pub length_ns: u64,
 }
 
-/// How a search ends.
+/// Outcome of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Found {
     /// The highest rate within the limits, requests per second, with its 95 % interval.
@@ -128,45 +129,45 @@ pub enum Found {
         /// Its upper bound.
         hi: f64,
     },
-    /// Nothing was answered as fast as it could.
+    /// No request of the peak was answered.
     Nothing,
-    /// Even this rate is beyond a limit.
+    /// Even this low rate exceeds a limit.
     Missed(u64),
-    /// Even this rate, far above the peak, is within them.
+    /// Even this rate, far above the peak, is within the limits.
     NeverMissed(u64),
-    /// The knee moved whenever it was to be confirmed; the lowest and the highest rate tried.
+    /// The knee kept moving during confirmation; the lowest and the highest rate tried.
     Unsettled(u64, u64),
-    /// Short probes kept the limits, and long ones did not down to this rate.
+    /// Short probes were within the limits, but long ones were not, down to this rate.
     NotHeld(u64),
-    /// Probe after probe broke.
+    /// Consecutive probes broke.
     Broken,
 }
 
-/// What follows.
+/// Next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
     /// Another probe.
     Probe(Step),
-    /// Nothing.
+    /// The search is over.
     Done(Found),
 }
 
-/// A judgement of several runs.
+/// Joint judgement of several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Together {
+pub(super) struct JointJudgement {
     pub(super) judgement: Judgement,
-    /// Where it is undecided: which way it leans.
+    /// If undecided: true if a pass is more likely.
     pub(super) leans_to_pass: bool,
-    /// Where it is undecided: true when as many are beyond a limit as could be at the knee.
+    /// If undecided: true if the share beyond a limit is typical for the knee.
     pub(super) is_near: bool,
 }
 
-/// What all probes at a rate say.
+/// All probes at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pooled {
     pub(super) rate_per_s: u64,
-    pub(super) together: Together,
-    /// Length of all of them, and of the first.
+    pub(super) together: JointJudgement,
+    /// Total length, and the length of the first.
     pub(super) length_ns: u64,
     pub(super) first_ns: u64,
 }
@@ -182,12 +183,17 @@ impl Pooled {
 }
 
 impl Settings {
-    /// What runs at one rate say together.
-    pub(super) fn judge_all(&self, runs: &[&ProbeResult]) -> Together {
+    /// Judges runs at one rate together.
+    pub(super) fn judge_all(&self, runs: &[&ProbeResult]) -> JointJudgement {
         if runs.is_empty() || runs.iter().any(|s| s.fell_behind || s.broke) {
-            return Together { judgement: Judgement::Fail, leans_to_pass: false, is_near: false };
+            return JointJudgement {
+                judgement: Judgement::Fail,
+                leans_to_pass: false,
+                is_near: false,
+            };
         }
-        let mut all = Together { judgement: Judgement::Pass, leans_to_pass: true, is_near: false };
+        let mut all =
+            JointJudgement { judgement: Judgement::Pass, leans_to_pass: true, is_near: false };
         for limit in &self.limits {
             let tail = limit.tail(runs.iter().copied());
             let judgement = tail.judge(limit.allowed);
@@ -203,7 +209,7 @@ impl Settings {
         all
     }
 
-    /// By rate, ascending.
+    /// Pools probes by rate, ascending.
     pub(super) fn pooled<'a>(
         &self,
         seen: impl IntoIterator<Item = &'a ProbeResult>,
@@ -219,7 +225,7 @@ impl Settings {
         pooled.collect()
     }
 
-    /// The first length of a probe at a rate.
+    /// Length of the first probe at a rate, nanoseconds.
     pub(super) fn length_ns(&self, rate_per_s: u64) -> u64 {
         let rarest = self.limits.iter().map(|limit| limit.allowed).fold(1.0, f64::min);
         let wanted = (OVER_WANTED / rarest / rate_per_s as f64 * 1e9) as u64;
@@ -235,8 +241,7 @@ pub(super) fn share_of(peak_per_s: f64, share: f64) -> u64 {
     (peak_per_s * share).ceil().max(1.0) as u64
 }
 
-/// The highest rate that passes below the lowest that fails, and that one; `None` where there is
-/// none.
+/// The lowest failing rate, and the highest passing rate below it; `None` if there is none.
 pub(super) fn ends(
     pooled: &[Pooled],
     fails: impl Fn(&Pooled) -> bool,

@@ -1,4 +1,4 @@
-//! Tables of what prints and reads how.
+//! Tables of formatted and parsed values.
 
 use super::*;
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn rates_ratios_sizes_and_shares_print() {
 }
 
 #[test]
-fn a_centre_and_its_bounds_share_one_scale() {
+fn a_center_and_its_bounds_share_one_scale() {
     for (unit, center, bounds, expected) in [
         (Unit::PerSecond, 12_300.0, Some((11_900.0, 12_800.0)), "12.3 k/s [11.9, 12.8]"),
         (Unit::PerSecond, 1_010.0, Some((950.0, 1_100.0)), "1.01 k/s [0.95, 1.10]"),
@@ -135,7 +135,7 @@ fn counts_are_read_with_their_thousands() {
 }
 
 #[test]
-fn what_is_no_duration_is_named_and_explained() {
+fn an_invalid_duration_is_named_and_explained() {
     for text in [
         "", " ", "90", "s", "5x", "-5s", "1h30", "30m1h", "1s1s", "1.s", ".5s", "1,5s", "1s,2ms",
         "1e3s", "5 s 3 ms", "½s",
@@ -174,7 +174,7 @@ fn sizes_are_read() {
 }
 
 #[test]
-fn what_is_no_size_is_named_and_explained() {
+fn an_invalid_size_is_named_and_explained() {
     for text in ["", "1K", "KiB", "-1", "1.", "1KiB2", "1KiB 2B", "1 k B", "0x10", "1PiB"] {
         assert_eq!(parse_bytes(text), Err(UnitError::Bytes(text.into())), "{text}");
     }

@@ -1,28 +1,29 @@
-//! One client of an application cache: reads, writes and cleans as a PHP worker of a shop.
+//! One client of an application cache: reads, writes and cleans like a PHP worker of a shop.
 //!
-//! Operations are `read`, `write` and `clean`. A phase with an empty mix, of a workload that is
-//! `as_original`, follows the client's list: what a clean removed stays away, and a read of it is a
-//! miss. Any other phase draws operations by the weights of its mix; there, the records that a
-//! clean removed are saved again before the client's next call, untimed, so that the data stay as
-//! they were filled. Until that is done, other clients miss them.
+//! Operations are `read`, `write` and `clean`. A phase with an empty mix, in a workload that is
+//! `as_original`, follows the client's list: records removed by a clean are not restored, and reads
+//! of them are misses. All other phases draw operations by the weights of their mix. There, the
+//! records that a clean removed are saved again before the client's next call, untimed, which keeps
+//! the data constant. Until that is done, other clients miss them.
 //!
-//! A miss that no clean, write or lifetime explains is told apart: the record was lost.
+//! A miss that no clean, write or lifetime explains is counted separately: the record was lost.
 //!
-//! What is checked of a value that was read: its length; its version against what the clients did
-//! (an older one is stale, [`super::ledger`]); and of one in `verify_one_in`, each byte. What a
-//! value can tell depends on its length (see `versions`). A write whose record differed when
-//! Magento's layer loaded it back is judged by what was loaded: it is stale, wrong or lost, or
-//! right where another client's write or clean explains it, although the layer removes the record.
+//! A value that was read is checked for its length, for its version against the clients' writes and
+//! cleans (an older one is stale, [`super::ledger`]) and, for one in `verify_one_in`, byte by byte.
+//! How much of its version a value contains depends on its length (see `versions`). If a record
+//! differed when Magento's layer loaded it back after a write, the loaded value decides the
+//! outcome: it is stale, wrong or lost, or correct if another client's write or clean explains it,
+//! although the layer removes the record.
 
 use model::{AppCache, ErrorClass, Fill, Held};
 use std::sync::Arc;
 
 use super::data_set::Choice;
-use super::ledger::{Begun, Known, Ledger};
+use super::ledger::{Known, Ledger, OperationStart};
 use super::magento::{Magento, Saved};
 use super::operations::Operation;
 use super::store::{Effort, LoadEffect, Record, TaggedCache};
-use super::versions::{Seen, see};
+use super::versions::{ValueVersion, judge_version};
 use crate::Share;
 use crate::chances::Chances;
 use crate::client::{Answer, Call, Client, Outcome};
@@ -34,21 +35,21 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 const CLEAN: usize = 2;
 
-/// Id of the record that brings tags into use.
+/// Id of the record that introduces tags.
 const INTRODUCING: &str = "CACHEDYNO_TAGS";
 const TAGS_INTRODUCED_AT_ONCE: u64 = 500;
 
-/// An operation that is ready to be carried out.
+/// An operation that is ready to be executed.
 #[derive(Clone, Copy)]
 enum Prepared {
     Read(u64),
-    Write(u64, Begun),
-    Clean(u64, Begun),
-    /// The list has nothing for this client.
+    Write(u64, OperationStart),
+    Clean(u64, OperationStart),
+    /// The client has no list of operations.
     Nothing,
 }
 
-/// The phase under way.
+/// The current phase.
 #[derive(Default)]
 struct PhaseState {
     /// Its index.
@@ -65,9 +66,9 @@ pub struct AppCacheClient {
     ledger: Arc<Ledger>,
     filled: u64,
     phase: PhaseState,
-    /// A tag whose records this client removed and must save again.
+    /// A tag whose records this client removed and must restore.
     to_restore: Option<u64>,
-    /// What went wrong in saving cleaned records again.
+    /// Error from restoring records.
     fault: Option<StoreError>,
     prepared: Prepared,
     known: Known,
@@ -83,7 +84,7 @@ pub struct AppCacheClient {
 }
 
 impl AppCacheClient {
-    /// A client that uses `store`, of a workload whose clients share `ledger`.
+    /// A client of `store`; all clients of the workload share `ledger`.
     pub fn new(
         store: Box<dyn TaggedCache>,
         workload: AppCache,
@@ -113,8 +114,8 @@ impl AppCacheClient {
         }
     }
 
-    /// Where clients that use new tags together lose records: uses every tag, for a record that is
-    /// removed again. One client does so, before any fills.
+    /// Uses every tag once, for a record that is removed again, if clients that introduce tags
+    /// concurrently would lose records. Called by one client before any of them fills.
     pub fn introduce_tags(&mut self) -> Result<(), StoreError> {
         let tags = self.ledger.data().tags();
         let mut first = 0;
@@ -130,7 +131,7 @@ impl AppCacheClient {
         Ok(())
     }
 
-    /// Operation `n` of the phase; `None` where the client's list has none.
+    /// Operation `n` of the phase; `None` if the client's list is empty.
     fn choose(&self, n: u64) -> Option<Operation> {
         let (ledger, client) = (&self.ledger, self.share.client);
         if self.phase.follows_list {
@@ -149,7 +150,7 @@ impl AppCacheClient {
         mix(&[self.share.seed, u64::from(self.share.client), self.phase.number, n])
     }
 
-    /// Spells a record's id and looks up its tags.
+    /// Sets the id of a record and looks up its tags.
     fn name_record(&mut self, record: u64) {
         self.id.clear();
         self.id.push_str(&self.share.prefix);
@@ -157,7 +158,7 @@ impl AppCacheClient {
         self.ledger.data().tags_of_into(&mut self.tag_numbers, record);
     }
 
-    /// Spells the tags that were looked up.
+    /// Formats the tags that were looked up.
     fn name_tags(&mut self) {
         self.tags.resize_with(self.tag_numbers.len(), String::new);
         for (name, number) in self.tags.iter_mut().zip(&self.tag_numbers) {
@@ -167,20 +168,20 @@ impl AppCacheClient {
         }
     }
 
-    /// Saves the record that was named as it is filled, with its own lifetime where it has one.
+    /// Saves the record named last with its fill lifetime, if it has one.
     fn save_as_filled(&mut self, record: u64, version: u64) -> Result<Saved, StoreError> {
         let lifetime_s = self.draw_record(record, version);
         self.shop.save(Record::new(&self.id, &self.value, &self.tags, lifetime_s))
     }
 
-    /// Spells the tags of the record that was named and draws its value; its own lifetime.
+    /// Sets the tags of the record named last and draws its value; returns its own lifetime.
     fn draw_record(&mut self, record: u64, version: u64) -> Option<u64> {
         self.name_tags();
         self.ledger.data().value_into(&mut self.value, record, version);
         self.ledger.data().expires_s(record)
     }
 
-    fn carry_out(&mut self) -> Result<(), StoreError> {
+    fn execute(&mut self) -> Result<(), StoreError> {
         match self.prepared {
             Prepared::Read(_) => self.found = self.shop.load(&self.id, &mut self.value)?,
             Prepared::Write(..) => {
@@ -196,13 +197,13 @@ impl AppCacheClient {
         Ok(())
     }
 
-    /// Tells all clients that the prepared call failed.
-    fn doubt(&mut self) {
+    /// Tells the ledger that the prepared call failed.
+    fn note_failure(&mut self) {
         let client = self.share.client;
         match self.prepared {
-            Prepared::Write(record, _) => self.ledger.doubt_write(client, record),
+            Prepared::Write(record, _) => self.ledger.fail_write(client, record),
             Prepared::Clean(tag, _) => {
-                self.ledger.doubt_clean(client, tag);
+                self.ledger.fail_clean(client, tag);
                 self.restore_later(tag);
             }
             Prepared::Read(_) | Prepared::Nothing => {}
@@ -215,15 +216,15 @@ impl AppCacheClient {
         }
     }
 
-    fn end_write(&mut self, record: u64, begun: Begun) -> (Outcome, bool) {
+    fn end_write(&mut self, record: u64, start: OperationStart) -> (Outcome, bool) {
         match self.saved {
             Saved::Kept => {
-                self.ledger.end_write(self.share.client, record, begun);
+                self.ledger.end_write(self.share.client, record, start);
                 return (Outcome::Ok, false);
             }
             Saved::Removed(found) => self.found = found,
         }
-        self.known = self.known.after(begun);
+        self.known = self.known.after(start);
         let judged = match self.found {
             Found::No => (self.judge_miss(record), false),
             Found::Yes => {
@@ -233,32 +234,32 @@ impl AppCacheClient {
             }
         };
         let is_lost = match judged.0 {
-            Outcome::Lost => self.knows_of_losses(),
+            Outcome::Lost => self.can_detect_losses(),
             Outcome::Stale => self.load_effect() == LoadEffect::Nothing,
             _ => false,
         };
         if is_lost {
-            // What the layer removed was not there, or not what the store had acknowledged.
-            self.ledger.end_write(self.share.client, record, begun);
+            // The removed record was missing, or not the acknowledged one.
+            self.ledger.end_write(self.share.client, record, start);
         } else {
-            self.ledger.take_back(self.share.client, record, begun);
+            self.ledger.take_back(self.share.client, record, start);
         }
         match judged {
-            // Another client wrote or cleaned it meanwhile: that is how Magento's layer is.
+            // Another client wrote or cleaned it concurrently: Magento's layer behaves like that.
             (Outcome::Miss, compared) => (Outcome::Ok, compared),
             other => other,
         }
     }
 
-    /// What loads may do to records of others; to its own a client does nothing.
+    /// Effect of loads on other clients' records; a single client has none to affect.
     fn load_effect(&self) -> LoadEffect {
         if self.share.clients == 1 { LoadEffect::Nothing } else { self.shop.load_effect() }
     }
 
-    /// Whether a record that must be there by all that clients did was lost by the store, and not
-    /// by a race of the layout's own: of a load that removes what another client saved, or of
-    /// clients that use a tag together for the first time since it was cleaned.
-    fn knows_of_losses(&self) -> bool {
+    /// Whether an unexplained miss means that the store lost the record. It does not if the layout
+    /// itself has races: a load may remove a record that another client saved, or clients may lose
+    /// records by using a tag concurrently for the first time since it was cleaned.
+    fn can_detect_losses(&self) -> bool {
         let cleans = || {
             let mut mixes = self.workload.phases.iter().map(|phase| &phase.mix);
             mixes.any(|mix| mix.is_empty() || mix.contains_key("clean"))
@@ -267,14 +268,14 @@ impl AppCacheClient {
         self.workload.only_reads() || (self.load_effect() < LoadEffect::Removes && !tags_race)
     }
 
-    /// Judges that a record was not there, by what was known when the call began.
+    /// Judges a miss by what was known before the call.
     fn judge_miss(&self, record: u64) -> Outcome {
         let (client, tags) = (self.share.client, &self.tag_numbers);
         let lost = self.ledger.is_lost(client, record, tags, self.known);
         if lost { Outcome::Lost } else { Outcome::Miss }
     }
 
-    /// Judges the value of a record by what was known when the call began.
+    /// Judges a record's value by what was known before the call.
     fn judge(&mut self, record: u64) -> Outcome {
         let (data, floor) = (self.ledger.data(), self.known.floor);
         if self.value.len() != data.bytes(record) {
@@ -284,8 +285,8 @@ impl AppCacheClient {
         if filled && floor == 0 {
             return Outcome::Ok;
         }
-        match see(&self.value, data.seed(), record, floor, self.ledger.now()) {
-            Seen::Fresh(version) => {
+        match judge_version(&self.value, data.seed(), record, floor, self.ledger.now()) {
+            ValueVersion::Fresh(version) => {
                 if self.compare {
                     data.value_into(&mut self.expected, record, version);
                 }
@@ -294,9 +295,9 @@ impl AppCacheClient {
                 }
                 Outcome::Ok
             }
-            Seen::Old => Outcome::Stale,
-            Seen::Foreign if filled => Outcome::Stale,
-            Seen::Foreign => Outcome::Wrong,
+            ValueVersion::Old => Outcome::Stale,
+            ValueVersion::Foreign if filled => Outcome::Stale,
+            ValueVersion::Foreign => Outcome::Wrong,
         }
     }
 }
@@ -337,7 +338,7 @@ impl Client for AppCacheClient {
         };
     }
 
-    /// Saves the records again that the last clean removed. After a fault the rest stays away.
+    /// Saves the records again that the last clean removed; stops at the first error.
     fn restore(&mut self) -> bool {
         let Some(tag) = self.to_restore.take() else { return false };
         let (ledger, client) = (self.ledger.clone(), self.share.client);
@@ -345,14 +346,14 @@ impl Client for AppCacheClient {
             let record = u64::from(*record);
             self.name_record(record);
             self.known = ledger.known(record, &self.tag_numbers);
-            let begun = ledger.begin_write(client, record);
-            match self.save_as_filled(record, begun.version) {
+            let start = ledger.begin_write(client, record);
+            match self.save_as_filled(record, start.version) {
                 Ok(saved) => {
                     self.saved = saved;
-                    self.end_write(record, begun);
+                    self.end_write(record, start);
                 }
                 Err(e) => {
-                    ledger.doubt_write(client, record);
+                    ledger.fail_write(client, record);
                     self.fault = Some(e);
                     break;
                 }
@@ -399,20 +400,20 @@ impl Client for AppCacheClient {
     }
 
     fn draw(&mut self) {
-        if let Prepared::Write(record, begun) = self.prepared {
-            self.ledger.data().value_into(&mut self.value, record, begun.version);
+        if let Prepared::Write(record, start) = self.prepared {
+            self.ledger.data().value_into(&mut self.value, record, start.version);
         }
     }
 
     fn call(&mut self) -> Result<Answer, StoreError> {
-        let carried_out = match self.fault.take() {
+        let executed = match self.fault.take() {
             Some(fault) => Err(fault),
-            None => self.carry_out(),
+            None => self.execute(),
         };
-        if carried_out.is_err() {
-            self.doubt();
+        if executed.is_err() {
+            self.note_failure();
         }
-        carried_out?;
+        executed?;
         let effort = self.shop.effort().since(self.effort_before);
         Ok(Answer { lock: None, effort })
     }
@@ -421,18 +422,18 @@ impl Client for AppCacheClient {
         match self.prepared {
             Prepared::Read(record) if self.found == Found::No => (self.judge_miss(record), false),
             Prepared::Read(record) => (self.judge(record), self.compare),
-            Prepared::Write(record, begun) => self.end_write(record, begun),
-            Prepared::Clean(tag, begun) => {
-                self.ledger.end_clean(self.share.client, tag, begun);
+            Prepared::Write(record, start) => self.end_write(record, start),
+            Prepared::Clean(tag, start) => {
+                self.ledger.end_clean(self.share.client, tag, start);
                 self.restore_later(tag);
                 (Outcome::Ok, false)
             }
-            // Its call failed, so that nobody asks.
+            // Its call failed, so this is never used.
             Prepared::Nothing => (Outcome::Ok, false),
         }
     }
 
-    /// What a clean should have removed, and did not, is the layout's doing.
+    /// Values that a clean should have removed are accepted, since that depends on the layout.
     fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError> {
         let own = self.share.of(self.ledger.data().keys());
         let slot = if own > of { n * own / of } else { n };
@@ -441,7 +442,7 @@ impl Client for AppCacheClient {
         }
         let record = self.share.index(slot);
         self.name_record(record);
-        // A value that was cleaned may be there, so only writes make it an old one.
+        // A cleaned value may still exist, so only writes make a value older.
         self.known = self.ledger.known(record, &[]);
         if self.shop.needs_tags() {
             self.name_tags();
@@ -454,7 +455,7 @@ impl Client for AppCacheClient {
                 Outcome::Stale => Held::Older,
                 _ => Held::Wrong,
             },
-            Found::No if self.knows_of_losses() && self.judge_miss(record) == Outcome::Lost => {
+            Found::No if self.can_detect_losses() && self.judge_miss(record) == Outcome::Lost => {
                 Held::Missing
             }
             Found::No => return Ok(None),

@@ -4,7 +4,7 @@ use crate::app_cache::{DataSet, Lists};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Clients that were filled, in their first phase.
+/// Filled clients in their first phase.
 fn filled(plan: &AppCache, store: &Memory, clients: u32) -> Vec<AppCacheClient> {
     let ledger = Arc::new(Ledger::drawn(plan, 42, clients));
     let open = |client| {
@@ -27,20 +27,20 @@ fn operate(client: &mut AppCacheClient, n: u64) -> Result<(usize, Outcome), Stor
     Ok((call.operation, client.check().0))
 }
 
-/// What operations gave, by operation and outcome.
+/// Counts of results by operation and outcome.
 fn run(clients: &mut [AppCacheClient], count: u64) -> BTreeMap<(usize, String), u64> {
-    let mut seen = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for n in 0..count {
         for client in clients.iter_mut() {
             let (operation, outcome) = operate(client, n).unwrap();
-            *seen.entry((operation, format!("{outcome:?}"))).or_default() += 1;
+            *counts.entry((operation, format!("{outcome:?}"))).or_default() += 1;
         }
     }
-    seen
+    counts
 }
 
-fn outcomes(seen: &BTreeMap<(usize, String), u64>) -> Vec<(usize, &str)> {
-    seen.keys().map(|(operation, outcome)| (*operation, outcome.as_str())).collect()
+fn outcomes(counts: &BTreeMap<(usize, String), u64>) -> Vec<(usize, &str)> {
+    counts.keys().map(|(operation, outcome)| (*operation, outcome.as_str())).collect()
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn clients_fill_all_records_together() {
 }
 
 #[test]
-fn a_fast_fill_stores_what_saves_store() {
+fn a_fast_fill_stores_the_same_as_saves() {
     for magento in [true, false] {
         let (saved, filled_fast) = (Memory::default(), Memory::default());
         let plan = AppCache { magento, ..workload(&[&[]]) };
@@ -70,33 +70,33 @@ fn a_fast_fill_stores_what_saves_store() {
 }
 
 #[test]
-fn a_list_leaves_away_what_it_cleaned() {
+fn a_list_does_not_restore_cleaned_records() {
     let store = Memory::default();
     let plan = workload(&[&[]]);
     let mut clients = filled(&plan, &store, 3);
-    let seen = run(&mut clients, 2000);
-    let told = outcomes(&seen);
-    assert_eq!(told, [(READ, "Miss"), (READ, "Ok"), (WRITE, "Ok"), (CLEAN, "Ok")]);
+    let counts = run(&mut clients, 2000);
+    let found = outcomes(&counts);
+    assert_eq!(found, [(READ, "Miss"), (READ, "Ok"), (WRITE, "Ok"), (CLEAN, "Ok")]);
     let expected = 6000.0 / 101.0;
-    assert!((seen[&(CLEAN, "Ok".into())] as f64 - expected).abs() < 30.0, "{seen:?}");
+    assert!((counts[&(CLEAN, "Ok".into())] as f64 - expected).abs() < 30.0, "{counts:?}");
 }
 
 #[test]
-fn weighted_phases_keep_the_data_steady() {
+fn weighted_phases_keep_the_data_constant() {
     let store = Memory::default();
     let plan = workload(&[&[("clean", 1.0)], &[("read", 5.0), ("write", 2.0), ("clean", 1.0)]]);
     let mut clients = filled(&plan, &store, 1);
     let before = store.content().records.len();
     assert_eq!(outcomes(&run(&mut clients, 200)), [(CLEAN, "Ok")]);
     clients[0].start_phase(1);
-    // The last clean's records come back before the first call.
+    // The last clean's records are restored before the first call.
     assert_eq!(outcomes(&run(&mut clients, 3000)), [(READ, "Ok"), (WRITE, "Ok"), (CLEAN, "Ok")]);
     clients[0].restore();
     assert_eq!(store.content().records.len(), before);
 }
 
 #[test]
-fn without_magento_records_are_as_the_data_set_says() {
+fn without_magento_records_match_the_data_set() {
     let store = Memory::default();
     let plan = AppCache { magento: false, ..workload(&[&[]]) };
     let mut clients = filled(&plan, &store, 2);
@@ -105,12 +105,12 @@ fn without_magento_records_are_as_the_data_set_says() {
     assert_eq!(stored.value.len(), clients[0].ledger.data().bytes(0));
     assert!(stored.tags.iter().all(|tag| tag.starts_with("TAG_") && tag.len() == 6));
     drop(content);
-    let told = run(&mut clients, 500);
-    assert!(!outcomes(&told).iter().any(|(_, o)| *o == "Wrong" || *o == "Stale"), "{told:?}");
+    let counts = run(&mut clients, 500);
+    assert!(!outcomes(&counts).iter().any(|(_, o)| *o == "Wrong" || *o == "Stale"), "{counts:?}");
 }
 
 #[test]
-fn a_prefix_stands_before_ids_and_tags() {
+fn ids_and_tags_get_a_prefix() {
     let store = Memory::default();
     let plan = AppCache { magento: false, ..workload(&[&[("clean", 1.0)]]) };
     let ledger = Arc::new(Ledger::drawn(&plan, 42, 1));
@@ -132,7 +132,7 @@ fn a_prefix_stands_before_ids_and_tags() {
 }
 
 #[test]
-fn particular_backends_get_what_they_need() {
+fn the_requirements_of_backends_are_met() {
     let plan = AppCache { tags: 1200, ..workload(&[&[("read", 1.0)]]) };
     let store = Memory::default();
     let ledger = Arc::new(Ledger::drawn(&plan, 5, 1));
@@ -140,10 +140,10 @@ fn particular_backends_get_what_they_need() {
     let mut client =
         AppCacheClient::new(Box::new(store.clone()), plan.clone(), share, ledger.clone());
     client.introduce_tags().unwrap();
-    assert!(store.content().tags_used.is_empty(), "only where new tags race");
-    store.content().is_particular = true;
+    assert!(store.content().tags_used.is_empty(), "only if new tags race");
+    store.content().has_requirements = true;
     client.introduce_tags().unwrap();
-    // The tags of the data set, and the one that Magento adds.
+    // The tags of the data set, and the one added by Magento.
     assert_eq!(store.content().tags_used.len(), 1201);
     assert!(store.content().records.is_empty());
     while client.fill_next().unwrap() {}
@@ -152,12 +152,12 @@ fn particular_backends_get_what_they_need() {
         operate(&mut client, n).unwrap();
     }
     let content = store.content();
-    assert!(!content.learnt.is_empty());
-    assert!(content.learnt.iter().all(|(id, tags)| content.records[id].tags == *tags));
+    assert!(!content.learned_tags.is_empty());
+    assert!(content.learned_tags.iter().all(|(id, tags)| content.records[id].tags == *tags));
 }
 
 #[test]
-fn effort_is_told_by_call() {
+fn effort_is_counted_by_call() {
     let store = Memory::default();
     let plan = workload(&[&[("read", 1.0)], &[("write", 1.0)], &[("clean", 1.0)]]);
     let mut clients = filled(&plan, &store, 1);
@@ -174,21 +174,21 @@ fn effort_is_told_by_call() {
     }
 }
 
-/// Counts of the outcomes of phases with a store that misbehaves from the end of the filling on.
-fn misbehaving(fault: Fault, magento: bool, mix: &[(&str, f64)]) -> BTreeMap<String, u64> {
+/// Counts of outcomes with a store that becomes faulty after the fill.
+fn faulty(fault: Fault, magento: bool, mix: &[(&str, f64)]) -> BTreeMap<String, u64> {
     let store = Memory::default();
     let plan = AppCache { magento, record_bytes: (12, 64), ..workload(&[mix]) };
     let mut clients = filled(&plan, &store, 2);
     store.misbehave(fault);
-    let mut told: BTreeMap<String, u64> = BTreeMap::new();
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for ((_, outcome), count) in run(&mut clients, 1000) {
-        *told.entry(outcome).or_default() += count;
+        *counts.entry(outcome).or_default() += count;
     }
-    told
+    counts
 }
 
 #[test]
-fn every_fault_is_caught() {
+fn every_fault_is_detected() {
     let mix = [("read", 5.0), ("write", 5.0)];
     for (fault, outcome) in [
         (Fault::KeepsOld, "Stale"),
@@ -197,31 +197,31 @@ fn every_fault_is_caught() {
         (Fault::Swaps, "Wrong"),
         (Fault::Forgets, "Lost"),
     ] {
-        let told = misbehaving(fault, false, &mix);
-        assert!(told.get(outcome).is_some_and(|n| *n > 300), "{fault:?}: {told:?}");
-        // Magento's check of a write finds most of them itself, and removes the record.
-        let told = misbehaving(fault, true, &mix);
-        assert!(told.get(outcome).is_some_and(|n| *n > 300), "{fault:?}: {told:?}");
+        let counts = faulty(fault, false, &mix);
+        assert!(counts.get(outcome).is_some_and(|n| *n > 300), "{fault:?}: {counts:?}");
+        // Magento's write check detects most of them on its own, and removes the record.
+        let counts = faulty(fault, true, &mix);
+        assert!(counts.get(outcome).is_some_and(|n| *n > 300), "{fault:?}: {counts:?}");
     }
-    let told = misbehaving(Fault::KeepsCleaned, true, &[]);
-    assert!(told.get("Stale").is_some_and(|n| *n > 100), "{told:?}");
-    assert_eq!(told.get("Wrong"), None);
+    let counts = faulty(Fault::KeepsCleaned, true, &[]);
+    assert!(counts.get("Stale").is_some_and(|n| *n > 100), "{counts:?}");
+    assert_eq!(counts.get("Wrong"), None);
 }
 
-/// What all records hold at the end, by its kind.
+/// Counts of what all records contain at the end, by kind.
 fn held(clients: &mut [AppCacheClient]) -> BTreeMap<String, u64> {
-    let mut seen = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for client in clients {
         for n in 0..client.share.of(300) {
             if let Some((held, _)) = client.read_back(n, 300).unwrap() {
-                *seen.entry(format!("{held:?}")).or_default() += 1;
+                *counts.entry(format!("{held:?}")).or_default() += 1;
             }
         }
     }
-    seen
+    counts
 }
 
-/// The same after two clients used such a store, which misbehaves once it is filled.
+/// The same after two clients used such a store, which becomes faulty after the fill.
 fn held_after(
     mix: &[(&str, f64)],
     magento: bool,
@@ -241,39 +241,39 @@ const WRITES: [(&str, f64); 2] = [("read", 1.0), ("write", 1.0)];
 const CLEANS: [(&str, f64); 3] = [("read", 5.0), ("write", 4.0), ("clean", 1.0)];
 
 #[test]
-fn saves_that_were_lost_are_missing_at_the_end() {
+fn lost_saves_are_missing_at_the_end() {
     for mix in [&WRITES[..], &CLEANS] {
         for magento in [false, true] {
-            let told = held_after(mix, magento, Fault::LosesOneIn(10), |_| {});
-            assert!(told["Missing"] > 5 && told["Last"] > 100, "{magento} {mix:?}: {told:?}");
-            // What was there may be nothing; Magento's layer removes what differs.
-            let told = held_after(mix, magento, Fault::KeepsOldOneIn(10), |_| {});
-            let lost = ["Missing", "Older"].map(|kind| told.get(kind).copied().unwrap_or(0));
-            assert!(lost[0] + lost[1] > 5 && told["Last"] > 100, "{magento} {mix:?}: {told:?}");
-            assert!(!magento || lost[1] == 0, "{mix:?}: {told:?}");
+            let counts = held_after(mix, magento, Fault::LosesOneIn(10), |_| {});
+            assert!(counts["Missing"] > 5 && counts["Last"] > 100, "{magento} {mix:?}: {counts:?}");
+            // The old record may not exist; Magento's layer removes values that differ.
+            let counts = held_after(mix, magento, Fault::KeepsOldOneIn(10), |_| {});
+            let lost = ["Missing", "Older"].map(|kind| counts.get(kind).copied().unwrap_or(0));
+            assert!(lost[0] + lost[1] > 5 && counts["Last"] > 100, "{magento} {mix:?}: {counts:?}");
+            assert!(!magento || lost[1] == 0, "{mix:?}: {counts:?}");
         }
     }
 }
 
 #[test]
-fn what_a_layout_may_lose_by_itself_is_not_missing() {
+fn records_that_a_layout_may_lose_are_not_missing() {
     let lost = |mix: &[(&str, f64)], has: fn(&mut Content)| {
         [false, true].map(|magento| {
-            let told = held_after(mix, magento, Fault::LosesOneIn(10), has);
-            assert!(told["Last"] > 100, "{told:?}");
-            told.contains_key("Missing")
+            let counts = held_after(mix, magento, Fault::LosesOneIn(10), has);
+            assert!(counts["Last"] > 100, "{counts:?}");
+            counts.contains_key("Missing")
         })
     };
     assert_eq!(lost(&WRITES, |c| c.load_effect = LoadEffect::Removes), [false, false]);
     assert_eq!(lost(&CLEANS, |c| c.load_effect = LoadEffect::Copies), [true, true]);
-    // New tags race only where cleans make them new again.
-    assert_eq!(lost(&CLEANS, |c| c.is_particular = true), [false, false]);
-    assert_eq!(lost(&WRITES, |c| c.is_particular = true), [true, true]);
-    // What was loaded back may be a copy of what was there before.
+    // New tags race only if cleans remove tags.
+    assert_eq!(lost(&CLEANS, |c| c.has_requirements = true), [false, false]);
+    assert_eq!(lost(&WRITES, |c| c.has_requirements = true), [true, true]);
+    // The value loaded back may be a copy of the old one.
     let missing = |effect| {
         let has = |c: &mut Content| c.load_effect = effect;
-        let told = held_after(&WRITES, true, Fault::KeepsOldOneIn(10), has);
-        told.get("Missing").copied().unwrap_or(0)
+        let counts = held_after(&WRITES, true, Fault::KeepsOldOneIn(10), has);
+        counts.get("Missing").copied().unwrap_or(0)
     };
     assert!(missing(LoadEffect::Nothing) > 4 * missing(LoadEffect::Copies));
 }
@@ -287,13 +287,13 @@ fn a_sample_finds_garbled_values_at_its_rate() {
     for stored in store.content().records.values_mut() {
         *stored.value.last_mut().unwrap() ^= 0x80;
     }
-    let seen = run(&mut clients, 4000);
-    let wrong = seen[&(READ, "Wrong".to_string())];
-    assert!((400..600).contains(&wrong), "{seen:?}");
+    let counts = run(&mut clients, 4000);
+    let wrong = counts[&(READ, "Wrong".to_string())];
+    assert!((400..600).contains(&wrong), "{counts:?}");
 }
 
 #[test]
-fn after_failed_writes_nothing_is_called_stale() {
+fn after_failed_writes_nothing_is_stale() {
     let store = Memory::default();
     let plan = AppCache { magento: false, ..workload(&[&[("read", 1.0), ("write", 1.0)]]) };
     let mut clients = filled(&plan, &store, 2);
@@ -322,12 +322,12 @@ fn a_failed_clean_explains_misses() {
     store.content().records.retain(|_, stored| stored.tags.len() == 1);
     clients[0].to_restore = None;
     clients[0].start_phase(1);
-    let seen = run(&mut clients, 500);
-    assert_eq!(outcomes(&seen), [(READ, "Miss"), (READ, "Ok")]);
+    let counts = run(&mut clients, 500);
+    assert_eq!(outcomes(&counts), [(READ, "Miss"), (READ, "Ok")]);
 }
 
 #[test]
-fn a_fault_of_saving_again_is_told_by_the_next_call() {
+fn an_error_of_restoring_is_reported_by_the_next_call() {
     let store = Memory::default();
     let plan = workload(&[&[("clean", 1.0)]]);
     let mut clients = filled(&plan, &store, 1);
@@ -352,11 +352,11 @@ fn a_client_without_a_list_fails() {
 }
 
 #[test]
-fn clients_that_overlap_never_accuse_a_right_store() {
+fn overlapping_clients_never_report_a_fault_of_a_correct_store() {
     let store = Memory::default();
     for magento in [false, true] {
         let mix = [("read", 6.0), ("write", 3.0), ("clean", 1.0)];
-        // Few records, so that clients meet.
+        // Few records, so clients collide.
         let plan = AppCache { keys: 20, tags: 8, magento, ..workload(&[&mix, &[]]) };
         let mut clients = filled(&plan, &store, 4);
         std::thread::scope(|scope| {
@@ -372,18 +372,18 @@ fn clients_that_overlap_never_accuse_a_right_store() {
                 });
             }
         });
-        let told = held(&mut clients);
-        assert!(told.keys().all(|kind| kind == "Last"), "{told:?}");
+        let counts = held(&mut clients);
+        assert!(counts.keys().all(|kind| kind == "Last"), "{counts:?}");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn any_interleaving_on_a_right_store_is_right(
+    fn any_interleaving_on_a_correct_store_is_correct(
         order in prop::collection::vec(0..3usize, 1..600)
     ) {
-        // Three turns of a client: prepare, call, check.
+        // Three steps of a client: prepare, call, check.
         let store = Memory::default();
         let mix = [("read", 3.0), ("write", 2.0), ("clean", 1.0)];
         let plan = AppCache { keys: 4, tags: 3, tags_of_record: (0, 3), magento: false,

@@ -1,15 +1,14 @@
-//! The records of an application cache: keys, lengths, tags, lifetimes, and how often each is used.
+//! The records of an application cache: keys, lengths, tags, lifetimes and how often each is used.
 //!
 //! A drawn data set is a pure function of (seed, record) and takes no memory. It follows Colin
-//! Mollenhour's cache benchmark (magento-cache-benchmark, `init`): the key is the md5 of the
-//! record's number, the length is uniform, the number of tags is uniform and the tags are distinct
-//! and in order, one record in six has a lifetime of its own of 10 to 14,400 s, popularity and
-//! volatility are uniform from 1 to 100. One that was read from the original's files keeps its
-//! records in memory.
+//! Mollenhour's cache benchmark (magento-cache-benchmark, `init`): the key is the MD5 of the
+//! record's number. The length and the number of tags are uniform; the tags are distinct and in
+//! order. One record in six has its own lifetime of 10 to 14,400 s. Popularity and volatility are
+//! uniform from 1 to 100. A data set read from the original's files is kept in memory.
 //!
-//! The original draws a record from a list that holds each one as often as its popularity says.
-//! Here a record is drawn uniformly and kept with the probability popularity / 100, else drawn
-//! again: the same distribution without a list, in 1.98 draws on average.
+//! The original draws a record from a list that contains each one as often as its popularity says.
+//! Here a record is drawn uniformly and accepted with probability popularity / 100, else drawn
+//! again. That gives the same distribution without a list, in 1.98 draws on average.
 
 use md5::{Digest, Md5};
 use model::AppCache;
@@ -21,12 +20,12 @@ use crate::values::{mix, mix_in, pick};
 
 /// Largest popularity and volatility; the smallest is 1.
 const WEIGHT_MAX: u64 = 100;
-/// One record in so many has a lifetime of its own.
+/// One in this many records has its own lifetime.
 const LIFETIME_ONE_IN: u64 = 6;
 /// Shortest and longest lifetime of such a record, seconds.
 const LIFETIME_S: (u64, u64) = (10, 14_400);
 
-/// What is drawn of a record, each from numbers of its own.
+/// Properties that are drawn for a record, each from separate random numbers.
 #[derive(Clone, Copy)]
 enum Draw {
     Bytes = 1,
@@ -38,7 +37,7 @@ enum Draw {
     Volatility,
 }
 
-/// By what a record is chosen.
+/// Weight by which a record is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// In proportion to how often it is read.
@@ -47,16 +46,16 @@ pub enum Choice {
     Volatility,
 }
 
-/// A record as it stands in the original's `data.txt`.
+/// A record of the original's `data.txt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadRecord {
     /// Key without any prefix.
     pub key: String,
-    /// The value with which it is filled.
+    /// Its value after the fill.
     pub data: String,
     /// Numbers of its tags, in the order of the file.
     pub tags: Vec<u64>,
-    /// Its own lifetime in seconds; `None` for the default of the software.
+    /// Its own lifetime in seconds; `None` for the software's default.
     pub expires_s: Option<u64>,
 }
 
@@ -82,7 +81,7 @@ pub(crate) struct TagNames {
 }
 
 impl TagNames {
-    /// The tag's number; a new one where it was not seen yet.
+    /// Number of the tag; assigns a new one to a tag not seen before.
     pub(crate) fn number(&mut self, name: &str) -> u64 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -93,7 +92,7 @@ impl TagNames {
         number
     }
 
-    /// How many there are.
+    /// Number of tags.
     pub(crate) fn count(&self) -> u64 {
         self.names.len() as u64
     }
@@ -105,22 +104,22 @@ impl TagNames {
 }
 
 impl DataSet {
-    /// The data set that a workload describes. With `as_original`, a record for which one tag is
-    /// drawn has none, as in the original, whose language gives a number instead of a list there;
-    /// records are chosen by their weights, and some have a lifetime of their own. Without it, each
-    /// has as many tags as drawn, all are equally likely, and none has a lifetime of its own.
+    /// The data set of a workload. With `as_original`, a record that draws a single tag gets none,
+    /// as in the original, because PHP gives a number instead of a list there; records are chosen
+    /// by their weights, and some have their own lifetime. Without it, each record has as many tags
+    /// as drawn, all records are equally likely, and none has its own lifetime.
     pub fn drawn(workload: &AppCache, seed: u64) -> Self {
         let AppCache { keys, tags, tags_of_record, record_bytes, as_original, .. } = *workload;
         let source = Source::Drawn { keys, tags, tags_of_record, record_bytes };
         Self { seed, as_original, source }
     }
 
-    /// Records from files. `seed` decides the values of later versions.
+    /// A data set read from files. `seed` determines the values of later versions.
     pub(crate) fn read(records: Vec<ReadRecord>, tags: TagNames, seed: u64) -> Self {
         Self { seed, as_original: true, source: Source::Read { records, tags } }
     }
 
-    /// How many records there are.
+    /// Number of records.
     pub fn keys(&self) -> u64 {
         match &self.source {
             Source::Drawn { keys, .. } => *keys,
@@ -128,7 +127,7 @@ impl DataSet {
         }
     }
 
-    /// How many tags there are, whether or not a record carries them.
+    /// Number of tags, including those that no record carries.
     pub fn tags(&self) -> u64 {
         match &self.source {
             Source::Drawn { tags, .. } => *tags,
@@ -136,7 +135,7 @@ impl DataSet {
         }
     }
 
-    /// Appends the record's key: for a drawn one, the md5 of its number from 0 as 32 lower-case
+    /// Appends the record's key: for a drawn record, the MD5 of its number from 0 as 32 lower-case
     /// hexadecimal characters.
     pub fn key_into(&self, out: &mut String, record: u64) {
         match &self.source {
@@ -145,8 +144,8 @@ impl DataSet {
         }
     }
 
-    /// Appends the name of the tag with this number: for a drawn one `TAG_` and its number from 1,
-    /// padded with zeros to the width of the last.
+    /// Appends the tag's name: for a drawn tag, `TAG_` and its number from 1, padded with zeros to
+    /// the width of the last one.
     pub fn tag_into(&self, out: &mut String, tag: u64) {
         match &self.source {
             Source::Drawn { tags, .. } => {
@@ -158,7 +157,7 @@ impl DataSet {
         }
     }
 
-    /// Length of the record's value in every version.
+    /// Length of the record's value, the same in every version.
     pub fn bytes(&self, record: u64) -> usize {
         match &self.source {
             Source::Drawn { record_bytes, .. } => {
@@ -168,7 +167,7 @@ impl DataSet {
         }
     }
 
-    /// Replaces `out` by the numbers, from 0, of the record's tags.
+    /// Replaces `out` with the numbers, from 0, of the record's tags.
     pub fn tags_of_into(&self, out: &mut Vec<u64>, record: u64) {
         out.clear();
         match &self.source {
@@ -182,7 +181,7 @@ impl DataSet {
         }
     }
 
-    /// The record's own lifetime in seconds; `None` for the default of the software.
+    /// The record's own lifetime in seconds; `None` for the software's default.
     pub fn expires_s(&self, record: u64) -> Option<u64> {
         match &self.source {
             Source::Drawn { .. } => {
@@ -194,7 +193,7 @@ impl DataSet {
         }
     }
 
-    /// Replaces `out` by the record's value in a version; 0 is the one that it is filled with.
+    /// Replaces `out` with a version of the record's value; version 0 is written by the fill.
     pub fn value_into(&self, out: &mut Vec<u8>, record: u64, version: u64) {
         match self.read_value(record).filter(|_| version == 0) {
             Some(data) => {
@@ -205,7 +204,7 @@ impl DataSet {
         }
     }
 
-    /// Version 0 of a record that was read from a file, which is no function of its number.
+    /// Version 0 of a record that was read from a file.
     pub(crate) fn read_value(&self, record: u64) -> Option<&[u8]> {
         match &self.source {
             Source::Drawn { .. } => None,
@@ -213,13 +212,13 @@ impl DataSet {
         }
     }
 
-    /// The seed of the values.
+    /// Seed of the values.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// A record by its weight, from a scattered number; uniformly where the data set is not as the
-    /// original's. There must be a record.
+    /// Chooses a record by its weight, or uniformly unless the data set is `as_original`, from a
+    /// scattered number. The data set must not be empty.
     pub fn choose(&self, scattered: u64, choice: Choice) -> u64 {
         let mut state = scattered;
         loop {
@@ -232,7 +231,7 @@ impl DataSet {
         }
     }
 
-    /// How often a record is used, 1 to 100, in relation to others.
+    /// How often a record is used in relation to others, 1 to 100.
     pub fn weight(&self, record: u64, choice: Choice) -> u64 {
         let draw = match choice {
             Choice::Popularity => Draw::Popularity,
@@ -245,19 +244,19 @@ impl DataSet {
         mix(&[self.seed, record, draw as u64])
     }
 
-    /// A uniform number of the range, both ends included.
+    /// A uniform number in the range, including both ends.
     fn between(&self, record: u64, draw: Draw, (least, most): (u64, u64)) -> u64 {
         least + pick(self.draw(record, draw), most.saturating_sub(least) + 1)
     }
 }
 
-/// Appends the md5 of a decimal number in hexadecimal.
+/// Appends the MD5 of a decimal number in hexadecimal.
 fn key_of_number(out: &mut String, number: u64) {
     let digest = Md5::digest(number.to_string().as_bytes());
     hex_into(out, &digest);
 }
 
-/// Appends lower-case hexadecimal digits.
+/// Appends `bytes` in lower-case hexadecimal.
 pub(crate) fn hex_into(out: &mut String, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in bytes {
@@ -266,8 +265,8 @@ pub(crate) fn hex_into(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// `count` different numbers below `below`, ascending, every such set equally likely (Floyd's
-/// method: Bentley, Floyd: A Sample of Brilliance, CACM 30, 1987).
+/// Appends `count` distinct numbers below `below`, ascending, with every such set equally likely
+/// (Floyd's method: Bentley, Floyd: A Sample of Brilliance, CACM 30, 1987).
 fn distinct_into(out: &mut Vec<u64>, scattered: u64, count: u64, below: u64) {
     let mut state = scattered;
     for last in below - count..below {
@@ -275,7 +274,7 @@ fn distinct_into(out: &mut Vec<u64>, scattered: u64, count: u64, below: u64) {
         let drawn = pick(state, last + 1);
         match out.binary_search(&drawn) {
             Err(place) => out.insert(place, drawn),
-            // All numbers so far are smaller than `last`.
+            // All numbers drawn so far are smaller than `last`.
             Ok(_) => out.push(last),
         }
     }

@@ -14,7 +14,7 @@ fn tags_of(data: &DataSet, record: u64) -> Vec<u64> {
 }
 
 #[test]
-fn keys_and_tags_are_named_as_in_the_original() {
+fn key_and_tag_names_match_the_original() {
     let data = DataSet::drawn(&original(10_000), 1);
     let key = |record| {
         let mut key = String::new();
@@ -38,7 +38,7 @@ fn keys_and_tags_are_named_as_in_the_original() {
 }
 
 #[test]
-fn distributions_are_those_of_the_original() {
+fn distributions_match_the_original() {
     let data = DataSet::drawn(&original(10_000), 5);
     let mut by_count = [0u64; 16];
     let (mut bytes, mut own, mut lifetimes) = (0, 0u64, 0);
@@ -50,7 +50,7 @@ fn distributions_are_those_of_the_original() {
         assert!((1..=1024).contains(&data.bytes(record)));
         assert!(data.expires_s(record).is_none_or(|s| (10..=14_400).contains(&s)));
     }
-    // Four standard deviations each. No tags: 2/16, and 1/16 each from 2 to 15.
+    // Four standard deviations each. No tags: 2/16; 1/16 each for 2 to 15 tags.
     assert!(by_count[0].abs_diff(1250) < 132 && by_count[1] == 0, "{by_count:?}");
     assert!(by_count[2..].iter().all(|n| n.abs_diff(625) < 97), "{by_count:?}");
     let tags: u64 = by_count.iter().zip(0..).map(|(n, count)| n * count).sum();
@@ -62,7 +62,7 @@ fn distributions_are_those_of_the_original() {
 }
 
 #[test]
-fn every_tag_is_carried_as_often() {
+fn every_tag_is_equally_frequent() {
     let data = DataSet::drawn(&AppCache { tags: 50, ..original(20_000) }, 3);
     let mut carried = vec![0u64; 50];
     for record in 0..20_000 {
@@ -75,7 +75,7 @@ fn every_tag_is_carried_as_often() {
 }
 
 #[test]
-fn quirks_are_off_where_the_data_set_is_not_the_originals() {
+fn quirks_apply_only_to_the_originals_data_set() {
     let plan = AppCache { as_original: false, ..original(2000) };
     let data = DataSet::drawn(&plan, 5);
     assert!((0..2000).all(|record| data.expires_s(record).is_none()));
@@ -83,7 +83,7 @@ fn quirks_are_off_where_the_data_set_is_not_the_originals() {
     assert!((80..170).contains(&with_one), "{with_one}");
     let few = AppCache { tags: 3, tags_of_record: (5, 5), ..plan.clone() };
     assert_eq!(tags_of(&DataSet::drawn(&few, 1), 0), [0, 1, 2]);
-    // PHP has no five of three.
+    // The original's PHP cannot pick five tags out of three.
     let few = AppCache { as_original: true, ..few };
     assert!(tags_of(&DataSet::drawn(&few, 1), 0).is_empty());
     let data = DataSet::drawn(&AppCache { keys: 4, ..plan }, 5);
@@ -93,7 +93,7 @@ fn quirks_are_off_where_the_data_set_is_not_the_originals() {
 }
 
 #[test]
-fn records_are_chosen_by_their_weight() {
+fn records_are_chosen_by_weight() {
     let data = DataSet::drawn(&original(50), 7);
     for choice in [Choice::Popularity, Choice::Volatility] {
         let weights: Vec<u64> = (0..50).map(|record| data.weight(record, choice)).collect();

@@ -1,10 +1,10 @@
-//! The files in which Colin Mollenhour's cache benchmark keeps a data set and its operations.
+//! The file formats of Colin Mollenhour's cache benchmark for a data set and its operations.
 //!
-//! `data.txt`: the number of records, then one JSON object a line,
-//! `{"key":…,"data":…,"tags":[…],"expires":false}`, where `expires` may be a number of seconds.
-//! Lines end in CR LF. `ops-client_N.json`, for the clients from 0 on: a JSON array of
-//! `["read",key]`, `["write",key,length,[tags]]` and `["clean",tag]`. What is written here is what
-//! PHP's `json_encode` gives: no spaces, `/` as `\/`, and only ASCII.
+//! `data.txt`: the number of records, then one JSON object per line,
+//! `{"key":…,"data":…,"tags":[…],"expires":false}`, where `expires` may also be a number of
+//! seconds. Lines end in CR LF. `ops-client_N.json`, with clients numbered from 0: a JSON array of
+//! `["read",key]`, `["write",key,length,[tags]]` and `["clean",tag]`. Output is formatted like
+//! PHP's `json_encode`: no spaces, `/` as `\/`, and only ASCII.
 
 use md5::{Digest, Md5};
 use model::DataFiles;
@@ -24,7 +24,7 @@ pub fn operations_file(client: u32) -> String {
     format!("ops-client_{client}.json")
 }
 
-/// A file that cannot be read or is not of the format.
+/// A file that cannot be read or has invalid content.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It could not be read.
@@ -32,19 +32,19 @@ pub enum FileError {
     Unreadable {
         /// Name of the file.
         file: String,
-        /// The system's words.
+        /// The system's error.
         source: io::Error,
     },
-    /// Something in it is not what was expected.
+    /// Part of the file has invalid content.
     #[error("`{file}`{place}: {found}; expected {expected}")]
     Content {
         /// Name of the file.
         file: String,
         /// `, line N` or `, operation N`, from 1; empty for the file as a whole.
         place: String,
-        /// What stands there.
+        /// The content at that place.
         found: String,
-        /// What should stand there.
+        /// The expected content.
         expected: &'static str,
     },
 }
@@ -55,14 +55,14 @@ impl FileError {
     }
 }
 
-/// What stands in a file, and what should stand there.
+/// The found and the expected content.
 type Mismatch = (String, &'static str);
 
 const RECORD: &str =
     "`{\"key\":TEXT,\"data\":TEXT,\"tags\":[TEXT,…],\"expires\":false or SECONDS}`";
 const OPERATION: &str = "`[\"read\",KEY]`, `[\"write\",KEY,LENGTH,[TAG,…]]` or `[\"clean\",TAG]`";
 
-/// A record's line.
+/// A line with a record.
 #[derive(Deserialize)]
 #[serde(expecting = "an object with key, data, tags and expires")]
 struct RecordLine {
@@ -98,7 +98,7 @@ pub fn write_data(out: &mut dyn Write, data: &DataSet) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the first `count` operations of a client; fewer where its list is shorter.
+/// Writes the first `count` operations of a client, or all of a shorter list.
 pub fn write_operations(
     out: &mut dyn Write,
     data: &DataSet,
@@ -149,7 +149,7 @@ fn tag_list(data: &DataSet, tags: &[u64]) -> String {
     format!("[{}]", named.collect::<Vec<_>>().join(","))
 }
 
-/// A JSON string as `json_encode` writes it without flags.
+/// A JSON string as written by `json_encode` without flags.
 fn text(plain: &str) -> String {
     let mut out = String::with_capacity(plain.len() + 2);
     out.push('"');
@@ -186,7 +186,7 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// Reads the records of a `data.txt`; `file` is its name in errors.
+    /// Reads the records of a `data.txt`; `file` is its name for errors.
     pub fn data(file: &str, input: &mut dyn BufRead) -> Result<Self, FileError> {
         let mut reader = Self::default();
         let mut line = String::new();
@@ -209,31 +209,33 @@ impl FileReader {
         let read = reader.records.len() as u64;
         if read != count || read == 0 {
             let found = format!("`{count}` before {read} records");
-            return Err(fault(1, (found, "the number of the lines that follow, at least 1")));
+            return Err(fault(1, (found, "the number of lines that follow, at least 1")));
         }
         reader.digest = digest;
         Ok(reader)
     }
 
-    /// Adds the record of a line.
+    /// Adds the record on a line.
     fn record(&mut self, line: &str) -> Result<(), Mismatch> {
-        let unlike = |words: &str| (format!("{} ({words})", quoted(line)), RECORD);
-        let read: RecordLine = serde_json::from_str(line).map_err(|e| unlike(&explained(&e)))?;
+        let mismatch = |problem: &str| (format!("{} ({problem})", quoted(line)), RECORD);
+        let read: RecordLine =
+            serde_json::from_str(line).map_err(|e| mismatch(&describe_json_error(&e)))?;
         let expires_s = match read.expires {
             Expires::Flag(false) => None,
             Expires::Seconds(seconds) => Some(seconds),
-            Expires::Flag(true) => return Err(unlike("expires is true")),
+            Expires::Flag(true) => return Err(mismatch("expires is true")),
         };
         let number = self.records.len() as u64;
         if self.numbers.insert(read.key.clone(), number).is_some() {
-            return Err((format!("the key `{}` again", read.key), "each key once"));
+            return Err((format!("duplicate key `{}`", read.key), "each key once"));
         }
         let tags = read.tags.iter().map(|tag| self.tags.number(tag)).collect();
         self.records.push(ReadRecord { key: read.key, data: read.data, tags, expires_s });
         Ok(())
     }
 
-    /// Reads the operations of the next client, from 0 on; `file` is the file's name in errors.
+    /// Reads the operations of the next client, starting with client 0; `file` is the file's name
+    /// for errors.
     pub fn operations(&mut self, file: &str, input: &mut dyn Read) -> Result<(), FileError> {
         let fault = |place, mismatch| FileError::content(file, place, mismatch);
         let mut text = String::new();
@@ -242,11 +244,11 @@ impl FileReader {
             .map_err(|source| FileError::Unreadable { file: file.into(), source })?;
         self.digest.update(text.as_bytes());
         let values: Vec<Value> = serde_json::from_str(&text).map_err(|e| {
-            let found = format!("{} ({})", quoted(&text), explained(&e));
+            let found = format!("{} ({})", quoted(&text), describe_json_error(&e));
             fault(String::new(), (found, "a JSON array of operations"))
         })?;
         if values.is_empty() {
-            return Err(fault(String::new(), (quoted(&text), "an operation at least")));
+            return Err(fault(String::new(), (quoted(&text), "at least one operation")));
         }
         let mut list = Vec::with_capacity(values.len());
         for (value, number) in values.iter().zip(1..) {
@@ -257,7 +259,7 @@ impl FileReader {
         Ok(())
     }
 
-    /// The operation of an array's element.
+    /// Parses an element of the array of operations.
     fn operation(&mut self, value: &Value) -> Result<Operation, Mismatch> {
         let unknown = || (quoted(&value.to_string()), OPERATION);
         let parts = value.as_array().ok_or_else(unknown)?;
@@ -279,7 +281,7 @@ impl FileReader {
                 let same = tags.iter().map(Value::as_str).eq(names.map(Some));
                 if bytes != own.data.len() as u64 || !same {
                     let found = quoted(&value.to_string());
-                    return Err((found, "the length and the tags that the record has"));
+                    return Err((found, "the record's length and tags"));
                 }
                 Ok(Operation::Write(record))
             }
@@ -287,7 +289,7 @@ impl FileReader {
         }
     }
 
-    /// What was read from the files of `directory`.
+    /// Summary of the files read from `directory`.
     pub fn found(&self, directory: String) -> DataFiles {
         let lengths = || self.lists.iter().map(|list| list.len() as u64);
         let mut md5 = String::new();
@@ -303,14 +305,14 @@ impl FileReader {
         }
     }
 
-    /// What was read. `seed` decides the values of later versions and, in phases that follow no
-    /// list, the weights of the records, which the files do not tell.
+    /// Returns the data set and lists. `seed` determines the values of later versions and, in
+    /// phases without lists, the weights of records, which the files do not contain.
     pub fn finish(self, seed: u64) -> (DataSet, Lists) {
         (DataSet::read(self.records, self.tags, seed), Lists::Read(self.lists))
     }
 }
 
-/// The first characters of a text, for an error: on one line.
+/// The first characters of a text on a single line, for an error.
 fn quoted(text: &str) -> String {
     const SHOWN: usize = 60;
     let (shown, more) = match text.char_indices().nth(SHOWN) {
@@ -324,14 +326,14 @@ fn quoted(text: &str) -> String {
     format!("`{safe}{more}`")
 }
 
-/// What is wrong with a line of JSON, and where in it.
-fn explained(error: &serde_json::Error) -> String {
-    let words = error.to_string();
-    let words = words.split(" at line ").next().unwrap_or_default();
-    // A text of one line needs no number of it.
+/// A JSON error with its position.
+fn describe_json_error(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    // The line number is omitted for a single line.
     let line = error.line();
     let line = if line > 1 { format!("line {line}, ") } else { String::new() };
-    format!("{words}, {line}column {}", error.column())
+    format!("{message}, {line}column {}", error.column())
 }
 
 #[cfg(test)]

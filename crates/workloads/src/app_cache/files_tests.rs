@@ -3,7 +3,7 @@ use crate::app_cache::memory::workload;
 use model::AppCache;
 use proptest::prelude::*;
 
-/// What the original wrote (PHP 8.2, `init --keys 3 --tags 12 --min-tags 2 …`).
+/// Files written by the original (PHP 8.2, `init --keys 3 --tags 12 --min-tags 2 …`).
 const DATA: &str = concat!(
     "3\r\n",
     r#"{"key":"cfcd208495d565ef66e7dff9f98764da","data":"TTJJNE9ERmtOR013WVRka1pUVmlZ","#,
@@ -22,7 +22,7 @@ const OPERATIONS: &str = concat!(
     r#"["read","cfcd208495d565ef66e7dff9f98764da"]]"#,
 );
 
-/// Key of the record of line 3.
+/// Key of the record on line 3.
 const FIRST: &str = "c4ca4238a0b923820dcc509a6f75849b";
 
 fn read(data: &str, lists: &[&str]) -> Result<(DataSet, Lists), FileError> {
@@ -70,7 +70,7 @@ fn the_originals_files_are_read_and_written_byte_by_byte() {
 }
 
 #[test]
-fn line_ends_of_either_kind_are_read() {
+fn both_kinds_of_line_ends_are_accepted() {
     let (data, _) = read(&DATA.replace('\r', ""), &[]).unwrap();
     assert_eq!(written(&data, &Lists::Read(Vec::new()), 0, 0).0, DATA);
 }
@@ -89,7 +89,7 @@ fn faults_are_located() {
     let records = |edit: &dyn Fn(&str) -> String| read(&edit(DATA), &[]).unwrap_err().to_string();
     let lists = |text: &str| read(DATA, &[OPERATIONS, text]).unwrap_err().to_string();
     let again = |d: &str| d.replace(FIRST, "cfcd208495d565ef66e7dff9f98764da");
-    let told = [
+    let messages = [
         records(&|_| String::new()),
         records(&|d| d.replacen('3', "three", 1)),
         records(&|d| d.replacen('3', "4", 1)),
@@ -108,7 +108,7 @@ fn faults_are_located() {
         lists(&format!("[[\"write\",\"{FIRST}\",9,[\"TAG_04\"]]]")),
         lists("[\"read\"]"),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(messages.join("\n"));
 }
 
 struct Broken;
@@ -131,7 +131,7 @@ fn a_file_that_cannot_be_read_is_named() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn what_was_written_is_read_again(
+    fn written_files_can_be_read_back(
         seed: u64, keys in 1..40u64, tags in 1..30u64, as_original: bool, count in 1..50u64
     ) {
         let plan = AppCache { keys, tags, as_original, ..workload(&[&[]]) };
@@ -146,13 +146,13 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
+    fn any_text_is_accepted_or_refused(text in "\\PC{0,80}") {
         let _ = read(&text, &[]);
         prop_assert!(read(DATA, &[&text]).is_err());
     }
 
     #[test]
-    fn a_text_is_one_in_json(plain in any::<String>()) {
+    fn any_text_is_a_valid_json_string(plain in any::<String>()) {
         prop_assert_eq!(serde_json::from_str::<String>(&text(&plain)).unwrap(), plain);
     }
 }

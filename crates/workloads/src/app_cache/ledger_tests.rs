@@ -19,7 +19,7 @@ fn a_write_makes_earlier_versions_stale() {
 }
 
 #[test]
-fn of_writes_that_overlap_either_may_be_found() {
+fn either_of_two_overlapping_writes_may_be_found() {
     let ledger = ledger();
     let [slow, quick] = [ledger.begin_write(0, 7), ledger.begin_write(1, 7)];
     ledger.end_write(1, 7, quick);
@@ -29,7 +29,7 @@ fn of_writes_that_overlap_either_may_be_found() {
 }
 
 #[test]
-fn a_clean_makes_what_ended_before_it_stale() {
+fn a_clean_makes_earlier_versions_stale() {
     let ledger = ledger();
     let before = ledger.begin_write(0, 7);
     ledger.end_write(0, 7, before);
@@ -45,12 +45,12 @@ fn a_clean_makes_what_ended_before_it_stale() {
 }
 
 #[test]
-fn a_failed_write_ends_all_knowledge_of_its_record() {
+fn after_a_failed_write_the_state_of_its_record_is_unknown() {
     let ledger = ledger();
     let first = ledger.begin_write(0, 7);
     ledger.end_write(0, 7, first);
     ledger.begin_write(1, 7);
-    ledger.doubt_write(1, 7);
+    ledger.fail_write(1, 7);
     let later = ledger.begin_write(0, 7);
     ledger.end_write(0, 7, later);
     assert_eq!(ledger.known(7, &[]).floor, 0);
@@ -65,7 +65,7 @@ fn only_unexplained_misses_are_lost() {
     let [a, b] = without_lifetime.take(2).collect::<Vec<_>>()[..] else { panic!() };
     let lost = |record, tags: &[u64]| ledger.is_lost(2, record, tags, ledger.known(record, tags));
     assert!(lost(a, &[1]));
-    // While it is cleaned, after it was cleaned, and after it was written again.
+    // During a clean, after it, and after the record was written again.
     let clean = ledger.begin_clean(0, 1);
     assert!(!lost(a, &[1]) && lost(a, &[2]));
     ledger.end_clean(0, 1, clean);
@@ -79,7 +79,7 @@ fn only_unexplained_misses_are_lost() {
     let write = ledger.begin_write(0, a);
     ledger.take_back(0, a, write);
     assert!(!lost(a, &[1]) && lost(b, &[2]));
-    // A read that began before all this.
+    // A read that started before all of that.
     assert!(!ledger.is_lost(2, a, &[1], Known::default()));
     let own = (0..300).find(|r| ledger.data().expires_s(*r).is_some()).unwrap();
     assert!(!lost(own, &[2]));

@@ -1,10 +1,10 @@
-//! What Magento 1.x puts between a shop and the backend of its cache.
+//! Magento 1.x's layer between a shop and the backend of its cache.
 //!
-//! Ids and tags become upper case, other characters than letters, digits and `_` become `_`, each
-//! byte of them for itself, and a prefix is put before. Every save without the tag `CONFIG` gets
-//! the tag `MAGE` as its last. A save without a lifetime of its own gets 7,200 s. After a save the
-//! record is loaded back and compared; one that differs is removed (`write_control`).
-//! (`Mage_Core_Model_Cache`, `Varien_Cache_Core` and `Zend_Cache_Core`.)
+//! Ids and tags are converted to upper case, and every byte other than a letter, a digit or `_`
+//! becomes `_`; then a prefix is added. Every save without the tag `CONFIG` gets `MAGE` as its last
+//! tag. A save without a lifetime gets 7,200 s. After a save the record is loaded back and
+//! compared; one that differs is removed (`write_control`). (`Mage_Core_Model_Cache`,
+//! `Varien_Cache_Core` and `Zend_Cache_Core`.)
 
 use md5::{Digest, Md5};
 
@@ -14,26 +14,27 @@ use crate::store::{Found, StoreError};
 
 /// Lifetime of a record that was saved without one, seconds.
 pub const LIFETIME_S: u64 = 7_200;
-/// Carried by every record but those with [`CONFIG_TAG`].
+/// Tag of every record without [`CONFIG_TAG`].
 const COMMON_TAG: &str = "MAGE";
 /// The tag of the configuration cache.
 const CONFIG_TAG: &str = "CONFIG";
-/// Where a shop's configuration lies; what Magento draws its prefix from.
+/// Directory of a shop's configuration, from which Magento derives its prefix.
 const CONFIGURATION: &str = "/var/www/magento/app/etc";
 
-/// How a save ended.
+/// Result of a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saved {
-    /// The backend took it, and where it was loaded back, the record was as saved.
+    /// The backend stored it, and the record was as saved if it was loaded back.
     Kept,
-    /// What was loaded back differed (`Found::Yes`) or was not there, so the record was removed.
+    /// The record differed when it was loaded back (`Found::Yes`) or was missing, so it was
+    /// removed.
     Removed(Found),
 }
 
-/// The cache as a shop calls it, over a backend: with Magento's layer or straight through.
+/// The cache as a shop calls it: a backend, with or without Magento's layer.
 pub struct Magento {
     backend: Box<dyn TaggedCache>,
-    /// `None` for straight through.
+    /// `None` without Magento's layer.
     prefix: Option<String>,
     id: String,
     tags: Vec<String>,
@@ -41,28 +42,28 @@ pub struct Magento {
 }
 
 impl Magento {
-    /// The layer over `backend` where `on`, else nothing between.
+    /// Puts Magento's layer over `backend` if `on`, else passes all calls through.
     pub fn new(backend: Box<dyn TaggedCache>, on: bool) -> Self {
         let prefix = on.then(|| prefix_of(CONFIGURATION));
         Self { backend, prefix, id: String::new(), tags: Vec::new(), loaded: Vec::new() }
     }
 
-    /// Loads a record into `value`, whose earlier content is replaced.
+    /// Loads a record into `value`, replacing its content.
     pub fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
         let Some(prefix) = &self.prefix else { return self.backend.load(id, value) };
         id_into(&mut self.id, prefix, id);
         self.backend.load(&self.id, value)
     }
 
-    /// Saves a record. Straight through, a lifetime of `None` never ends.
+    /// Saves a record. Without Magento's layer, a lifetime of `None` means no expiry.
     pub fn save(&mut self, record: Record<'_>) -> Result<Saved, StoreError> {
         if self.prefix.is_none() {
             return self.backend.save(record).map(|()| Saved::Kept);
         }
-        let lifetime_s = self.spell(record.id, record.tags, record.lifetime_s);
-        let spelled = Record { id: &self.id, tags: &self.tags, lifetime_s, ..record };
-        if let Err(e) = self.backend.save(spelled) {
-            // Zend_Cache removes what may be half a record; the first fault is the one to tell.
+        let lifetime_s = self.convert(record.id, record.tags, record.lifetime_s);
+        let converted = Record { id: &self.id, tags: &self.tags, lifetime_s, ..record };
+        if let Err(e) = self.backend.save(converted) {
+            // Zend_Cache removes the record, which may be incomplete; the first error is reported.
             let removed = if e.fatal { Ok(Found::No) } else { self.backend.remove(&self.id) };
             return Err(removed.err().filter(|other| other.fatal).unwrap_or(e));
         }
@@ -81,46 +82,46 @@ impl Magento {
         self.backend.remove(&self.id)
     }
 
-    /// Whether all tags must have been used before clients fill the cache together.
+    /// Whether all tags must be introduced before clients fill the cache concurrently.
     pub fn new_tags_race(&self) -> bool {
         self.backend.new_tags_race()
     }
 
-    /// What a load may do to records that other clients save.
+    /// Effect of a load on records that other clients save.
     pub fn load_effect(&self) -> LoadEffect {
         self.backend.load_effect()
     }
 
-    /// Whether the backend must be told a record's tags before it is loaded.
+    /// Whether the backend needs a record's tags before it is loaded.
     pub fn needs_tags(&self) -> bool {
         self.backend.needs_tags()
     }
 
-    /// Tells the backend the tags of a record that another client saved.
+    /// Passes the tags of a record that another client saved to the backend.
     pub fn learn(&mut self, id: &str, tags: &[String]) {
         if self.prefix.is_none() {
             return self.backend.learn(id, tags);
         }
-        self.spell(id, tags, None);
+        self.convert(id, tags, None);
         self.backend.learn(&self.id, &self.tags);
     }
 
-    /// Saves one of many records as [`TaggedCache::fill`] does, without loading it back.
+    /// Saves one of many records with [`TaggedCache::fill`], without loading it back.
     pub fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         if self.prefix.is_none() {
             return self.backend.fill(record);
         }
-        let lifetime_s = self.spell(record.id, record.tags, record.lifetime_s);
+        let lifetime_s = self.convert(record.id, record.tags, record.lifetime_s);
         self.backend.fill(Record { id: &self.id, tags: &self.tags, lifetime_s, ..record })
     }
 
-    /// Ends a fill, as [`TaggedCache::fill_end`].
+    /// Ends a fill with [`TaggedCache::fill_end`].
     pub fn fill_end(&mut self) -> Result<(), StoreError> {
         self.backend.fill_end()
     }
 
-    /// Spells id and tags of a record as the layer saves it; the lifetime that it gets.
-    fn spell(&mut self, id: &str, tags: &[String], lifetime_s: Option<u64>) -> Option<u64> {
+    /// Converts id and tags of a record as the layer does; returns the lifetime that it sets.
+    fn convert(&mut self, id: &str, tags: &[String], lifetime_s: Option<u64>) -> Option<u64> {
         let prefix = self.prefix.as_deref().unwrap_or_default();
         id_into(&mut self.id, prefix, id);
         let common = (!tags.iter().any(|tag| tag == CONFIG_TAG)).then_some(COMMON_TAG);
@@ -138,19 +139,19 @@ impl Magento {
         self.backend.clean(CleanMode::MatchingAnyTag, &self.tags)
     }
 
-    /// What the last save found when it loaded the record back and removed it.
+    /// The value that the last save loaded back before it removed the record.
     pub fn loaded_back(&self) -> &[u8] {
         &self.loaded
     }
 
-    /// What was asked of the stores since the backend was opened.
+    /// Work caused in the stores since the backend was opened.
     pub fn effort(&self) -> Effort {
         self.backend.effort()
     }
 }
 
-/// The prefix that Magento gives to a shop whose configuration lies in this directory: the first
-/// three hexadecimal characters of the path's md5, and `_`.
+/// Magento's prefix for a shop with its configuration in this directory: the first three
+/// hexadecimal characters of the path's MD5, and `_`.
 pub fn prefix_of(configuration: &str) -> String {
     let mut prefix = String::new();
     hex_into(&mut prefix, &Md5::digest(configuration.as_bytes()));
@@ -159,7 +160,7 @@ pub fn prefix_of(configuration: &str) -> String {
     prefix
 }
 
-/// Replaces `out` by the id or tag as the backend gets it.
+/// Replaces `out` with the id or tag as passed to the backend.
 fn id_into(out: &mut String, prefix: &str, id: &str) {
     out.clear();
     out.push_str(prefix);
@@ -168,7 +169,7 @@ fn id_into(out: &mut String, prefix: &str, id: &str) {
     out.extend(upper.map(char::from));
 }
 
-/// Replaces `out` by the tags as the backend gets them, and keeps the memory of its strings.
+/// Replaces `out` with the tags as passed to the backend, reusing its strings.
 fn tags_into<'a>(out: &mut Vec<String>, prefix: &str, tags: impl Iterator<Item = &'a str>) {
     let mut count = 0;
     for tag in tags {

@@ -6,7 +6,7 @@ fn tags(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn ids_tags_and_lifetimes_are_magentos() {
+fn ids_tags_and_lifetimes_match_magento() {
     let store = Memory::default();
     let mut shop = Magento::new(Box::new(store.clone()), true);
     assert_eq!(
@@ -30,7 +30,7 @@ fn a_prefix_is_the_start_of_an_md5() {
 }
 
 #[test]
-fn records_are_found_and_cleaned_by_the_shops_names() {
+fn records_are_found_and_cleaned_by_the_shops_ids_and_tags() {
     let mut shop = Magento::new(Box::new(Memory::default()), true);
     shop.save(Record::new("one", b"1", &tags(&["a", "b"]), None)).unwrap();
     shop.save(Record::new("two", b"2", &tags(&["b"]), None)).unwrap();
@@ -56,12 +56,12 @@ fn a_write_that_reads_back_differently_is_removed() {
 }
 
 #[test]
-fn what_a_failed_save_left_is_removed() {
+fn leftovers_of_a_failed_save_are_removed() {
     let store = Memory::default();
     store.misbehave(Fault::FailsToSave);
     for (on, left) in [(false, 1), (true, 0)] {
         let mut shop = Magento::new(Box::new(store.clone()), on);
-        // Every other failing save is carried out.
+        // Every other failing save is applied.
         for _ in 0..2 {
             assert_eq!(
                 shop.save(Record::new("a", b"x", &[], None)).unwrap_err().message,
@@ -74,7 +74,7 @@ fn what_a_failed_save_left_is_removed() {
 }
 
 #[test]
-fn straight_through_changes_nothing() {
+fn without_the_layer_calls_pass_through_unchanged() {
     let store = Memory::default();
     let mut shop = Magento::new(Box::new(store.clone()), false);
     shop.save(Record::new("a-b", b"x", &tags(&["t-1"]), None)).unwrap();

@@ -1,4 +1,4 @@
-//! For tests: a small workload, and a cache with tags in memory that can be told to misbehave.
+//! Test helpers: a small workload, and a tagged cache in memory with configurable faults.
 
 use model::{AppCache, ErrorClass, Fill, PageCache, Phase, Stop};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::store::{CleanMode, Effort, LoadEffect, Record, TaggedCache};
 use crate::store::{Found, StoreError};
 
-/// 300 records and 40 tags, with phases of these mixes.
+/// 300 records and 40 tags, with one phase per mix.
 pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
     let phases = mixes.iter().map(|mix| Phase {
         name: "p".into(),
@@ -36,32 +36,32 @@ pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
     }
 }
 
-/// How the memory misbehaves.
+/// Faults of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It keeps what it should clean.
+    /// Cleans remove nothing.
     KeepsCleaned,
-    /// It keeps the record that is there when another is saved over it.
+    /// A save over an existing record does nothing.
     KeepsOld,
-    /// It gives the last byte of a value away.
+    /// Drops the last byte of a value.
     Truncates,
-    /// It changes the last byte of a value.
+    /// Changes the last byte of a value.
     Garbles,
-    /// It gives a record the value of the one saved before it.
+    /// Stores the value of the previous save instead.
     Swaps,
-    /// It forgets every record that is saved.
+    /// Deletes the record instead of saving it.
     Forgets,
-    /// It loses the record of one save in so many.
+    /// Deletes the record instead, once in this many saves.
     LosesOneIn(u64),
-    /// It keeps what is there, in place of one save in so many.
+    /// Keeps the old record, once in this many saves.
     KeepsOldOneIn(u64),
-    /// Saves fail, and may or may not be carried out.
+    /// Saves fail, but may be applied.
     FailsToSave,
     /// Cleans fail.
     FailsToClean,
 }
 
-/// A record as it was saved.
+/// A stored record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) value: Vec<u8>,
@@ -71,13 +71,13 @@ pub(crate) struct Stored {
 
 #[derive(Debug, Default)]
 pub(crate) struct Content {
-    /// What it asks of its clients: to use tags before they fill, and to name a record's tags.
-    pub(crate) is_particular: bool,
-    /// What it says that its loads may do.
+    /// Whether clients must introduce tags before they fill, and pass a record's tags.
+    pub(crate) has_requirements: bool,
+    /// Effect of loads that it reports.
     pub(crate) load_effect: LoadEffect,
-    /// Tags that were named for a record before a load.
-    pub(crate) learnt: HashMap<String, Vec<String>>,
-    /// Every tag that a save carried.
+    /// Tags that were passed for a record before a load.
+    pub(crate) learned_tags: HashMap<String, Vec<String>>,
+    /// All tags used by saves.
     pub(crate) tags_used: BTreeSet<String>,
     pub(crate) records: HashMap<String, Stored>,
     pub(crate) fault: Option<Fault>,
@@ -85,7 +85,7 @@ pub(crate) struct Content {
     saves: u64,
 }
 
-/// One client of the memory; clones share it.
+/// One client of the cache; clones share its content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     content: Arc<Mutex<Content>>,
@@ -149,7 +149,7 @@ impl TaggedCache for Memory {
     }
 
     fn new_tags_race(&self) -> bool {
-        self.content().is_particular
+        self.content().has_requirements
     }
 
     fn load_effect(&self) -> LoadEffect {
@@ -157,11 +157,11 @@ impl TaggedCache for Memory {
     }
 
     fn needs_tags(&self) -> bool {
-        self.content().is_particular
+        self.content().has_requirements
     }
 
     fn learn(&mut self, id: &str, tags: &[String]) {
-        self.content().learnt.insert(id.into(), tags.to_vec());
+        self.content().learned_tags.insert(id.into(), tags.to_vec());
     }
 
     fn remove(&mut self, id: &str) -> Result<Found, StoreError> {

@@ -1,13 +1,13 @@
 //! The application cache of a shop: records with tags that are invalidated by tag.
 //!
-//! - [`store`]: what a backend must offer.
-//! - [`data_set`]: the records, drawn as Colin Mollenhour's cache benchmark does or read.
-//! - [`operations`]: what each client does.
-//! - [`files`]: the original's files of both.
-//! - [`magento`]: what Magento puts between a shop and its backend.
-//! - [`ledger`]: what all clients know together of what was written and cleaned.
-//! - [`client`]: one client, which the engine drives.
-//! - `versions`: values that tell which version they are.
+//! - [`store`]: the interface of a backend.
+//! - [`data_set`]: the records, drawn as in Colin Mollenhour's cache benchmark, or read from files.
+//! - [`operations`]: each client's operations.
+//! - [`files`]: the original benchmark's file formats for both.
+//! - [`magento`]: Magento's layer between a shop and its backend.
+//! - [`ledger`]: writes and cleans of all clients, which determine the allowed values.
+//! - [`client`]: one client, driven by the engine.
+//! - `versions`: values that contain their version.
 
 pub mod client;
 pub mod data_set;

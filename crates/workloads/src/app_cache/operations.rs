@@ -1,17 +1,18 @@
-//! What each client of an application cache does, operation by operation.
+//! The operations of each client of an application cache.
 //!
-//! The original benchmark writes a list for each client before it measures: with a chance of one
-//! in `clean_chance` + 1 a clean of a uniformly chosen tag, else with one in `write_chance` + 1 a
-//! write of a record chosen by volatility, else a read of one chosen by popularity. Here the same
+//! The original benchmark draws a list for each client in advance: with a probability of one in
+//! `clean_chance` + 1 a clean of a uniformly chosen tag, else with one in `write_chance` + 1 a
+//! write of a record chosen by volatility, else a read of one chosen by popularity. Here each
+//! operation is a pure function of (seed, client, n), or read from such a list.
 //! is a pure function of (seed, client, n), or read from such a list.
 
 use super::data_set::{Choice, DataSet};
 use crate::values::{mix, mix_in, pick};
 
-/// Sets the numbers of the operations apart from those of other draws.
+/// Separates these random numbers from those of other draws.
 const LISTS: u64 = 0x6c69_7374;
 
-/// One operation, by the numbers of records and tags.
+/// One operation, with the number of its record or tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Loads a record.
@@ -22,25 +23,25 @@ pub enum Operation {
     Clean(u64),
 }
 
-/// What all clients do.
+/// The operations of all clients.
 #[derive(Clone, Debug)]
 pub enum Lists {
-    /// As the original draws it.
+    /// Drawn as in the original.
     Drawn {
-        /// Decides all draws.
+        /// Seed of all draws.
         seed: u64,
-        /// One in this many operations plus one is a write, where it is no clean.
+        /// One in `write_chance` + 1 operations is a write, unless it is a clean.
         write_chance: u64,
-        /// One in this many operations plus one is a clean.
+        /// One in `clean_chance` + 1 operations is a clean.
         clean_chance: u64,
     },
-    /// From files, by client.
+    /// Read from files, by client.
     Read(Vec<Vec<Operation>>),
 }
 
 impl Lists {
-    /// Operation `n` of a client, from 0. A list that is read to its end begins again. `None` for a
-    /// client without a list, or with an empty one.
+    /// Operation `n` of a client, from 0. Lists repeat after their end. `None` for a client without
+    /// a list or with an empty one.
     pub fn operation(&self, data: &DataSet, client: u32, n: u64) -> Option<Operation> {
         match self {
             Self::Drawn { seed, write_chance, clean_chance } => {

@@ -11,7 +11,7 @@ fn lists(write_chance: u64, clean_chance: u64) -> Lists {
 }
 
 #[test]
-fn the_mix_is_that_of_the_original() {
+fn the_mix_matches_the_original() {
     let data = DataSet::drawn(&original(), 11);
     let lists = lists(1000, 1000);
     let (mut cleans, mut writes) = (0u32, 0u32);
@@ -39,7 +39,7 @@ fn the_mix_is_that_of_the_original() {
 }
 
 #[test]
-fn lists_differ_by_client_and_stay_the_same() {
+fn lists_differ_by_client_and_are_reproducible() {
     let data = DataSet::drawn(&original(), 11);
     let lists = lists(1, 1);
     let of = |client| -> Vec<_> { (0..50).map(|n| lists.operation(&data, client, n)).collect() };
@@ -48,7 +48,7 @@ fn lists_differ_by_client_and_stay_the_same() {
 }
 
 #[test]
-fn a_chance_of_none_is_always() {
+fn a_chance_of_zero_means_always() {
     let data = DataSet::drawn(&original(), 11);
     let always = |lists: Lists, is: fn(Operation) -> bool| {
         (0..100).all(|n| is(lists.operation(&data, 0, n).unwrap()))
@@ -59,7 +59,7 @@ fn a_chance_of_none_is_always() {
 }
 
 #[test]
-fn a_list_that_was_read_begins_again() {
+fn a_list_from_a_file_repeats_after_its_end() {
     let data = DataSet::drawn(&original(), 11);
     let lists = Lists::Read(vec![vec![Operation::Read(3), Operation::Clean(4)], Vec::new()]);
     let at = |client, n| lists.operation(&data, client, n);

@@ -7,7 +7,7 @@ fn choice(text: &str, keys: u64) -> KeyChoice {
     KeyChoice::new(text.parse().unwrap(), keys).unwrap()
 }
 
-/// Keys of operations 0 to `draws` − 1, each from its own numbers, as an engine draws them.
+/// Keys of operations 0 to `draws` − 1, each from separate random numbers, as in an engine.
 fn picks(choice: &KeyChoice, draws: u64) -> impl Iterator<Item = u64> {
     (0..draws).map(|n| choice.pick(&mut numbers(11, 0, n), n).0)
 }
@@ -25,18 +25,18 @@ fn zipf(count: usize, exponent: f64) -> Vec<f64> {
 }
 
 #[test]
-fn uniform_keys_come_equally_often() {
+fn uniform_keys_are_equally_frequent() {
     assert_drawn(&counts(&choice("uniform", 100), 200_000), &[0.01; 100], "uniform");
 }
 
 #[test]
-fn sequential_keys_come_in_turn() {
+fn sequential_keys_are_consecutive() {
     let keys: Vec<u64> = picks(&choice("sequential", 3), 7).collect();
     assert_eq!(keys, [0, 1, 2, 0, 1, 2, 0]);
 }
 
 #[test]
-fn zipf_keys_follow_the_law_in_order_or_scattered() {
+fn zipf_keys_follow_zipfs_law_in_order_or_scattered() {
     let law = zipf(200, 0.99);
     let ordered = counts(&choice("zipf:0.99:ordered", 200), 300_000);
     assert_drawn(&ordered, &law, "ordered");
@@ -45,7 +45,7 @@ fn zipf_keys_follow_the_law_in_order_or_scattered() {
     assert_ne!(hottest, 0);
     let places = Permutation::new(200);
     let by_rank: Vec<u64> = (0..200).map(|rank| scattered[places.place(rank) as usize]).collect();
-    assert_eq!(by_rank, ordered, "the same draws, in other places");
+    assert_eq!(by_rank, ordered, "the same draws, but scattered");
     scattered.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
     assert!(scattered[0].abs_diff((law[0] * 3e5) as u64) < 1_500);
 }
@@ -79,7 +79,8 @@ fn a_bell_has_its_mean_and_deviation() {
         ("gauss:0.5:0.1", 4_999.5, 1_000.0),
         ("gauss:3000:500", 3_000.0, 500.0),
         ("gauss", 4_999.5, 1_644.0),
-        // Half a bell: its mean is deviation · √(2/π), its deviation is deviation · √(1 − 2/π).
+        // Half of a bell curve: its mean is deviation · √(2/π), its deviation is deviation · √(1 −
+        // 2/π).
         ("gauss:0:0.1", 798.0, 602.8),
         ("gauss:1:0.1", 9_201.0, 602.8),
     ] {
@@ -87,17 +88,17 @@ fn a_bell_has_its_mean_and_deviation() {
         assert!((m - mean).abs() < 0.02 * deviation, "{text}: mean {m}, expected {mean}");
         assert!((d / deviation - 1.0).abs() < 0.01, "{text}: deviation {d}, expected {deviation}");
     }
-    // Cut off at three deviations, both ends stay within the keys.
+    // Truncated at three deviations, both ends are within the keys.
     let keys: Vec<u64> = picks(&choice("gauss:0.5:0.16666666666666666", 1_000), 100_000).collect();
     assert!(keys.iter().all(|key| *key < 1_000));
     assert!(*keys.iter().min().unwrap() < 30 && *keys.iter().max().unwrap() > 970);
-    // As narrow as can be, at the very ends.
+    // As narrow as possible, at the very ends.
     for (text, key) in [("gauss:1:1e-300", 9), ("gauss:0:1e-300", 0)] {
         assert!(picks(&choice(text, 10), 100).all(|k| k == key), "{text}");
     }
 }
 
-/// Share of a standard normal distribution from `a` to `b`, by the midpoints of narrow strips.
+/// Share of a standard normal distribution from `a` to `b`, by the midpoint rule.
 fn normal(a: f64, b: f64) -> f64 {
     let width = (b - a) / 1_000.0;
     let density = |x: f64| (-x * x / 2.0).exp() / std::f64::consts::TAU.sqrt();
@@ -105,7 +106,7 @@ fn normal(a: f64, b: f64) -> f64 {
 }
 
 #[test]
-fn a_bell_gives_each_key_the_part_of_the_curve_around_it() {
+fn a_bell_gives_each_key_the_area_around_it() {
     for (text, mean, deviation) in [("gauss:0.5:0.2", 4.5, 2.0), ("gauss:7:0.5", 7.0, 5.0)] {
         let part = |key: u8| {
             let from = f64::from(key) - 0.5 - mean;
@@ -118,7 +119,7 @@ fn a_bell_gives_each_key_the_part_of_the_curve_around_it() {
 }
 
 #[test]
-fn the_newest_keys_are_the_hottest_of_latest() {
+fn latest_makes_the_newest_keys_the_hottest() {
     let latest = choice("latest:0.99", 200);
     let mut by_age = vec![0; 200];
     for n in 0..200_000 {
@@ -131,7 +132,7 @@ fn the_newest_keys_are_the_hottest_of_latest() {
 }
 
 #[test]
-fn the_newest_key_matters_to_the_latest_only() {
+fn the_newest_key_matters_only_to_latest() {
     for text in ["uniform", "zipf", "ycsb-zipfian", "gauss", "hot", "sequential"] {
         let choice = choice(text, 1_000);
         for n in 0..100 {
@@ -144,7 +145,7 @@ fn the_newest_key_matters_to_the_latest_only() {
 
 proptest! {
     #[test]
-    fn keys_are_among_those_there_are(
+    fn all_chosen_keys_exist(
         keys in prop_oneof![1u64..20, 1..=KEYS_MAX],
         n: u64,
         text in prop::sample::select(vec![
@@ -165,13 +166,10 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_chosen_from_is_named_and_explained() {
+fn invalid_choices_are_explained() {
     let error =
         |text: &str, keys| KeyChoice::new(text.parse().unwrap(), keys).unwrap_err().to_string();
-    assert_eq!(
-        error("uniform", 0),
-        "`0` is not a number of keys, expected from 1 to 1000000000000"
-    );
+    assert_eq!(error("uniform", 0), "`0` is not a number of keys, expected 1 to 1000000000000");
     assert!(KeyChoice::new(Distribution::Uniform, KEYS_MAX + 1).is_err());
     assert_eq!(
         error("gauss:500:20", 500),
@@ -198,7 +196,7 @@ fn what_cannot_be_chosen_from_is_named_and_explained() {
 }
 
 #[test]
-fn some_keys_only_are_chosen_each_as_often() {
+fn a_choice_among_given_keys_is_uniform() {
     let choice = KeyChoice::among(&[Key(7), Key(3), Key(9)]).unwrap();
     let mut counts = [0_u64; 10];
     for n in 0..30_000 {
@@ -206,5 +204,5 @@ fn some_keys_only_are_chosen_each_as_often() {
     }
     assert_eq!(counts.iter().filter(|count| **count > 0).count(), 3);
     assert!([3, 7, 9].iter().all(|key| counts[*key].abs_diff(10_000) < 500), "{counts:?}");
-    assert_eq!(KeyChoice::among(&[]).unwrap_err(), not_keys(0));
+    assert_eq!(KeyChoice::among(&[]).unwrap_err(), invalid_count(0));
 }

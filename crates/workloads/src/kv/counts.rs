@@ -1,7 +1,7 @@
-//! Counts of what was drawn against what should have been, for tests.
+//! Comparison of drawn counts with their probabilities, for tests.
 
-/// Pearson's χ² of `counts` against `probabilities`, and its degrees of freedom. Neighbours that
-/// are expected less than ten times are taken together.
+/// Pearson's χ² of `counts` against `probabilities`, and its degrees of freedom. Neighbouring
+/// entries are pooled until at least ten are expected.
 pub(super) fn chi_square(counts: &[u64], probabilities: &[f64]) -> (f64, f64) {
     assert_eq!(counts.len(), probabilities.len());
     let total: u64 = counts.iter().sum();
@@ -25,13 +25,14 @@ pub(super) fn chi_square(counts: &[u64], probabilities: &[f64]) -> (f64, f64) {
     (statistic, f64::max(groups - 1.0, 1.0))
 }
 
-/// What χ² exceeds less than once in 10⁵ times (Wilson and Hilferty 1931: its cube root is normal).
+/// The value that χ² exceeds less than once in 10⁵ times (Wilson and Hilferty 1931: its cube root
+/// is approximately normal).
 pub(super) fn bound(freedom: f64) -> f64 {
     let part = 2.0 / (9.0 * freedom);
     freedom * (1.0 - part + 4.3 * part.sqrt()).powi(3)
 }
 
-/// Fails unless `counts` are what chance makes of `probabilities`.
+/// Fails unless `counts` are plausible draws from `probabilities`.
 #[track_caller]
 pub(super) fn assert_drawn(counts: &[u64], probabilities: &[f64], what: &str) {
     let (statistic, freedom) = chi_square(counts, probabilities);
@@ -52,12 +53,12 @@ pub(super) fn moments(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 #[test]
-fn a_fair_count_passes_and_a_bent_one_fails() {
+fn fair_counts_pass_and_biased_ones_fail() {
     let fair = [0.25; 4];
     assert_drawn(&[25_100, 24_900, 25_050, 24_950], &fair, "fair");
     let (statistic, freedom) = chi_square(&[26_000, 24_000, 25_000, 25_000], &fair);
     assert!(statistic > bound(freedom), "{statistic}");
-    // Tables: with 3 degrees, once in 10⁵ times it exceeds 25.9; with 100, 172.
+    // From tables: with 3 degrees of freedom it exceeds 25.9 once in 10⁵ times; with 100, 172.
     assert!((25.9..28.5).contains(&bound(3.0)), "{}", bound(3.0));
     assert!((171.0..176.0).contains(&bound(100.0)), "{}", bound(100.0));
 }

@@ -1,4 +1,4 @@
-//! Numbers in decimal digits, written without a division a digit.
+//! Decimal digits of numbers, written with one division per two digits.
 
 /// `00` to `99`, two characters each.
 const PAIRS: [u8; 200] = pairs();
@@ -14,9 +14,9 @@ const fn pairs() -> [u8; 200] {
     pairs
 }
 
-/// Writes `number` in decimal digits to the end of `digits`, in which nothing but `0` stands.
+/// Writes `number` in decimal at the end of `digits`, which contains only `0`.
 ///
-/// Digits that do not fit are cut on the left: 12345 in three bytes is `345`.
+/// Digits that do not fit are cut off on the left: 12345 in three bytes is `345`.
 #[inline]
 pub fn write_over_zeros(digits: &mut [u8], mut number: u64) {
     let mut end = digits.len();

@@ -1,65 +1,65 @@
-//! Which keys are asked for, as users spell it.
+//! Distributions of keys, as users write them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::KvError;
 
-/// Exponent where none is given: YCSB's.
+/// Default exponent, as in YCSB.
 const EXPONENT: f64 = 0.99;
-/// Mean and deviation where none are given, as shares: memtier's middle and sixth of the range.
+/// Default mean and deviation as shares: the middle and a sixth of the range, as in memtier.
 const BELL: (f64, f64) = (0.5, 1.0 / 6.0);
-/// Shares of keys and operations where none are given: those of YCSB's hotspot.
+/// Default shares of keys and operations, as in YCSB's hotspot.
 const HOT: (f64, f64) = (0.2, 0.8);
 
-/// How probable keys are.
+/// Probability distribution of keys.
 ///
-/// Spelled `uniform`, `zipf:0.99`, `ycsb-zipfian`, `gauss:0.5:0.1`, `sequential`, `hot:0.1:0.9`,
-/// `latest:0.99` or `ycsb-latest`; without numbers, the usual ones are taken. In
-/// `zipf:0.99:ordered` and `hot:0.1:0.9:ordered` the hottest keys are those of the smallest
-/// numbers; otherwise they lie scattered over all keys, since neighbours often share a slot, a page
-/// or a shard.
+/// Written as `uniform`, `zipf:0.99`, `ycsb-zipfian`, `gauss:0.5:0.1`, `sequential`, `hot:0.1:0.9`,
+/// `latest:0.99` or `ycsb-latest`; parameters have defaults. In `zipf:0.99:ordered` and
+/// `hot:0.1:0.9:ordered` the hottest keys are those with the lowest numbers. Otherwise the hottest
+/// keys are scattered over all keys, since neighbours often share a slot, a page or a shard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
-    /// All alike.
+    /// All keys are equally likely.
     Uniform,
-    /// The r-th hottest key in proportion to r^−exponent.
+    /// The r-th hottest key has a probability proportional to r^−exponent.
     Zipf {
         /// 0 (uniform) or more.
         exponent: f64,
-        /// False when key 0 is the hottest, key 1 the next, and so on.
+        /// False if key 0 is the hottest, key 1 the next, and so on.
         scattered: bool,
     },
-    /// As YCSB chooses with `requestdistribution=zipfian`: Zipf's law over ten billion ranks that
-    /// are folded into the keys, so that the hottest gets 3.8 % however few there are.
+    /// YCSB's `requestdistribution=zipfian`: Zipf's law over ten billion ranks that are folded onto
+    /// the keys, so the hottest key gets 3.8 %, however few keys there are.
     YcsbZipfian,
-    /// A bell around one key, cut off at both ends.
+    /// A bell curve around one key, truncated at both ends.
     Gaussian {
-        /// The middle: up to 1 a share of the way from the first key to the last, above 1 the
+        /// The centre: up to 1 a share of the range from the first key to the last, above 1 the
         /// number of a key.
         mean: f64,
-        /// The standard deviation before cutting: up to 1 a share of all keys, above 1 a number of
-        /// keys; above 0 and at most all keys.
+        /// The standard deviation before truncation: up to 1 a share of all keys, above 1 a number
+        /// of keys; above 0 and at most all keys.
         deviation: f64,
     },
-    /// One after the other, from key 0, and again.
+    /// All keys in order from key 0, repeatedly.
     Sequential,
-    /// A part of the keys gets a part of the operations; within each part, all are alike.
+    /// A share of the keys gets a share of the operations; all keys in the same part are equally
+    /// likely.
     Hot {
         /// Share of the keys, from 0 to 1; at least one key is hot.
         keys: f64,
         /// Share of the operations on them, from 0 to 1.
         operations: f64,
-        /// False when the hot keys are those of the smallest numbers.
+        /// False if the hot keys are those with the lowest numbers.
         scattered: bool,
     },
-    /// Zipf's law, of which the newest key is the hottest, the one before it the next, and so on.
+    /// Zipf's law by age: the newest key is the hottest, the one before it the next, and so on.
     Latest {
         /// 0 (uniform) or more.
         exponent: f64,
     },
-    /// As YCSB chooses with `requestdistribution=latest`: its approximation of Zipf's law over all
-    /// keys that there are, the newest first.
+    /// YCSB's `requestdistribution=latest`: its approximation of Zipf's law over all existing keys,
+    /// the newest first.
     YcsbLatest,
 }
 
@@ -94,7 +94,7 @@ impl FromStr for Distribution {
             ["hot", keys, operations] => hot(text, keys, operations, scattered)?,
             _ => {
                 return Err(KvError(format!(
-                    "`{text}` is not a distribution of keys, expected uniform, \
+                    "`{text}` is not a key distribution, expected uniform, \
                      zipf[:EXPONENT[:ordered]], ycsb-zipfian, gauss[:MEAN:DEVIATION], sequential, \
                      hot[:KEYS:OPERATIONS[:ordered]], latest[:EXPONENT] or ycsb-latest"
                 )));
@@ -130,7 +130,7 @@ fn hot(text: &str, keys: &str, operations: &str, scattered: bool) -> Result<Dist
     Ok(Distribution::Hot { keys: share(keys)?, operations: share(operations)?, scattered })
 }
 
-/// A finite number that `fits`.
+/// A finite number for which `fits` is true.
 fn number(
     text: &str,
     number: &str,

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn spellings_are_read() {
+fn distributions_are_parsed() {
     let bell = |mean, deviation| Distribution::Gaussian { mean, deviation };
     for (text, distribution) in [
         ("uniform", Distribution::Uniform),
@@ -27,7 +27,7 @@ fn spellings_are_read() {
 }
 
 #[test]
-fn what_is_no_distribution_is_named_and_explained() {
+fn invalid_distributions_are_explained() {
     let error = |text: &str| text.parse::<Distribution>().unwrap_err().to_string();
     for text in [
         "zipfian",
@@ -46,7 +46,7 @@ fn what_is_no_distribution_is_named_and_explained() {
         assert_eq!(
             error(text),
             format!(
-                "`{text}` is not a distribution of keys, expected uniform, \
+                "`{text}` is not a key distribution, expected uniform, \
                  zipf[:EXPONENT[:ordered]], ycsb-zipfian, gauss[:MEAN:DEVIATION], sequential, \
                  hot[:KEYS:OPERATIONS[:ordered]], latest[:EXPONENT] or ycsb-latest"
             )
@@ -106,12 +106,12 @@ fn anything() -> impl Strategy<Value = Distribution> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_again(distribution in anything()) {
+    fn printed_distributions_can_be_parsed(distribution in anything()) {
         prop_assert_eq!(distribution.to_string().parse(), Ok(distribution));
     }
 
     #[test]
-    fn reading_never_fails_badly(text in "[a-z]{0,10}(:[0-9.einf-]{0,6}){0,4}") {
+    fn parsing_never_panics(text in "[a-z]{0,10}(:[0-9.einf-]{0,6}){0,4}") {
         if let Ok(distribution) = text.parse::<Distribution>() {
             let _ = super::super::KeyChoice::new(distribution, 10)
                 .map(|choice| choice.pick(&mut crate::kv::numbers(1, 0, 0), 0));

@@ -1,4 +1,4 @@
-//! Operations with weights, and which of them insert keys.
+//! Operations with weights, and the operations that insert keys.
 
 use stats::SplitMix64;
 use std::fmt;
@@ -6,35 +6,35 @@ use std::str::FromStr;
 
 use super::KvError;
 
-/// Draws one of several things by weight.
+/// Draws one of several items by weight.
 ///
-/// The alias method (Walker 1977, in the form of Vose 1991): each thing is a column of equal
-/// probability, which it may share with one other thing; one draw and one comparison, however many
-/// things there are.
+/// The alias method (Walker 1977, in the form of Vose 1991): each item has a column of equal
+/// probability, which it may share with one other item. A pick takes one draw and one comparison,
+/// however many items there are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
     columns: Vec<Column>,
-    /// Weights with the sum 1.
+    /// Weights that add up to 1.
     shares: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Column {
-    /// Part of the column that is its own thing's, in 2⁻⁶⁴.
+    /// The item's own part of its column, in 2⁻⁶⁴.
     own: u64,
-    /// Whose the rest is.
+    /// The item that has the remaining part.
     other: usize,
 }
 
 impl Mix {
-    /// Things 0, 1, … with probabilities in proportion to `weights`.
+    /// Items 0, 1, … with probabilities proportional to `weights`.
     ///
     /// Errors: a weight that is negative or not finite, or none above 0.
     pub fn new(weights: &[f64]) -> Result<Self, KvError> {
         if let Some(wrong) = weights.iter().find(|w| !w.is_finite() || **w < 0.0) {
             return Err(KvError(format!("`{wrong}` is not a weight, expected a number from 0")));
         }
-        // Divided by the largest first: a sum of finite weights may be infinite.
+        // Divided by the largest first: the sum of finite weights may be infinite.
         let largest = weights.iter().copied().fold(0.0, f64::max);
         if largest <= 0.0 {
             return Err(KvError("no weight is above 0, expected at least one".into()));
@@ -44,24 +44,24 @@ impl Mix {
         Ok(Self { columns: columns(&shares), shares })
     }
 
-    /// One of the things, by its index.
+    /// Picks an item; returns its index.
     #[inline]
     pub fn pick(&self, random: &mut SplitMix64) -> usize {
-        // The upper half is the column, the lower half a place in it.
+        // The upper half is the column, the lower half the position in it.
         let place = u128::from(random.next_u64()) * self.columns.len() as u128;
         let index = (place >> 64) as usize;
         let column = self.columns[index];
         if (place as u64) < column.own { index } else { column.other }
     }
 
-    /// Probabilities of the things.
+    /// Probabilities of the items.
     pub fn shares(&self) -> &[f64] {
         &self.shares
     }
 }
 
-/// Fills columns that are too low from things that are too high. What is left at the end is whole
-/// but for rounding.
+/// Fills low columns from items that are too high. Columns left over at the end are full except for
+/// rounding.
 fn columns(shares: &[f64]) -> Vec<Column> {
     let count = shares.len() as f64;
     let mut heights: Vec<f64> = shares.iter().map(|s| s * count).collect();
@@ -78,12 +78,13 @@ fn columns(shares: &[f64]) -> Vec<Column> {
     columns
 }
 
-/// What weights look like.
+/// Example of weights for errors.
 const EXAMPLE: &str = ": for example get=0.9,set=0.1";
 
-/// Names with weights, as in `get=0.9,set=0.1`; a name alone has the weight 1.
+/// Names with weights, such as `get=0.9,set=0.1`; a name without a weight has weight 1.
 ///
-/// Weights need not sum to 1. At least one name, each once, and one weight above 0.
+/// Weights need not add up to 1. There is at least one name, no name occurs twice, and at least one
+/// weight is above 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights(Vec<(String, f64)>);
 
@@ -93,10 +94,10 @@ impl Weights {
         &self.0
     }
 
-    /// Draws the names' indices.
+    /// A mix of the names' indices.
     ///
     /// # Panics
-    /// Never, because reading refuses weights that cannot be drawn from.
+    /// Never, because parsing refuses weights that cannot be drawn from.
     pub fn mix(&self) -> Mix {
         let weights: Vec<f64> = self.0.iter().map(|(_, weight)| *weight).collect();
         Mix::new(&weights).expect("weights were checked when they were read")
@@ -113,14 +114,14 @@ impl FromStr for Weights {
         for part in text.split(',') {
             let (name, weight) = weighted(text, part, at)?;
             if has_weights && !part.contains('=') {
-                let problem = "has no weight beside others that have one";
+                let problem = "has no weight although others do";
                 return Err(KvError(format!(
                     "`{part}` at character {at} of `{text}` {problem}, expected NAME=WEIGHT \
                      for all or for none{EXAMPLE}"
                 )));
             }
             if pairs.iter().any(|(known, _)| *known == name) {
-                let problem = "was named before, expected each name once";
+                let problem = "occurs twice, expected each name once";
                 return Err(KvError(format!("`{name}` at character {at} of `{text}` {problem}")));
             }
             pairs.push((name, weight));
@@ -135,7 +136,7 @@ impl FromStr for Weights {
     }
 }
 
-/// Name and weight of a part that begins at character `at`.
+/// Name and weight of a part that starts at character `at`.
 fn weighted(text: &str, part: &str, at: usize) -> Result<(String, f64), KvError> {
     let (name, weight) = match part.rsplit_once('=') {
         Some((name, weight)) => (name, Some(weight)),
@@ -166,7 +167,7 @@ impl fmt::Display for Weights {
     }
 }
 
-/// Which operations of a sequence insert a key, evenly spread.
+/// Selects the operations of a sequence that insert a key, evenly spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inserts {
     /// Inserts in 2⁶⁴ operations.
@@ -174,20 +175,20 @@ pub struct Inserts {
 }
 
 impl Inserts {
-    /// A `share` of the operations, from 0 to 1, inserts a key each.
+    /// Inserts a key in a `share` of the operations, from 0 to 1.
     pub fn new(share: f64) -> Self {
         debug_assert!((0.0..=1.0).contains(&share), "{share} is not a share");
         Self { rate: (share * 2f64.powi(64)) as u128 }
     }
 
-    /// How many inserts there were before that of operation `n`; `None` when it inserts nothing.
+    /// Number of inserts before operation `n`; `None` if it is not an insert.
     #[inline]
     pub fn ordinal(&self, n: u64) -> Option<u64> {
         let before = self.before(n);
         (self.before(n + 1) > before).then_some(before)
     }
 
-    /// Inserts among operations 0 to `n` − 1.
+    /// Number of inserts among operations 0 to `n` − 1.
     fn before(&self, n: u64) -> u64 {
         ((u128::from(n) * self.rate) >> 64) as u64
     }

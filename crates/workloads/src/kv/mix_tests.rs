@@ -10,7 +10,7 @@ fn counts(mix: &Mix, draws: u64) -> Vec<u64> {
 }
 
 #[test]
-fn things_come_as_often_as_they_weigh() {
+fn items_are_picked_by_weight() {
     for weights in [
         vec![1.0],
         vec![0.9, 0.1],
@@ -30,7 +30,7 @@ fn things_come_as_often_as_they_weigh() {
 
 proptest! {
     #[test]
-    fn columns_hold_exactly_the_shares(weights in prop::collection::vec(0.0..1.0f64, 1..60)) {
+    fn columns_add_up_to_the_shares(weights in prop::collection::vec(0.0..1.0f64, 1..60)) {
         prop_assume!(weights.iter().any(|w| *w > 0.0));
         let mix = Mix::new(&weights).unwrap();
         let mut held = vec![0.0; weights.len()];
@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_is_read_again(
+    fn printed_weights_can_be_parsed(
         pairs in prop::collection::btree_map("[a-z][a-z-]{0,8}", 0.001..1e9f64, 1..6)
     ) {
         let weights = Weights(pairs.into_iter().collect());
@@ -54,7 +54,7 @@ proptest! {
 }
 
 #[test]
-fn what_weighs_nothing_never_comes() {
+fn items_without_weight_are_never_picked() {
     let counts = counts(&Mix::new(&[0.0, 1.0, 0.0, 0.3, 0.0]).unwrap(), 100_000);
     assert_eq!([counts[0], counts[2], counts[4]], [0, 0, 0]);
 }
@@ -70,7 +70,7 @@ fn weights_that_cannot_be_drawn_from_are_refused() {
 }
 
 #[test]
-fn operations_with_weights_are_read() {
+fn operations_with_weights_are_parsed() {
     let read = |text: &str| text.parse::<Weights>().unwrap();
     let pair = |name: &str, weight| (name.to_owned(), weight);
     assert_eq!(read("get=0.9,set=0.1").pairs(), [pair("get", 0.9), pair("set", 0.1)]);
@@ -82,7 +82,7 @@ fn operations_with_weights_are_read() {
 }
 
 #[test]
-fn what_is_no_list_of_weights_is_located_and_explained() {
+fn faults_in_weights_are_located_and_explained() {
     let error = |text: &str| text.parse::<Weights>().unwrap_err().to_string();
     let example = "for example get=0.9,set=0.1";
     for (text, part, at) in [("", "", 1), ("get=1,=2", "=2", 7), ("get,,set", "", 5)] {
@@ -105,7 +105,7 @@ fn what_is_no_list_of_weights_is_located_and_explained() {
     }
     assert_eq!(
         error("get=1,set=1,get=2"),
-        "`get` at character 13 of `get=1,set=1,get=2` was named before, expected each name once"
+        "`get` at character 13 of `get=1,set=1,get=2` occurs twice, expected each name once"
     );
     assert_eq!(
         error("get=0,set=0"),

@@ -1,20 +1,20 @@
-//! Key-value operations as a pure function of (seed, n): which operation, which key, how long its
-//! value is and what it consists of.
+//! Key-value operations as a pure function of (seed, n): the operation, its key, and the length and
+//! content of its value.
 //!
-//! - [`random`]: which numbers choices are drawn from.
-//! - [`names`]: how keys are named; `digits` writes their numbers, and `uuid` writes UUIDs.
-//! - [`distribution`]: which keys are asked for, as users spell it; [`choice`] draws them, with
+//! - [`random`]: the random numbers of all choices.
+//! - [`names`]: names of keys; `digits` writes their numbers, and `uuid` writes UUIDs.
+//! - [`distribution`]: distributions of keys as users write them; [`choice`] draws keys, with
 //!   `zipf`, `ycsb` and `permutation`.
-//! - [`sizes`]: how long values and names are; `published` holds distributions from papers.
-//! - [`values`]: what values consist of, and how they are checked as they come; [`user`] those that
-//!   are a JSON object.
-//! - [`mix`]: operations with weights, and where inserted keys stand.
+//! - [`sizes`]: lengths of values and names; `published`: length distributions from papers.
+//! - [`values`]: contents of values, and their check as they arrive; [`user`]: values that are a
+//!   JSON object.
+//! - [`mix`]: operations with weights, and the positions of inserts among them.
 //! - [`preset`]: published workloads by name.
-//! - [`written`]: what a sample of keys must hold when all is over.
+//! - [`written`]: expected final values of a sample of keys.
 //!
-//! Keys are numbers from 0. Whatever belongs to a key, such as its name and the length of its
-//! value, follows from its number and the seed, so that threads, and runs that continue others,
-//! agree on it.
+//! Keys are numbers from 0. All properties of a key, such as its name and the length of its value,
+//! follow from its number and the seed, so threads agree on them, and so do runs that continue
+//! others.
 
 pub mod choice;
 mod digits;
@@ -45,7 +45,7 @@ pub use user::JSON;
 pub use values::{ValueCheck, Values, values_of};
 pub use written::{SAMPLED_MIN, Written};
 
-/// Keys, sizes or weights that cannot be had: a sentence with what was given and what was expected.
+/// Invalid keys, sizes or weights: a sentence with the given and the expected input.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct KvError(pub(crate) String);

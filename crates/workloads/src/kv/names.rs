@@ -1,32 +1,32 @@
-//! Names of keys: a prefix and the key's number in decimal digits, padded with zeros, or a UUID
-//! whose last digits they are.
+//! Names of keys: a prefix and either the key's number in decimal digits, padded with zeros, or a
+//! UUID that ends in those digits.
 
 use super::digits::write_over_zeros;
 use super::uuid::{UUID_BYTES, Uuids};
 use super::{Key, KvError, Sizes, numbers};
 
-/// How names that are UUIDs are spelled where lengths of names are.
+/// Keyword for UUID names, where lengths of names are given.
 pub const UUID: &str = "uuid";
-/// Digits where nothing else is asked for: those of redis-benchmark.
+/// Default number of digits, as in redis-benchmark.
 const DIGITS: usize = 12;
-/// Stream of random numbers that lengths of names are drawn from.
+/// Random stream for the lengths of names.
 const STREAM: u64 = 0x6e61_6d65;
 
-/// How keys are named: a prefix, then the key's number padded with zeros, or a UUID.
+/// Names of keys: a prefix, then the key's number padded with zeros, or a UUID.
 ///
-/// As it is by [`Default`], `key:` and 12 digits, names are those of redis-benchmark.
+/// The [`Default`] names, `key:` and 12 digits, are those of redis-benchmark.
 #[derive(Clone, Debug)]
 pub struct KeyNames {
-    /// The prefix and as many zeros as the longest name has digits.
+    /// The prefix, and a zero for each digit of the longest name.
     longest: Vec<u8>,
     prefix_bytes: usize,
-    /// Lengths that are drawn; `None` when all names are as long as the longest.
+    /// Lengths that vary by key; `None` if all names have the length of the longest.
     drawn: Option<Drawn>,
-    /// What stands in place of the zeros; `None` where numbers do.
+    /// UUIDs that replace the zeros; `None` for names with numbers.
     uuids: Option<Uuids>,
 }
 
-/// Lengths that differ from key to key.
+/// Lengths that vary by key.
 #[derive(Clone, Debug)]
 struct Drawn {
     sizes: Sizes,
@@ -41,34 +41,34 @@ impl Default for KeyNames {
 }
 
 impl KeyNames {
-    /// Names of `prefix` and twelve digits, which are enough for as many keys as can be chosen
-    /// from.
+    /// Names of `prefix` and twelve digits, which is enough for all keys that can be chosen from.
     ///
     /// Errors: a prefix with white space or control characters.
     pub fn new(prefix: &str) -> Result<Self, KvError> {
         Ok(Self::of_length(checked(prefix)?, DIGITS, None))
     }
 
-    /// Names of `prefix` and `digits` digits for `keys` keys, those that will be inserted included.
+    /// Names of `prefix` and `digits` digits for `keys` keys, including those to be inserted.
     ///
-    /// Errors: fewer digits than the largest number has, or a prefix as for [`Self::new`].
+    /// Errors: fewer digits than the highest number has, or a prefix as for [`Self::new`].
     pub fn with_digits(prefix: &str, digits: usize, keys: u64) -> Result<Self, KvError> {
         let least = digits_of(keys);
         if digits < least {
             return Err(KvError(format!(
-                "`{digits}` digits do not hold the numbers of {keys} keys, expected at least \
+                "`{digits}` digits are too few for {keys} keys, expected at least \
                  {least}"
             )));
         }
         Ok(Self::of_length(checked(prefix)?, digits, None))
     }
 
-    /// Names of `prefix` and a number, each as long as `sizes` says for its key and the seed.
+    /// Names of `prefix` and a number; the length of each follows from `sizes`, its key and the
+    /// seed.
     ///
-    /// Published distributions reach down to one byte; names that they would make shorter than the
-    /// prefix and the digits of the largest number are exactly that long.
+    /// Published distributions go down to one byte. Names that would be shorter than the prefix and
+    /// the digits of the highest number get exactly that length.
     ///
-    /// Errors: another distribution that has such lengths, or a prefix as for [`Self::new`].
+    /// Errors: other distributions with such lengths, or a prefix as for [`Self::new`].
     pub fn sized(prefix: &str, sizes: Sizes, seed: u64, keys: u64) -> Result<Self, KvError> {
         let (prefix, digits) = (checked(prefix)?, digits_of(keys));
         let least = prefix.len() + digits;
@@ -85,7 +85,7 @@ impl KeyNames {
         Ok(Self::of_length(prefix, longest, drawn))
     }
 
-    /// Names of `prefix` and a UUID that follows from the seed and the key.
+    /// Names of `prefix` and a UUID that is derived from the seed and the key.
     ///
     /// Errors: a prefix as for [`Self::new`].
     pub fn uuids(prefix: &str, seed: u64) -> Result<Self, KvError> {
@@ -99,18 +99,18 @@ impl KeyNames {
         Self { longest, prefix_bytes: prefix.len(), drawn, uuids: None }
     }
 
-    /// Bytes of every name; `None` when they differ.
+    /// Length of all names in bytes; `None` if they differ.
     #[inline]
     pub fn fixed_bytes(&self) -> Option<usize> {
         self.drawn.is_none().then_some(self.longest.len())
     }
 
-    /// Bytes of the longest name.
+    /// Length of the longest name in bytes.
     pub fn bytes_max(&self) -> usize {
         self.longest.len()
     }
 
-    /// Bytes of the name of `key`.
+    /// Length of the name of `key` in bytes.
     #[inline]
     pub fn bytes(&self, key: Key) -> usize {
         match &self.drawn {
@@ -127,7 +127,7 @@ impl KeyNames {
         self.write_over_first(&mut out[at..], key);
     }
 
-    /// Makes the name of `key` of that of key 0, where all names have the same length.
+    /// Turns the name of key 0 into that of `key`, if all names have the same length.
     #[inline]
     pub fn write_over_first(&self, name: &mut [u8], key: Key) {
         let name = &mut name[self.prefix_bytes..];
@@ -138,19 +138,19 @@ impl KeyNames {
     }
 }
 
-/// A prefix that every protocol takes.
+/// Checks that a prefix is valid in every protocol.
 fn checked(prefix: &str) -> Result<&str, KvError> {
     let breaks = |c: char| c.is_whitespace() || c.is_control();
     if prefix.contains(breaks) {
         return Err(KvError(format!(
-            "`{}` is no prefix of keys, expected one without white space and control characters",
+            "`{}` is not a key prefix, expected one without white space and control characters",
             prefix.escape_debug()
         )));
     }
     Ok(prefix)
 }
 
-/// Decimal digits of the largest of `keys` numbers from 0.
+/// Number of decimal digits of the highest of `keys` numbers from 0.
 fn digits_of(keys: u64) -> usize {
     keys.saturating_sub(1).checked_ilog10().map_or(1, |log| log as usize + 1)
 }

@@ -12,7 +12,7 @@ fn name(names: &KeyNames, key: u64) -> String {
 
 proptest! {
     #[test]
-    fn digits_are_those_of_the_number(number: u64, room in 0usize..30) {
+    fn digits_match_the_number(number: u64, room in 0usize..30) {
         let mut digits = vec![b'0'; room];
         write_over_zeros(&mut digits, number);
         let whole = format!("{number:030}");
@@ -31,12 +31,12 @@ proptest! {
 }
 
 #[test]
-fn names_are_those_of_redis_benchmark_unless_said_otherwise() {
+fn default_names_are_those_of_redis_benchmark() {
     assert_eq!(name(&KeyNames::default(), 42), "key:000000000042");
 }
 
 #[test]
-fn digits_are_as_many_as_asked_for() {
+fn names_have_the_requested_digits() {
     let names = KeyNames::with_digits("s_", 3, 1_000).unwrap();
     assert_eq!([name(&names, 0), name(&names, 999)], ["s_000", "s_999"]);
     let long = KeyNames::with_digits("", 25, 1_000).unwrap();
@@ -46,7 +46,7 @@ fn digits_are_as_many_as_asked_for() {
 }
 
 #[test]
-fn lengths_are_drawn_for_each_key_and_names_stay_apart() {
+fn lengths_vary_by_key_and_names_are_distinct() {
     let sizes: Sizes = "20-29".parse().unwrap();
     let names = KeyNames::sized("k:", sizes, 7, 100_000).unwrap();
     assert_eq!(names.fixed_bytes(), None);
@@ -72,11 +72,11 @@ fn lengths_of_names_are_unrelated_to_those_of_values() {
 }
 
 #[test]
-fn published_lengths_are_raised_where_the_number_needs_more() {
+fn published_lengths_are_raised_to_fit_the_number() {
     let names = KeyNames::sized("key:", "etc-keys".parse().unwrap(), 1, 1_000_000_000).unwrap();
     let lengths: Vec<usize> = (0..50_000).map(|k| names.bytes(Key(k))).collect();
     assert_eq!(lengths.iter().min(), Some(&13));
-    // Of ETC's keys 0.0002 are shorter than 13.5 bytes and half are shorter than 33.9.
+    // Of ETC's keys, 0.0002 are shorter than 13.5 bytes and half are shorter than 33.9.
     assert!(lengths.iter().filter(|l| **l == 13).count() < 40);
     let short = lengths.iter().filter(|l| **l <= 33).count();
     assert!(short.abs_diff(24_000) < 1_500, "{short}");
@@ -84,7 +84,7 @@ fn published_lengths_are_raised_where_the_number_needs_more() {
 }
 
 #[test]
-fn fixed_lengths_need_no_drawing() {
+fn fixed_lengths_are_not_drawn() {
     let names = KeyNames::sized("k", Sizes::all(9), 1, 100_000_000).unwrap();
     assert_eq!(names.fixed_bytes(), Some(9));
     assert_eq!(name(&names, 99_999_999), "k99999999");
@@ -93,7 +93,7 @@ fn fixed_lengths_need_no_drawing() {
 #[test]
 fn names_that_would_be_too_short_are_refused() {
     let error = KeyNames::with_digits("key:", 3, 1_001).unwrap_err().to_string();
-    assert_eq!(error, "`3` digits do not hold the numbers of 1001 keys, expected at least 4");
+    assert_eq!(error, "`3` digits are too few for 1001 keys, expected at least 4");
     let sizes: Sizes = "5-20:3,100".parse().unwrap();
     let error = KeyNames::sized("key:", sizes, 1, 1_001).unwrap_err().to_string();
     assert_eq!(
@@ -105,12 +105,12 @@ fn names_that_would_be_too_short_are_refused() {
 }
 
 #[test]
-fn a_prefix_that_would_end_a_request_is_refused() {
+fn a_prefix_with_white_space_is_refused() {
     for (prefix, shown) in [("a b", "a b"), ("a\r\nflush_all\r\n", "a\\r\\nflush_all\\r\\n")] {
         assert_eq!(
             KeyNames::new(prefix).unwrap_err().to_string(),
             format!(
-                "`{shown}` is no prefix of keys, expected one without white space and control \
+                "`{shown}` is not a key prefix, expected one without white space and control \
                  characters"
             )
         );

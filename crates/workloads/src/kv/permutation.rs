@@ -1,20 +1,20 @@
-//! A bijection on the numbers below a bound that scatters neighbours and needs no memory.
+//! A bijection on the numbers below a bound that scatters neighbours and takes no memory.
 //!
-//! Numbers of as many bits as the bound needs are scattered by steps that can each be undone:
-//! multiplying by an odd number, and adding the upper half of the bits to the lower. A result that
-//! is not below the bound is scattered again until it is (cycle walking: Black and Rogaway, Ciphers
-//! with Arbitrary Finite Domains, CT-RSA 2002), which takes less than two rounds on average. It
-//! hides nothing; it only keeps the hottest keys from standing beside each other.
+//! Numbers with as many bits as the bound are scattered by invertible steps: multiplication by an
+//! odd number, and XOR of the upper half of the bits into the lower half. A result that is not
+//! below the bound is scattered again until it is (cycle walking: Black and Rogaway, Ciphers with
+//! Arbitrary Finite Domains, CT-RSA 2002), which takes fewer than two rounds on average. This is
+//! not encryption; it only keeps the hottest keys from being adjacent.
 
 /// Odd multipliers: those of `SplitMix64` and of its golden ratio.
 const ODD: [u64; 3] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0x9e37_79b9_7f4a_7c15];
 
-/// A bijection on 0 to `count` − 1, the same one in every run.
+/// A bijection on 0 to `count` − 1, the same in every run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Permutation {
     count: u64,
     mask: u64,
-    /// Half of the bits, at least one.
+    /// Half of the number of bits, at least one.
     shift: u32,
 }
 
@@ -37,8 +37,8 @@ impl Permutation {
         place
     }
 
-    /// A bijection on the numbers of as many bits as `mask` has. The constant keeps 0 from being
-    /// its own place.
+    /// A bijection on the numbers with the bits of `mask`. The added constant keeps 0 from mapping
+    /// to itself.
     #[inline]
     fn step(&self, number: u64) -> u64 {
         let mut number = number.wrapping_add(ODD[2]) & self.mask;

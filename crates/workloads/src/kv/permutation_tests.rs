@@ -34,7 +34,7 @@ fn the_hottest_ranks_are_spread_over_all_places() {
             sixteenths[(u128::from(*place) * 16 / u128::from(count)) as usize] += 1;
         }
         assert!(sixteenths.iter().all(|n| (60..150).contains(n)), "{count}: {sixteenths:?}");
-        // Two random places are a third of the range apart on average.
+        // Two random places are on average a third of the range apart.
         let apart: f64 = places.windows(2).map(|w| w[0].abs_diff(w[1]) as f64).sum();
         let share = apart / 1_599.0 / count as f64;
         assert!((share - 1.0 / 3.0).abs() < 0.03, "{count}: {share}");

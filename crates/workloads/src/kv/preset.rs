@@ -2,15 +2,15 @@
 //!
 //! - `ycsb-a`, `-b`, `-c`, `-d`, `-f`: the core workloads of YCSB (Cooper et al.: Benchmarking
 //!   Cloud Serving Systems with YCSB, ACM Cloud Computing 2010; the files `workloada` to
-//!   `workloadf` of its repository), with the frequencies of its own generator. Records are 1000
-//!   bytes, ten fields of 100; here, one value: an update writes all of it, as with YCSB's
-//!   `writeallfields=true`, where it writes one field of ten by default. E scans, which caches
-//!   cannot.
+//!   `workloadf` of its repository), with the key frequencies of YCSB's generator. YCSB's records
+//!   have 1000 bytes, ten fields of 100. Here a record is one value, and an update writes all of
+//!   it, as with YCSB's `writeallfields=true`; YCSB's default is to write one field of ten. E
+//!   scans, which caches do not support.
 //! - `twitter-c12`, `-c15`, `-c31`, `-c37`, `-c52`: clusters of Twitter's caches in March 2020
 //!   (Yang, Yue, Rashmi: A Large Scale Analysis of Hundreds of In-memory Cache Clusters at Twitter,
-//!   OSDI 2020; the table `stat/2020Mar.md` of twitter/cache-trace, CC-BY). The table gives means
-//!   of lengths and no more, so all keys and all values have the mean length. `gets` counts as a
-//!   read, `add` and `cas` as updates.
+//!   OSDI 2020; the table `stat/2020Mar.md` of twitter/cache-trace, CC-BY). The table gives only
+//!   mean lengths, so all keys and all values have the mean length. `gets` counts as a read, `add`
+//!   and `cas` as updates.
 
 use std::str::FromStr;
 
@@ -21,21 +21,21 @@ use super::{Distribution, KvError, Sizes, Weights};
 pub struct Preset {
     /// The name that users type.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A short description.
     pub title: &'static str,
-    /// `read`, `update`, `insert` (a key after all others) and `read-modify-write`, with weights.
+    /// Weights of `read`, `update`, `insert` (a key after all others) and `read-modify-write`.
     pub operations: Weights,
-    /// Which keys are asked for.
+    /// Distribution of keys.
     pub keys: Distribution,
-    /// How long values are.
+    /// Lengths of values.
     pub values: Sizes,
-    /// Bytes of a key's name; `None` where the source does not say.
+    /// Length of a key's name in bytes; `None` if the source does not give it.
     pub name_bytes: Option<usize>,
-    /// Lifetime of most values, in seconds; `None` where they do not expire.
+    /// Lifetime of most values in seconds; `None` if they do not expire.
     pub ttl_s: Option<u64>,
 }
 
-/// Name, title, operations, keys, lengths of values and of names, and lifetimes; `-` for none.
+/// Name, title, operations, keys, length of values, length of names, lifetime; `-` for none.
 const LINES: [&str; 10] = [
     "ycsb-a|YCSB A, update heavy|read=0.5,update=0.5|ycsb-zipfian|1000|-|-",
     "ycsb-b|YCSB B, read mostly|read=0.95,update=0.05|ycsb-zipfian|1000|-|-",
@@ -65,7 +65,7 @@ impl FromStr for Preset {
         let [name, title, operations, keys, values, name_bytes, ttl_s] =
             parts.ok_or_else(|| {
                 let known = Self::names().collect::<Vec<_>>().join(", ");
-                KvError(format!("`{name}` is no published workload, expected one of {known}"))
+                KvError(format!("`{name}` is not a published workload, expected one of {known}"))
             })?;
         Ok(Self {
             name,

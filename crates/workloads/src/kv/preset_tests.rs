@@ -11,7 +11,7 @@ fn share(preset: &Preset, operation: &str) -> f64 {
 }
 
 #[test]
-fn every_preset_can_be_drawn_from() {
+fn every_preset_can_be_drawn() {
     assert_eq!(Preset::names().count(), LINES.len());
     for name in Preset::names() {
         let preset = preset(name);
@@ -23,7 +23,7 @@ fn every_preset_can_be_drawn_from() {
 }
 
 #[test]
-fn the_shares_of_ycsb_are_those_of_its_files() {
+fn the_shares_of_ycsb_match_its_files() {
     for (name, read, update, insert, modify) in [
         ("ycsb-a", 0.5, 0.5, 0.0, 0.0),
         ("ycsb-b", 0.95, 0.05, 0.0, 0.0),
@@ -43,7 +43,7 @@ fn the_shares_of_ycsb_are_those_of_its_files() {
 }
 
 #[test]
-fn twitter_clusters_have_the_means_of_the_table() {
+fn twitter_clusters_match_the_table() {
     for (name, update, exponent, value, key, ttl) in [
         ("twitter-c12", 0.80, 0.3048, 1_030, 44, 300),
         ("twitter-c15", 1.0, 0.0242, 102, 18, 30),
@@ -60,11 +60,11 @@ fn twitter_clusters_have_the_means_of_the_table() {
 }
 
 #[test]
-fn an_unknown_name_gets_the_list() {
+fn an_unknown_name_lists_all_presets() {
     let error = "ycsb-e".parse::<Preset>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "`ycsb-e` is no published workload, expected one of ycsb-a, ycsb-b, ycsb-c, ycsb-d, \
+        "`ycsb-e` is not a published workload, expected one of ycsb-a, ycsb-b, ycsb-c, ycsb-d, \
          ycsb-f, twitter-c12, twitter-c15, twitter-c31, twitter-c37, twitter-c52"
     );
 }

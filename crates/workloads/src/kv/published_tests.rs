@@ -2,14 +2,14 @@ use super::*;
 use crate::kv::counts::{assert_drawn, moments};
 use crate::kv::numbers;
 
-/// Shares of a distribution at the middles of so many equal parts.
+/// Midpoints of equal parts of the range from 0 to 1.
 const PARTS: usize = 1_000_000;
 
 fn parts() -> impl Iterator<Item = f64> {
     (0..PARTS).map(|i| (i as f64 + 0.5) / PARTS as f64)
 }
 
-/// Lengths as they are drawn.
+/// Drawn lengths.
 fn draws(published: Published, count: u64) -> impl Iterator<Item = usize> {
     let mut random = numbers(12, 0, 0);
     (0..count).map(move |_| published.bytes(&mut random))
@@ -26,28 +26,28 @@ fn gamma_of_1_minus(x: f64) -> f64 {
 }
 
 #[test]
-fn small_values_of_etc_have_the_shares_of_the_table() {
+fn small_values_of_etc_match_the_table() {
     let mut counts = [0; 15];
     parts().map(etc_value).filter(|bytes| *bytes < 15).for_each(|bytes| counts[bytes] += 1);
     for (bytes, share) in ETC_SMALL.iter().enumerate() {
         let expected = (share * PARTS as f64).round() as u64;
         assert!(expected.abs_diff(counts[bytes]) <= 1, "{bytes}: {} {expected}", counts[bytes]);
     }
-    // The paper: nearly half of the values are of 2, 3 or 11 bytes or otherwise below 15.
+    // From the paper: nearly half of the values have 2, 3 or 11 bytes or are otherwise below 15.
     assert!((ETC_SMALL.iter().sum::<f64>() - 0.44155).abs() < 1e-12);
 }
 
 #[test]
-fn large_values_of_etc_have_the_moments_of_their_pareto_distribution() {
+fn large_values_of_etc_match_their_pareto_distribution() {
     let tail: Vec<f64> =
         draws(Published::EtcValues, 4_000_000).filter(|b| *b > 14).map(|b| b as f64).collect();
     let share = tail.len() as f64 / 4e6;
     assert!((share - (1.0 - 0.44155)).abs() < 0.001, "{share}");
-    // Mean location + scale / (1 − shape), and half a byte less for cutting off fractions.
+    // Mean: location + scale / (1 − shape), minus half a byte for the truncation.
     let (mean, _) = moments(tail.iter().copied());
     let published = 15.0 + 214.476 / (1.0 - 0.348_238);
     assert!((mean - (published - 0.5)).abs() < 2.0, "{mean}, published {published}");
-    // The fourth moment does not exist, so the deviation converges slowly; quantiles do not.
+    // The fourth moment does not exist, so the deviation converges slowly, unlike quantiles.
     for (quantile, expected) in [(0.25, 79.8), (0.5, 183.1), (0.9, 772.4), (0.99, 2_461.0)] {
         let above = tail.iter().filter(|b| **b > expected).count() as f64 / tail.len() as f64;
         let by_formula = (1.0 + 0.348_238 * (expected - 15.0) / 214.476).powf(-1.0 / 0.348_238);
@@ -57,7 +57,7 @@ fn large_values_of_etc_have_the_moments_of_their_pareto_distribution() {
 }
 
 #[test]
-fn the_mean_of_etc_values_is_that_of_the_draws() {
+fn the_mean_of_etc_values_matches_the_draws() {
     let small: f64 = ETC_SMALL.iter().enumerate().map(|(n, p)| n as f64 * p).sum();
     let longer = |n: usize| (1.0 + 0.348_238 * (n - 15) as f64 / 214.476).powf(-1.0 / 0.348_238);
     let large = 15.0 + (16..=ETC_MAX).map(longer).sum::<f64>();
@@ -69,7 +69,7 @@ fn the_mean_of_etc_values_is_that_of_the_draws() {
 }
 
 #[test]
-fn keys_of_etc_have_the_moments_of_their_extreme_value_distribution() {
+fn keys_of_etc_match_their_extreme_value_distribution() {
     let (middle, scale, shape) = (30.7984, 8.204_49, 0.078_688);
     let (g1, g2) = (gamma_of_1_minus(shape), gamma_of_1_minus(2.0 * shape));
     let published = (middle + scale / shape * (g1 - 1.0), scale / shape * (g2 - g1 * g1).sqrt());
@@ -86,7 +86,7 @@ fn keys_of_etc_have_the_moments_of_their_extreme_value_distribution() {
 }
 
 #[test]
-fn lengths_stay_within_their_limits_for_every_share() {
+fn all_quantiles_are_within_the_limits() {
     let extremes = [0.0, f64::EPSILON / 2.0, 0.44155, 0.5, 1.0 - f64::EPSILON / 2.0];
     for u in extremes {
         assert!(etc_value(u) <= Published::EtcValues.max(), "{u}");
@@ -95,7 +95,7 @@ fn lengths_stay_within_their_limits_for_every_share() {
     }
     assert!(parts().map(etc_value).is_sorted());
     assert!(parts().map(etc_key).is_sorted());
-    // How often the limits cut, as the constants' comments say.
+    // Frequency of lengths beyond the limits, as stated in the comments of the constants.
     let beyond = (1.0 + 0.348_238 * 1e6 / 214.476f64).powf(-1.0 / 0.348_238) * 0.55845;
     assert!((1e-10..1e-9).contains(&beyond), "{beyond}");
     let beyond = 1.0 - etc_keys_below(250.0);

@@ -1,19 +1,18 @@
-//! Random numbers of which any part of the sequence can be drawn again: each operation has numbers
-//! of its own, whichever thread draws them, that start at a scattered function of
-//! (seed, stream, n).
+//! Random numbers with random access: each operation has separate numbers, independent of the
+//! thread that draws them, which start at a scattered function of (seed, stream, n).
 
 use stats::SplitMix64;
 
 use crate::values::{mix, mix_in};
 
-/// The numbers of all operations of one kind; each operation has its own.
+/// The random numbers of all operations of one kind; each operation has separate ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
     base: u64,
 }
 
 impl Stream {
-    /// Other seeds or streams give unrelated numbers.
+    /// Different seeds or streams give unrelated numbers.
     pub fn new(seed: u64, stream: u64) -> Self {
         Self { base: mix(&[seed, stream]) }
     }
@@ -25,8 +24,8 @@ impl Stream {
     }
 }
 
-/// The numbers of operation `n` of `stream`; other seeds, streams or operations give unrelated
-/// ones.
+/// The numbers of operation `n` of `stream`; different seeds, streams or operations give unrelated
+/// numbers.
 #[inline]
 pub fn numbers(seed: u64, stream: u64, n: u64) -> SplitMix64 {
     Stream::new(seed, stream).at(n)

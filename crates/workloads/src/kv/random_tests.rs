@@ -2,7 +2,7 @@ use super::*;
 use crate::kv::counts::{assert_drawn, moments};
 
 #[test]
-fn the_numbers_follow_from_seed_stream_and_operation() {
+fn the_numbers_are_determined_by_seed_stream_and_operation() {
     let numbers = |seed, stream, n| {
         let mut random = numbers(seed, stream, n);
         [random.next_u64(), random.next_u64()]
@@ -12,7 +12,8 @@ fn the_numbers_follow_from_seed_stream_and_operation() {
     for (i, one) in all.iter().enumerate() {
         assert!(all[..i].iter().all(|other| other[0] != one[0] && other[1] != one[1]), "{i}");
     }
-    // Records are drawn again from their seed, so another version must draw the same.
+    // Stored records are generated again from their seed, so other versions must draw the same
+    // numbers.
     assert_eq!(numbers(1, 2, 3), [0x1436_c739_ebf6_d3f8, 0x1b57_7b4d_b7ed_cd99]);
 }
 
@@ -27,7 +28,7 @@ fn first_numbers_of_neighbouring_operations_are_spread() {
 }
 
 #[test]
-fn large_bounds_are_reached_and_kept() {
+fn numbers_fill_large_ranges_and_stay_below_the_bound() {
     let mut random = numbers(4, 0, 0);
     let bound = u64::MAX - 5;
     let drawn: Vec<u64> = (0..1_000).map(|_| random.below(bound)).collect();

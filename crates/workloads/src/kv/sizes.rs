@@ -1,4 +1,4 @@
-//! How long values and names are.
+//! Lengths of values and names.
 
 use stats::SplitMix64;
 use std::fmt;
@@ -10,17 +10,17 @@ use stats::units::{UnitError, parse_bytes};
 use super::published::Published;
 use super::{Key, KvError, Mix, numbers};
 
-/// Longest value, in bytes: the limit of Redis for a string, 512 MiB.
+/// Longest value in bytes: the limit of a Redis string, 512 MiB.
 const LIMIT: u64 = 512 << 20;
-/// Stream of random numbers that lengths are drawn from.
+/// Random stream for lengths.
 const STREAM: u64 = 0x7369_7a65;
 
-/// Lengths in bytes, each a pure function of the seed and the key.
+/// Lengths in bytes; each is a pure function of the seed and the key.
 ///
-/// Spelled `1024` or `1KiB` (all alike), `64-4096` (each length in the range as often as the
-/// others), `100:3,1024:1` or `100:3,200-400:1` (lists of either with weights after the colon, 1
-/// where there is none), or the name of a published distribution: `etc` and `etc-keys` are values
-/// and keys of Facebook's pool ETC (Atikoglu et al., SIGMETRICS 2012).
+/// Written as `1024` or `1KiB` (all the same), `64-4096` (all lengths in the range equally likely),
+/// `100:3,1024:1` or `100:3,200-400:1` (lists of either, with a weight after the colon, default 1),
+/// or the name of a published distribution: `etc` and `etc-keys` are values and keys of Facebook's
+/// pool ETC (Atikoglu et al., SIGMETRICS 2012).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sizes {
     kind: Kind,
@@ -29,7 +29,7 @@ pub struct Sizes {
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Fixed(usize),
-    /// The shortest and the longest.
+    /// Shortest and longest length.
     Range(usize, usize),
     List(Arc<List>),
     Published(Published),
@@ -45,17 +45,17 @@ struct List {
 struct Entry {
     least: usize,
     most: usize,
-    /// Above 0; shares are in proportion to it.
+    /// Above 0; the entry's share is proportional to it.
     weight: f64,
 }
 
 impl Sizes {
-    /// All `bytes` long.
+    /// All lengths are `bytes`.
     pub fn all(bytes: usize) -> Self {
         Self { kind: Kind::Fixed(bytes) }
     }
 
-    /// Bytes of what belongs to `key`.
+    /// Length of the value or name of `key`.
     #[inline]
     pub fn bytes(&self, seed: u64, key: Key) -> usize {
         match &self.kind {
@@ -64,7 +64,7 @@ impl Sizes {
         }
     }
 
-    /// The length that all have; `None` when they differ.
+    /// The common length; `None` if lengths differ.
     #[inline]
     pub fn fixed(&self) -> Option<usize> {
         match self.kind {
@@ -93,7 +93,7 @@ impl Sizes {
         }
     }
 
-    /// The mean over many keys, in bytes.
+    /// Mean length over many keys, in bytes.
     pub fn mean(&self) -> f64 {
         match &self.kind {
             Kind::Fixed(bytes) => *bytes as f64,
@@ -106,7 +106,7 @@ impl Sizes {
         }
     }
 
-    /// True for a distribution from a paper, whose lengths nobody chose one by one.
+    /// True for a distribution from a paper, whose range the user did not choose.
     pub(super) fn is_published(&self) -> bool {
         matches!(self.kind, Kind::Published(_))
     }
@@ -149,7 +149,7 @@ impl FromStr for Sizes {
             [Entry { least, most, .. }] => Kind::Range(least, most),
             _ => {
                 let weights: Vec<f64> = entries.iter().map(|e| e.weight).collect();
-                let mix = Mix::new(&weights).map_err(|_| not_weight(text, text))?;
+                let mix = Mix::new(&weights).map_err(|_| invalid_weight(text, text))?;
                 Kind::List(Arc::new(List { entries, mix }))
             }
         };
@@ -157,36 +157,36 @@ impl FromStr for Sizes {
     }
 }
 
-/// Reads `SIZE`, `SIZE-SIZE`, `SIZE:WEIGHT` or `SIZE-SIZE:WEIGHT`.
+/// Parses `SIZE`, `SIZE-SIZE`, `SIZE:WEIGHT` or `SIZE-SIZE:WEIGHT`.
 fn entry(text: &str, part: &str) -> Result<Entry, KvError> {
     let (sizes, weight) = part.split_once(':').unwrap_or((part, "1"));
     let above_0 = weight.trim().parse::<f64>().ok().filter(|w| w.is_finite() && *w > 0.0);
-    let weight = above_0.ok_or_else(|| not_weight(weight.trim(), text))?;
+    let weight = above_0.ok_or_else(|| invalid_weight(weight.trim(), text))?;
     let (least, most) = sizes.split_once('-').unwrap_or((sizes, sizes));
     let (least, most) = (size(text, sizes, least)?, size(text, sizes, most)?);
     if least > most {
-        let problem = "is no range, expected the smaller size first: for example 64-4096";
+        let problem = "is not a range, expected the smaller size first: for example 64-4096";
         return Err(KvError(format!("`{}` in `{text}` {problem}", sizes.trim())));
     }
     Ok(Entry { least, most, weight })
 }
 
-/// Reads one length, the whole or a half of `part`.
+/// Parses one length, which is all or half of `part`.
 fn size(text: &str, part: &str, size: &str) -> Result<usize, KvError> {
     let problem = match parse_bytes(size) {
         Ok(bytes) if bytes <= LIMIT => return Ok(bytes as usize),
         Ok(_) | Err(UnitError::TooLarge { .. }) => "is too large, expected at most 512MiB",
         Err(_) => {
-            "is no size, expected BYTES or LEAST-MOST, a list of them with weights, etc or \
+            "is not a size, expected BYTES or LEAST-MOST, a list of them with weights, etc or \
              etc-keys: for example 1KiB, 64-4096 or 100:3,1024:1"
         }
     };
     Err(KvError(format!("`{}` in `{text}` {problem}", part.trim())))
 }
 
-fn not_weight(weight: &str, text: &str) -> KvError {
+fn invalid_weight(weight: &str, text: &str) -> KvError {
     let expected = "expected a number above 0: for example 100:3,1024:1";
-    KvError(format!("`{weight}` in `{text}` is no weight, {expected}"))
+    KvError(format!("`{weight}` in `{text}` is not a weight, {expected}"))
 }
 
 impl fmt::Display for Sizes {

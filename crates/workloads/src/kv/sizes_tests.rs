@@ -11,7 +11,7 @@ fn drawn(sizes: &Sizes, keys: u64) -> impl Iterator<Item = usize> {
 }
 
 #[test]
-fn one_size_is_that_of_all() {
+fn a_single_size_applies_to_all_keys() {
     for (text, bytes) in [("1024", 1_024), ("1KiB", 1_024), ("7-7", 7), ("0", 0), ("9:3", 9)] {
         let sizes = sizes(text);
         assert_eq!(sizes, Sizes::all(bytes), "{text}");
@@ -23,7 +23,7 @@ fn one_size_is_that_of_all() {
 }
 
 #[test]
-fn a_range_has_each_of_its_sizes_equally_often() {
+fn all_sizes_of_a_range_are_equally_likely() {
     let sizes = sizes("10-19");
     assert_eq!((sizes.fixed(), sizes.min(), sizes.max()), (None, 10, 19));
     assert!((sizes.mean() - 14.5).abs() < 1e-12);
@@ -33,7 +33,7 @@ fn a_range_has_each_of_its_sizes_equally_often() {
 }
 
 #[test]
-fn a_list_has_its_sizes_by_weight() {
+fn sizes_of_a_list_are_drawn_by_weight() {
     let sizes = sizes("100:3, 1KiB:1, 10-11:4");
     assert_eq!((sizes.fixed(), sizes.min(), sizes.max()), (None, 10, 1_024));
     let mean = (3.0 * 100.0 + 1_024.0 + 4.0 * 10.5) / 8.0;
@@ -47,7 +47,7 @@ fn a_list_has_its_sizes_by_weight() {
 }
 
 #[test]
-fn the_mean_is_that_of_what_is_drawn() {
+fn the_mean_matches_the_drawn_sizes() {
     for (text, within) in [("64-4096", 5.0), ("1:99,1000", 0.5), ("etc", 3.0), ("etc-keys", 0.1)] {
         let sizes = sizes(text);
         let (mean, _) = moments(drawn(&sizes, 1_000_000).map(|bytes| bytes as f64));
@@ -57,19 +57,19 @@ fn the_mean_is_that_of_what_is_drawn() {
 }
 
 #[test]
-fn a_size_follows_from_seed_and_key() {
+fn a_size_is_determined_by_seed_and_key() {
     let sizes = sizes("0-1000000");
     let twice = |seed, key| (sizes.bytes(seed, Key(key)), sizes.clone().bytes(seed, Key(key)));
     assert_eq!(twice(1, 2).0, twice(1, 2).1);
     let differ =
         |a: (u64, u64), b: (u64, u64)| sizes.bytes(a.0, Key(a.1)) != sizes.bytes(b.0, Key(b.1));
     assert!(differ((1, 2), (1, 3)) && differ((1, 2), (2, 2)));
-    assert_eq!(sizes.bytes(1, Key(2)), 12_216, "also in later versions");
+    assert_eq!(sizes.bytes(1, Key(2)), 12_216, "the same in later versions");
 }
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_again(
+    fn printed_sizes_can_be_parsed(
         entries in prop::collection::vec((0u64..=LIMIT, 0u64..=LIMIT, 0.001..1e6f64), 1..5)
     ) {
         let parts = entries.iter().map(|(a, b, weight)| match a.cmp(b) {
@@ -82,7 +82,7 @@ proptest! {
 }
 
 #[test]
-fn published_distributions_are_known_by_name() {
+fn published_distributions_are_parsed_by_name() {
     for name in ["etc", "etc-keys"] {
         let sizes = sizes(name);
         assert_eq!(sizes.to_string(), name);
@@ -92,7 +92,7 @@ fn published_distributions_are_known_by_name() {
 }
 
 #[test]
-fn what_is_no_size_is_named_and_explained() {
+fn invalid_sizes_are_explained() {
     let error = |text: &str| text.parse::<Sizes>().unwrap_err().to_string();
     for (text, part) in [
         ("", ""),
@@ -108,7 +108,7 @@ fn what_is_no_size_is_named_and_explained() {
         assert_eq!(
             error(text),
             format!(
-                "`{part}` in `{text}` is no size, expected BYTES or LEAST-MOST, a list of them \
+                "`{part}` in `{text}` is not a size, expected BYTES or LEAST-MOST, a list of them \
                  with weights, etc or etc-keys: for example 1KiB, 64-4096 or 100:3,1024:1"
             )
         );
@@ -119,14 +119,14 @@ fn what_is_no_size_is_named_and_explained() {
         assert_eq!(
             error(text),
             format!(
-                "`{weight}` in `{text}` is no weight, expected a number above 0: for example \
+                "`{weight}` in `{text}` is not a weight, expected a number above 0: for example \
                  100:3,1024:1"
             )
         );
     }
     assert_eq!(
         error("9-3"),
-        "`9-3` in `9-3` is no range, expected the smaller size first: for example 64-4096"
+        "`9-3` in `9-3` is not a range, expected the smaller size first: for example 64-4096"
     );
     for text in ["512MiB", "536870912"] {
         assert_eq!(sizes(text).max(), 536_870_912);

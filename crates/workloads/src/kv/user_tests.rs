@@ -31,7 +31,7 @@ fn a_value_is_the_object_of_the_published_client() {
 }
 
 #[test]
-fn sizes_are_read_as_well() {
+fn sizes_are_accepted_too() {
     let (sizes, values) = values_of("64", 1).unwrap();
     let mut out = Vec::new();
     values.append(&mut out, 1, 2, 64);
@@ -40,7 +40,7 @@ fn sizes_are_read_as_well() {
 }
 
 #[test]
-fn uuids_have_their_form_and_differ() {
+fn uuids_are_well_formed_and_distinct() {
     let names = KeyNames::uuids("own:", 9).unwrap();
     let name = |names: &KeyNames, key: u64| {
         let mut name = Vec::new();
@@ -58,7 +58,7 @@ fn uuids_have_their_form_and_differ() {
         assert_eq!(groups[4], format!("{key:012}"));
         all.insert(uuid[..23].to_string());
     }
-    // What is drawn differs as well: 74 bits do not meet by chance.
+    // The random digits differ too: 74 bits do not collide by chance.
     assert_eq!(all.len(), 5_000);
     assert_ne!(name(&names, 1), name(&KeyNames::uuids("own:", 10).unwrap(), 1));
     assert_eq!(names.fixed_bytes(), Some(40));
@@ -66,7 +66,7 @@ fn uuids_have_their_form_and_differ() {
 
 proptest! {
     #[test]
-    fn a_user_is_known_again_in_any_pieces(
+    fn a_user_is_verified_in_any_pieces(
         key in 0..1_000_000_000_000_u64, version in 0..1_000_000_000_000_u64, piece in 1usize..150,
     ) {
         let values = Values::users(5);
@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn any_other_character_is_found(version: u32, at in 0..USER_BYTES, piece in 1usize..150) {
+    fn any_changed_character_is_detected(version: u32, at in 0..USER_BYTES, piece in 1usize..150) {
         let values = Values::users(5);
         let mut body = text(&values, 8, version.into()).into_bytes();
         body[at] = if body[at] == b'_' { b'-' } else { b'_' };
@@ -84,7 +84,7 @@ proptest! {
         let other = text(&values, 8, u64::from(version) + 1);
         let mut mixed = text(&values, 8, version.into()).into_bytes();
         mixed[USERNAME].copy_from_slice(&other.as_bytes()[USERNAME]);
-        // Two versions have the same slice of the pool once in some ten thousand times.
+        // Two versions have the same slice of the pool about once in ten thousand times.
         prop_assume!(mixed != other.as_bytes());
         prop_assert!(!is_right(&values, 8, &mixed, piece), "a version of another value");
     }

@@ -1,18 +1,18 @@
-//! Names that are UUIDs of version 4 (RFC 9562), as applications draw them, and are told apart by
-//! construction: the last twelve digits are those of the key's number in decimal.
+//! Names that are version 4 UUIDs (RFC 9562), as used by applications. They are unique by
+//! construction: the last twelve digits are the key's number in decimal.
 
 use super::digits::write_over_zeros;
 use stats::scatter;
 
 use crate::values::{mix, mix_in};
 
-/// Characters of a UUID.
+/// Length of a UUID in characters.
 pub(super) const UUID_BYTES: usize = 36;
-/// What the seed is mixed with, so that names are unrelated to other numbers of the seed.
+/// Mixed into the seed to make UUIDs unrelated to other numbers of the seed.
 const SALT: u64 = 0x7575_6964;
-/// Where the digits that are drawn stand.
+/// Positions of the random digits.
 const DRAWN: [std::ops::Range<usize>; 4] = [0..8, 9..13, 15..18, 20..23];
-/// Where the variant stands, and the digits that it may have.
+/// Position of the variant, and its possible digits.
 const VARIANT: (usize, &[u8; 4]) = (19, b"89ab");
 const NUMBER_AT: usize = 24;
 const FORM: &[u8; UUID_BYTES] = b"00000000-0000-4000-8000-000000000000";
@@ -24,12 +24,12 @@ pub(super) struct Uuids {
 }
 
 impl Uuids {
-    /// Other seeds give unrelated ones.
+    /// Different seeds give unrelated UUIDs.
     pub(super) fn new(seed: u64) -> Self {
         Self { base: mix(&[seed, SALT]) }
     }
 
-    /// Writes that of a key, whose number has at most twelve digits, over [`UUID_BYTES`] bytes.
+    /// Writes the UUID of a key, whose number has at most twelve digits, over [`UUID_BYTES`] bytes.
     pub(super) fn write(self, uuid: &mut [u8], key: u64) {
         uuid.copy_from_slice(FORM);
         let word = mix_in(self.base, key);

@@ -1,15 +1,15 @@
-//! What values consist of, and how they are checked as they come.
+//! Contents of values, and their check as they arrive.
 //!
-//! A value of at least [`STAMP`] bytes begins with its version, 11 digits in base 62. The rest, and
-//! the whole of a shorter value, is a slice of a pool of 128 KiB of random characters `0-9a-zA-Z`,
-//! from an offset that is a scattered function of (seed, key, version, length), and from the pool's
-//! beginning again where it ends. So a value costs little more than copying it, and checking it
-//! little more than comparing it. Two values of the same length agree by chance in one of 2²⁰
-//! pairs.
+//! A value of at least [`STAMP`] bytes starts with its version, 11 digits in base 62. The remaining
+//! bytes, or all bytes of a shorter value, are a slice of a pool of 128 KiB of random characters
+//! `0-9a-zA-Z`. The slice starts at an offset that is a scattered function of (seed, key, version,
+//! length) and wraps around at the end of the pool. So generating a value costs little more than
+//! copying it, and checking it little more than comparing it. The slices of two values of the same
+//! length agree by chance in one of 2¹⁷ pairs.
 //!
-//! What follows from that: any byte of the slice that is changed is found; a changed stamp, another
-//! key or another length are found by the slice, so by as many characters as it has. A value of 11
-//! bytes has nothing but a stamp.
+//! It follows that any changed byte of the slice is detected. A changed stamp, another key or
+//! another length are detected through the slice, by as many characters as it has. A value of 11
+//! bytes consists only of a stamp.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use stats::{GOLDEN, scatter};
 
 use crate::values::{ALPHABET, STAMP, mix, value_into};
 
-/// Characters of the pool, a power of two; small enough to stay in a CPU's own cache.
+/// Length of the pool, a power of two; small enough to stay in a CPU's own cache.
 const POOL: usize = 1 << 17;
-/// What the seed is mixed with, so that the pool is unrelated to other values of the seed.
+/// Mixed into the seed to make the pool unrelated to other numbers of the seed.
 const SALT: u64 = 0x706f_6f6c;
-/// Digit that a character stands for; [`NO_DIGIT`] for a character that stands for none.
+/// Value of a character as a digit; [`NO_DIGIT`] if it is not a digit.
 const DIGITS: [u8; 256] = digits();
 const NO_DIGIT: u8 = 62;
-/// Odd factors that set apart what an offset follows from.
+/// Odd factors that separate the inputs of an offset.
 const FACTORS: [u64; 3] = [GOLDEN, 0xd1b5_4a32_d192_ed03, 0x8cb9_2ba7_2f3d_8dd7];
 
 const fn digits() -> [u8; 256] {
@@ -40,13 +40,13 @@ const fn digits() -> [u8; 256] {
     digits
 }
 
-/// What values consist of. Clones share the pool.
+/// Generator of values. Clones share the pool.
 #[derive(Clone)]
 pub struct Values {
     pool: Arc<[u8]>,
     /// The seed, mixed.
     base: u64,
-    /// What users are named by; `None` where a value is a stamp and a slice.
+    /// UUIDs of user objects; `None` for values of a stamp and a slice.
     users: Option<Uuids>,
 }
 
@@ -56,35 +56,35 @@ impl fmt::Debug for Values {
     }
 }
 
-/// How far the check of one value has come.
+/// Progress in checking one value.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueCheck {
     key: u64,
     bytes: usize,
-    /// Bytes that came.
+    /// Number of bytes checked.
     at: usize,
-    /// Of the digits that came.
+    /// Version from the digits so far.
     version: u64,
-    /// Where in the pool the next byte stands, once that is known.
+    /// Position of the next byte in the pool, once it is known.
     offset: usize,
     wrong: bool,
 }
 
 impl ValueCheck {
-    /// A value of `key` that is `bytes` long begins.
+    /// Starts the check of a value of `key` that is `bytes` long.
     #[inline]
     pub fn new(key: u64, bytes: usize) -> Self {
         Self { key, bytes, at: 0, version: 0, offset: 0, wrong: false }
     }
 
-    /// The version that the stamp names; `None` before it was whole, for a value that is too short
-    /// to have one, and for a wrong one.
+    /// The version in the stamp; `None` before the stamp is complete, for a value too short for a
+    /// stamp, and for a wrong value.
     #[inline]
     pub fn version(&self) -> Option<u64> {
         (self.at >= STAMP && !self.wrong).then_some(self.version)
     }
 
-    /// Takes in a byte of the stamp.
+    /// Adds a byte of the stamp.
     #[inline]
     fn digit(&mut self, character: u8) -> bool {
         let digit = DIGITS[usize::from(character)];
@@ -104,7 +104,7 @@ impl Values {
         Self { pool: drawn.split_off(STAMP).into(), base, users: None }
     }
 
-    /// The same for values that are users ([`super::user`]), all of one length.
+    /// Like [`Self::new`], but values are user objects ([`super::user`]), all of the same length.
     pub fn users(seed: u64) -> Self {
         Self { users: Some(Uuids::new(seed)), ..Self::new(seed) }
     }
@@ -132,7 +132,7 @@ impl Values {
         out.extend_from_slice(&rest[..left]);
     }
 
-    /// Compares the next bytes of a value; false once anything in it was wrong, or when more comes
+    /// Checks the next bytes of a value; false after any wrong byte, or if there are more bytes
     /// than the value has.
     pub fn check(&self, check: &mut ValueCheck, chunk: &[u8]) -> bool {
         let fits = chunk.len() <= check.bytes - check.at;
@@ -151,12 +151,12 @@ impl Values {
         user(uuids, key, &stamp(version)[STAMP - USERNAME.len()..], drawn)
     }
 
-    /// The same as [`Self::continues`] for a user.
+    /// Like [`Self::continues`], for a user object.
     fn continues_user(&self, uuids: Uuids, check: &mut ValueCheck, chunk: &[u8]) -> bool {
         if check.bytes != USER_BYTES {
             return false;
         }
-        // What stands before the version does not depend on it.
+        // Bytes before the version do not depend on it.
         let mut expected = self.user(uuids, check.key, check.version);
         chunk.iter().all(|character| {
             if !USERNAME.contains(&check.at) {
@@ -171,7 +171,7 @@ impl Values {
         })
     }
 
-    /// True when `chunk`, which is not longer than what is left, is what comes next.
+    /// True if `chunk`, which is no longer than the remaining value, continues the value correctly.
     fn continues(&self, check: &mut ValueCheck, mut chunk: &[u8]) -> bool {
         let head = if check.bytes < STAMP { 0 } else { STAMP };
         while check.at < head {
@@ -197,7 +197,7 @@ impl Values {
         true
     }
 
-    /// Where in the pool a value begins.
+    /// Offset in the pool where a value's slice starts.
     #[inline]
     fn offset(&self, key: u64, version: u64, bytes: usize) -> usize {
         let parts = key
@@ -208,9 +208,9 @@ impl Values {
     }
 }
 
-/// How long values are and what they consist of, by what users write for it: a size, or [`JSON`].
+/// Lengths and contents of values from the user's text: a size, or [`JSON`].
 ///
-/// Errors: text that names no sizes.
+/// Errors: text that is not a size.
 pub fn values_of(text: &str, seed: u64) -> Result<(Sizes, Values), KvError> {
     if text == JSON {
         return Ok((Sizes::all(USER_BYTES), Values::users(seed)));
@@ -220,7 +220,7 @@ pub fn values_of(text: &str, seed: u64) -> Result<(Sizes, Values), KvError> {
 
 /// `version` in base 62, the highest digit first.
 ///
-/// Cut into two halves whose divisions do not wait for each other.
+/// Split into two halves whose divisions run in parallel.
 #[inline]
 fn stamp(version: u64) -> [u8; STAMP] {
     const LOW: usize = 6;

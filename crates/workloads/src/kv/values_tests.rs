@@ -14,7 +14,7 @@ fn value(key: u64, version: u64, bytes: usize) -> Vec<u8> {
     out.split_off(6)
 }
 
-/// What is found out about `body` in pieces of the given lengths, again and again.
+/// Result of checking `body` in pieces of the given lengths, repeated as needed.
 fn checked(key: u64, bytes: usize, body: &[u8], pieces: &[usize]) -> (bool, ValueCheck) {
     let (mut check, mut left) = (ValueCheck::new(key, bytes), body);
     let mut right = VALUES.check(&mut check, &[]);
@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_value_is_known_again_in_any_pieces(
+    fn a_value_is_verified_in_any_pieces(
         key: u64, version: u64, bytes in lengths(), pieces in pieces(),
     ) {
         let body = value(key, version, bytes);
@@ -59,7 +59,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_found(
+    fn a_changed_byte_is_detected(
         key: u64, version: u64, bytes in 27usize..3_000, at: prop::sample::Index, to: u8,
         pieces in pieces(),
     ) {
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_of_a_short_value_is_found(
+    fn a_changed_byte_of_a_short_value_is_detected(
         key: u64, bytes in 1usize..STAMP, at: prop::sample::Index, to: u8,
     ) {
         let mut body = value(key, 1, bytes);
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn the_value_of_another_key_or_length_is_found(
+    fn the_value_of_another_key_or_length_is_detected(
         keys in prop::array::uniform2(0u64..1_000_000),
         bytes in prop::array::uniform2(27usize..2_000), version: u64, pieces in pieces(),
     ) {
@@ -99,11 +99,11 @@ proptest! {
 }
 
 #[test]
-fn too_many_bytes_are_found() {
+fn excess_bytes_are_detected() {
     for bytes in [0, 5, 11, 100] {
         let mut body = value(1, 2, bytes);
         assert!(checked(1, bytes, &body, &[7]).0);
-        // What the pool would go on with, so that nothing but the length is wrong.
+        // The following bytes of the pool, so only the length is wrong.
         let (head, version) = if bytes < STAMP { (0, 0) } else { (STAMP, 2) };
         let end = VALUES.offset(1, version, bytes) + bytes - head;
         body.push(VALUES.pool[end % POOL]);
@@ -114,7 +114,7 @@ fn too_many_bytes_are_found() {
 }
 
 #[test]
-fn every_length_around_the_stamp_and_the_pool_is_its_definition() {
+fn values_around_the_stamp_and_pool_lengths_match_the_definition() {
     for bytes in (0..64).chain([POOL, POOL + STAMP, POOL + STAMP + 1, 3 * POOL + 5]) {
         for key in 0..4 {
             let version = 1_000 + key;
@@ -136,7 +136,7 @@ fn short_values_do_not_depend_on_the_version() {
 }
 
 #[test]
-fn the_version_is_unknown_until_the_stamp_is_whole() {
+fn the_version_is_unknown_until_the_stamp_is_complete() {
     let body = value(9, 12_345, 100);
     let mut check = ValueCheck::new(9, 100);
     assert!(VALUES.check(&mut check, &body[..10]));
@@ -146,13 +146,13 @@ fn the_version_is_unknown_until_the_stamp_is_whole() {
 }
 
 #[test]
-fn stamps_hold_all_versions_and_nothing_else() {
+fn stamps_encode_exactly_the_64_bit_versions() {
     for version in [0, 1, 61, 62, 62u64.pow(6) - 1, 62u64.pow(6), u64::MAX - 1, u64::MAX] {
         assert_eq!(version_of(&stamp(version)), Some(version));
         assert_eq!(checked(3, 11, &stamp(version), &[11]).1.version(), Some(version));
     }
     assert_eq!(stamp(62 * 62 + 35), *b"0000000010z");
-    // The first is above 64 bits.
+    // The first one exceeds 64 bits.
     for wrong in [b"ZZZZZZZZZZZ", b"0000000000-", b"\0\0\0\0\0\0\0\0\0\0\0"] {
         assert!(!checked(3, 11, wrong, &[11]).0, "{wrong:?}");
     }
@@ -171,12 +171,13 @@ fn offsets_are_spread_over_the_pool() {
     let mut different: Vec<usize> = lengths.collect();
     different.sort_unstable();
     different.dedup();
-    // Of 49,980 draws from 2¹⁷, that many places are expected, with a standard deviation of 71.
+    // 49,980 draws from 2¹⁷ are expected to give this many offsets, with a standard deviation of
+    // 71.
     assert!(different.len().abs_diff(41_555) < 350, "{}", different.len());
 }
 
 #[test]
-fn the_pool_is_the_alphabet_evenly() {
+fn the_pool_is_evenly_distributed_over_the_alphabet() {
     assert_eq!(VALUES.pool.len(), POOL);
     let mut counts = vec![0; 62];
     for character in VALUES.pool.iter() {
@@ -186,19 +187,19 @@ fn the_pool_is_the_alphabet_evenly() {
 }
 
 #[test]
-fn a_value_follows_from_the_seed() {
+fn a_value_is_determined_by_the_seed() {
     let body = |seed| {
         let mut out = Vec::new();
         Values::new(seed).append(&mut out, 42, 7, 32);
         String::from_utf8(out).unwrap()
     };
-    // Stores that one run has filled are read by another, also by one of a later version.
+    // A store filled by one run may be read by another, even by a later version of the program.
     assert_eq!(body(1), "00000000007VzLxEaexmefBnBBOORq7B");
     assert_ne!(body(1)[STAMP..], body(2)[STAMP..]);
 }
 
 #[test]
-fn a_check_is_small_and_values_print_shortly() {
+fn a_check_is_small_and_values_have_short_debug_output() {
     assert!(size_of::<ValueCheck>() <= 48);
     assert!(format!("{:?}", *VALUES).len() < 80);
 }

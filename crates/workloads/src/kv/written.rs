@@ -1,11 +1,11 @@
-//! What clients wrote to a sample of a load's keys, and so what these may hold when it is over.
+//! Writes to a sample of a load's keys, and the values that these keys may have at the end.
 //!
-//! The sample of a load is every 2^k-th key that it writes, the first (of skewed distributions the
-//! most popular) among them. It begins with every key, and k grows as more are written (distinct
-//! sampling: Gibbons, VLDB 2001, 541), so that a load of few writes has all of them in its sample.
-//! Of writes that overlap in time any may be the last. A write may therefore be found unless
-//! another one was sent after it was acknowledged, and acknowledged itself. A write that failed
-//! may have been carried out, or be so later.
+//! The sample of a load is every 2^k-th key that it writes, including the first keys (the most
+//! popular ones of skewed distributions). It starts with k = 0, and k grows as more keys are
+//! written (distinct sampling: Gibbons, VLDB 2001, 541), so the sample of a load with few writes
+//! contains all of them. Among writes that overlap in time, any may be the last. So a write may be
+//! found unless another one was sent after it was acknowledged, and was acknowledged too. A failed
+//! write may have been applied, or be applied later.
 
 use model::Held;
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 use super::values::{ValueCheck, Values};
 use super::{Key, Sizes};
 
-/// Sampled keys of a load that writes at least as many; up to twice as many.
+/// Minimum number of sampled keys, if a load writes that many.
 pub const SAMPLED_MIN: u64 = 1024;
-/// Most sampled keys of a load.
+/// Maximum number of sampled keys.
 const SAMPLED_MAX: usize = 2 * SAMPLED_MIN as usize;
-/// Writes that may each be the last one of a key, and failed ones. Beyond it the key is given up:
-/// looking through them would cost the generator more than a request does.
+/// Most candidates for a key's last write, and most failed writes. A key with more is abandoned:
+/// comparing them would cost the generator more than a request.
 const CANDIDATES_MAX: usize = 128;
 
-/// A write that a store acknowledged, with times in nanoseconds.
+/// An acknowledged write; times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
     version: u64,
@@ -29,20 +29,20 @@ struct Acknowledged {
     done_ns: u64,
 }
 
-/// Writes of the sampled keys, of one thread or merged of several, and of several loads.
+/// Writes to the sampled keys, of one thread or merged from several threads and loads.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
-    /// Bits that the number of a sampled key does not have; of several loads those of the last.
+    /// Bits that are 0 in the number of a sampled key; after several loads, those of the last load.
     mask: u64,
-    /// Of each sampled key that was written, by its number.
+    /// Writes to each sampled key, by its number.
     keys: BTreeMap<u64, Writes>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Writes {
-    /// Those that may be the last one.
+    /// Candidates for the last write.
     last: Vec<Acknowledged>,
-    /// When the last acknowledged write was sent.
+    /// When the latest acknowledged write was sent.
     sent_ns: u64,
     /// Versions of writes that failed.
     failed: Vec<u64>,
@@ -50,7 +50,7 @@ struct Writes {
 }
 
 impl Written {
-    /// A write was sent and acknowledged, nanoseconds of a clock that all threads share.
+    /// Records an acknowledged write; times are nanoseconds of a clock shared by all threads.
     #[inline]
     pub fn acknowledged(&mut self, key: Key, version: u64, sent_ns: u64, done_ns: u64) {
         if key.0 & self.mask == 0 {
@@ -60,7 +60,7 @@ impl Written {
         }
     }
 
-    /// A write failed: it may be carried out or not, now or later.
+    /// Records a failed write, which may be applied or not, now or later.
     pub fn failed(&mut self, key: Key, version: u64) {
         if key.0 & self.mask == 0 {
             let writes = self.keys.entry(key.0).or_default();
@@ -70,22 +70,21 @@ impl Written {
         }
     }
 
-    /// Samples fewer keys, until they are no more than [`SAMPLED_MAX`].
+    /// Thins the sample until it has at most [`SAMPLED_MAX`] keys.
     fn thin(&mut self) {
         while self.keys.len() > SAMPLED_MAX {
-            self.only(self.mask << 1 | 1);
+            self.restrict(self.mask << 1 | 1);
         }
     }
 
-    /// Keeps the keys of a sample by more bits.
-    fn only(&mut self, mask: u64) {
+    /// Restricts the sample by additional bits.
+    fn restrict(&mut self, mask: u64) {
         self.mask |= mask;
         let mask = self.mask;
         self.keys.retain(|key, _| key & mask == 0);
     }
 
-    /// Counts all times from a moment so many nanoseconds earlier, as the clock of several loads
-    /// does.
+    /// Moves the clock's zero back by `ns` nanoseconds, to the shared clock of several loads.
     pub fn count_from_earlier(&mut self, ns: u64) {
         for writes in self.keys.values_mut() {
             writes.sent_ns += ns;
@@ -96,20 +95,20 @@ impl Written {
         }
     }
 
-    /// Takes in what another thread of the same load wrote, by the same clock. Keys are kept that
+    /// Merges the writes of another thread of the same load, on the same clock. Keeps the keys that
     /// are in both samples.
     pub fn merge(&mut self, mut other: Self) {
         let mask = self.mask | other.mask;
-        self.only(mask);
-        other.only(mask);
+        self.restrict(mask);
+        other.restrict(mask);
         self.add(other.keys);
         self.thin();
     }
 
-    /// Takes in what a later load wrote, by the same clock. Its sample is kept whole; of what was
-    /// written before those keys of which the later one would know if it had written them.
+    /// Appends the writes of a later load, on the same clock. Keeps its whole sample, and of the
+    /// earlier keys only those for which the later load would have recorded writes.
     pub fn followed_by(&mut self, later: Self) {
-        self.only(later.mask);
+        self.restrict(later.mask);
         self.thin();
         self.mask = later.mask;
         self.add(later.keys);
@@ -124,25 +123,25 @@ impl Written {
         }
     }
 
-    /// Sampled keys whose last write is known, in rising order.
+    /// Sampled keys whose last write is known, in ascending order.
     pub fn keys(&self) -> impl Iterator<Item = Key> {
         let known = |(_, writes): &(&u64, &Writes)| !writes.last.is_empty() && !writes.given_up;
         self.keys.iter().filter(known).map(|(key, _)| Key(*key))
     }
 
-    /// Sampled keys that were given up: too many of their writes overlapped or failed.
+    /// Number of abandoned keys, with too many overlapping or failed writes.
     pub fn given_up(&self) -> usize {
         self.keys.values().filter(|writes| writes.given_up).count()
     }
 
-    /// When the first of the writes that may be a key's last was sent: its value lives no shorter
-    /// than from then on. `None` for a key of which nothing is known.
+    /// When the earliest candidate for the key's last write was sent, which is the earliest start
+    /// of its value's lifetime. `None` if nothing is known of the key.
     pub fn sent_ns(&self, key: Key) -> Option<u64> {
         self.keys.get(&key.0)?.last.iter().map(|write| write.sent_ns).min()
     }
 
-    /// Judges what one of [`Self::keys`] holds; `None` for another key. A value too short for a
-    /// version is the same in all of them.
+    /// Judges the value of one of [`Self::keys`]; `None` for another key. Values too short for a
+    /// version are identical in all versions.
     pub fn held(
         &self,
         key: Key,
@@ -164,13 +163,13 @@ impl Written {
             return Some(Held::Last);
         }
         let is_whole = value.len() == bytes;
-        let is_ours = is_whole && values.check(&mut ValueCheck::new(key.0, bytes), value);
-        Some(if is_ours { Held::Older } else { Held::Wrong })
+        let is_valid = is_whole && values.check(&mut ValueCheck::new(key.0, bytes), value);
+        Some(if is_valid { Held::Older } else { Held::Wrong })
     }
 }
 
 impl Writes {
-    /// Adds a write that was acknowledged.
+    /// Adds an acknowledged write.
     fn add(&mut self, write: Acknowledged) {
         if write.sent_ns > self.sent_ns {
             self.sent_ns = write.sent_ns;

@@ -3,7 +3,7 @@ use crate::kv::values_of;
 
 const SEED: u64 = 7;
 
-/// What a key holds by `written`, where it holds that version of itself.
+/// Judgement of a key's value if it has that version.
 fn held(written: &Written, key: u64, version: u64) -> Option<Held> {
     let (sizes, values) = values_of("40", SEED).unwrap();
     let mut value = Vec::new();
@@ -26,7 +26,7 @@ fn a_write_sent_after_another_was_acknowledged_replaces_it() {
 }
 
 #[test]
-fn of_overlapping_writes_any_may_be_the_last() {
+fn any_of_several_overlapping_writes_may_be_the_last() {
     let mut written = Written::default();
     // In the order of their replies.
     written.acknowledged(Key(5), 1, 10, 20);
@@ -51,7 +51,7 @@ fn threads_and_loads_are_merged_by_time() {
         assert_eq!(held(&first, 5, 1), Some(Held::Older));
         assert_eq!(held(&first, 5, 2), Some(Held::Last));
     }
-    // The clock of another load began later.
+    // The other load's clock started later.
     let mut later = Written::default();
     later.acknowledged(Key(5), 9, 1, 2);
     later.count_from_earlier(100);
@@ -62,16 +62,16 @@ fn threads_and_loads_are_merged_by_time() {
     assert_eq!(held(&one, 6, 3), Some(Held::Last));
 }
 
-/// A load of so many writes, of keys that are so far apart.
-fn load(writes: u64, apart: u64, version: u64, at_ns: u64) -> Written {
+/// A load with `writes` writes to keys that are `spacing` apart.
+fn load(writes: u64, spacing: u64, version: u64, at_ns: u64) -> Written {
     let mut written = Written::default();
-    (0..writes).for_each(|n| written.acknowledged(Key(n * apart), version, at_ns, at_ns + 1));
+    (0..writes).for_each(|n| written.acknowledged(Key(n * spacing), version, at_ns, at_ns + 1));
     written
 }
 
-/// A fill writes every key, and a load at a low rate few of them: those decide.
+/// A fill writes every key, then a load at a low rate writes few of them; the latter decide.
 #[test]
-fn all_that_a_load_of_few_writes_wrote_is_in_the_sample() {
+fn all_writes_of_a_small_load_are_sampled() {
     let mut written = load(100_000, 1, 1, 10);
     let few = load(1_000, 7, 2, 20);
     written.followed_by(few.clone());
@@ -79,12 +79,12 @@ fn all_that_a_load_of_few_writes_wrote_is_in_the_sample() {
     assert!(keys(&few).iter().all(|key| all.contains(key)));
     assert!(all.len() > keys(&few).len() && all.len() <= 2 * SAMPLED_MAX, "{}", all.len());
     assert!(keys(&few).iter().all(|key| held(&written, *key, 1) == Some(Held::Older)));
-    // Of keys that the load may have overwritten without being in its sample nothing is known.
+    // Nothing is known of keys that the load may have overwritten but that are not in its sample.
     let mut written = load(1_000, 1, 1, 10);
     let many = load(100_000, 1, 2, 20);
     written.followed_by(many.clone());
     assert!(keys(&written) == keys(&many), "{}", keys(&written).len());
-    // Steps of a fill, each of which has all of its keys in its own sample.
+    // Steps of a fill, each with all of its keys in the sample.
     let mut written = Written::default();
     for step in 0..100 {
         let mut keys = Written::default();
@@ -95,7 +95,7 @@ fn all_that_a_load_of_few_writes_wrote_is_in_the_sample() {
 }
 
 #[test]
-fn threads_keep_the_keys_of_both_samples() {
+fn merging_keeps_the_keys_in_both_samples() {
     let (many, few) = (load(50_000, 1, 1, 10), load(100, 1, 2, 20));
     for (mut first, second) in [(many.clone(), &few), (few.clone(), &many)] {
         first.merge(second.clone());
@@ -106,7 +106,7 @@ fn threads_keep_the_keys_of_both_samples() {
 }
 
 #[test]
-fn a_value_lives_from_the_first_write_that_may_be_the_last() {
+fn a_lifetime_starts_with_the_earliest_candidate_for_the_last_write() {
     let mut written = Written::default();
     written.acknowledged(Key(5), 1, 10, 20);
     written.acknowledged(Key(5), 2, 15, 25);
@@ -124,7 +124,7 @@ fn a_failed_write_may_be_found_or_not() {
     assert_eq!(held(&written, 5, 1), Some(Held::Last));
     assert_eq!(held(&written, 5, 2), Some(Held::Last));
     written.failed(Key(6), 2);
-    assert_eq!(keys(&written), [5], "nothing says what a key holds that was never written");
+    assert_eq!(keys(&written), [5], "a key with only failed writes is not judged");
     for version in 0..=CANDIDATES_MAX as u64 {
         written.failed(Key(5), version);
     }
@@ -133,7 +133,7 @@ fn a_failed_write_may_be_found_or_not() {
 }
 
 #[test]
-fn what_nobody_wrote_is_wrong_and_what_is_gone_is_missing() {
+fn unknown_values_are_wrong_and_absent_ones_are_missing() {
     let (sizes, values) = values_of("40", SEED).unwrap();
     let mut written = Written::default();
     written.acknowledged(Key(5), 1, 10, 20);
@@ -147,7 +147,7 @@ fn what_nobody_wrote_is_wrong_and_what_is_gone_is_missing() {
 }
 
 #[test]
-fn about_a_thousand_keys_are_sampled_of_any_number() {
+fn about_a_thousand_of_any_number_of_keys_are_sampled() {
     for all in [1, 1_000, 1_024, 3_000, 100_000] {
         let sampled = keys(&load(all, 1, 1, 10)).len() as u64;
         assert!(sampled <= 2 * SAMPLED_MIN, "{sampled} of {all}");

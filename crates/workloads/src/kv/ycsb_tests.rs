@@ -6,16 +6,17 @@ fn share(counts: &[u64], at: u64) -> f64 {
     counts[at as usize] as f64 / counts.iter().sum::<u64>() as f64
 }
 
-/// A run of YCSB itself over 1,000 records gave the hottest 3.87 % of its requests.
+/// In a run of YCSB itself over 1,000 records the hottest got 3.87 % of the requests.
 #[test]
-fn the_hottest_records_get_what_ycsb_gives_them() {
+fn the_hottest_records_get_the_same_shares_as_in_ycsb() {
     for (records, hottest, folded) in [(1_000, 0.038_7, 0.000_9), (100_000, 0.037_8, 0.0)] {
         let ycsb = Scrambled::new(records);
         let mut counts = vec![0_u64; records as usize];
         for n in 0..2_000_000 {
             counts[ycsb.record(&mut numbers(3, 0, n)) as usize] += 1;
         }
-        // Ranks 0 and 1 lie where the hash puts them; below 0.1 % more is folded onto each.
+        // The hash determines the records of ranks 0 and 1; other ranks add less than 0.1 % to
+        // each.
         for (rank, zipf) in [(0, 1.0 / ZETA), (1, (SECOND - 1.0) / ZETA)] {
             let record = scattered(rank) % (records + 1);
             let drawn = share(&counts, record);
@@ -23,7 +24,7 @@ fn the_hottest_records_get_what_ycsb_gives_them() {
         }
         let most = (0..records).map(|record| share(&counts, record)).fold(0.0, f64::max);
         assert!((most - hottest).abs() < 0.000_5, "{records}: {most}");
-        // Those without a hot rank get some 18 of the draws each where there are 100,000.
+        // With 100,000 records, each one without a hot rank gets about 18 draws.
         let unasked = counts.iter().filter(|count| **count == 0).count() as u64;
         assert!(unasked <= records / 10_000, "{unasked} of {records}");
     }
@@ -38,7 +39,7 @@ fn ranks_are_scattered_by_fnv_1a() {
     assert!((0..1_000).all(|n| one.record(&mut numbers(1, 0, n)) == 0));
 }
 
-/// YCSB's `ZipfianGenerator`, line by line.
+/// A line-by-line translation of YCSB's `ZipfianGenerator`.
 struct Original {
     items: f64,
     count: u64,
@@ -79,16 +80,16 @@ impl Original {
 }
 
 #[test]
-fn the_latest_records_are_those_of_ycsb_while_records_are_inserted() {
+fn the_latest_records_match_ycsb_while_records_are_inserted() {
     for records in [1, 2, 3, 10, 1_000, 100_000] {
         let (latest, mut original) = (Latest::new(records), Original::new(records - 1));
-        // A twentieth are inserts; of few records many times as many as there were.
+        // A twentieth of the operations insert; with few records, many times as many as initially.
         for n in 0..100_000 {
             let newest = records - 1 + n / 20;
             let random = || numbers(7, records, n);
             let expected = newest.saturating_sub(original.next(newest, random().unit()));
             let drawn = latest.record(&mut random(), newest);
-            // Below that many, the rounding of zeta may shift a rank.
+            // With fewer records, the rounding of zeta may shift a rank.
             let near = u64::from(newest < 200);
             assert!(drawn.abs_diff(expected) <= near, "{records}, {newest}: {drawn}, {expected}");
         }
@@ -96,9 +97,9 @@ fn the_latest_records_are_those_of_ycsb_while_records_are_inserted() {
 }
 
 #[test]
-fn the_latest_of_many_records_get_what_ycsb_gives_them() {
+fn the_latest_of_many_records_get_the_same_shares_as_in_ycsb() {
     for (records, shares) in [
-        // Ranks 1 to 5 by the formula; Zipf's law has 4.36 % and 2.64 % for the third.
+        // Ranks 1 to 5 by the formula; by Zipf's law the third has 4.36 % and 2.64 %.
         (1_000, [0.129_402, 0.065_151, 0.051_046, 0.036_344, 0.028_262]),
         (100_000, [0.078_258, 0.039_401, 0.031_372, 0.022_336, 0.017_370]),
     ] {
@@ -115,7 +116,7 @@ fn the_latest_of_many_records_get_what_ycsb_gives_them() {
 }
 
 #[test]
-fn zeta_is_what_adding_up_gives() {
+fn zeta_matches_the_sum_of_its_terms() {
     let mut sum = 0.0;
     for count in 0..=100_000 {
         if count > 0 {

@@ -19,7 +19,7 @@ fn draws(count: usize, exponent: f64, draws: u64, seed: u64) -> Vec<u64> {
 }
 
 #[test]
-fn ranks_come_as_often_as_the_law_says() {
+fn ranks_follow_zipfs_law() {
     for exponent in EXPONENTS {
         for count in [2, 3, 10, 100, 1_000] {
             let counts = draws(count, exponent, 300_000, count as u64);
@@ -30,7 +30,7 @@ fn ranks_come_as_often_as_the_law_says() {
 }
 
 #[test]
-fn a_slightly_wrong_exponent_would_be_noticed() {
+fn a_slightly_wrong_exponent_is_detected() {
     for exponent in [0.5, 0.99, 1.0, 1.2, 2.0] {
         let counts = draws(100, exponent, 1_000_000, 3);
         assert_drawn(&counts, &exact(100, exponent), &format!("{exponent}"));
@@ -39,7 +39,7 @@ fn a_slightly_wrong_exponent_would_be_noticed() {
     }
 }
 
-/// Sum of k^−s for k from `from` to `to`: the first terms one by one, the rest by the integral,
+/// Sum of k^−s for k from `from` to `to`: the first terms one by one, the others by the integral,
 /// whose error there is below 10⁻⁹ of the sum.
 fn sum(from: u64, to: u64, exponent: f64) -> f64 {
     let split = 100_000.clamp(from, to + 1);
@@ -87,7 +87,7 @@ fn a_billion_ranks_are_as_fast_and_as_exact_as_ten() {
 }
 
 #[test]
-fn exponents_around_one_join_smoothly() {
+fn exponents_around_one_have_no_discontinuity() {
     for (x, u) in [(1.5, 0.3), (1e9, 15.0), (123.0, 4.0)] {
         for near in [1.0 - 1e-9, 1.0 + 1e-9, 1.0 - 1e-12] {
             let (a, b) = (integral(x, 1.0), integral(x, near));
@@ -101,7 +101,7 @@ fn exponents_around_one_join_smoothly() {
 #[test]
 fn the_inverse_undoes_the_integral() {
     for exponent in EXPONENTS {
-        // Where a steep law is flat, all ranks together come less than once in 10⁹ times.
+        // Where a steep law is flat, all ranks together have a probability below 10⁻⁹.
         let steep = |x: &f64| x.powf(1.0 - exponent) > 1e-9;
         for x in [1.0, 1.5, 2.5, 100.5, 12_345.5].into_iter().filter(steep) {
             let back = inverse(integral(x, exponent), exponent);

@@ -1,5 +1,4 @@
-//! What all commands that put key-value load on servers are told: operations and data, clients,
-//! servers, and where the record goes.
+//! Shared flags of the key-value load commands: operations, data, clients, servers and records.
 
 use ::archive::Writer;
 use clap::{Args, value_parser};
@@ -25,77 +24,78 @@ use crate::preflight::{self, IN_FLIGHT_MAX};
 use crate::random::random;
 use crate::{limits, serve};
 
-/// Ratios of several targets within 3 % count as equal.
+/// Targets whose rates differ by at most 3 % count as equal.
 const EQUIVALENCE_ZONE: f64 = 0.03;
 
 const PRESET_HELP: &str = "A published workload: ycsb-a, -b, -c, -d, -f, twitter-c12, twitter-c15, \
     twitter-c31, twitter-c37, twitter-c52\n\n\
-    --value, --dist, --key-size and --ttl replace what it says of them, and stand in the name of \
-    the result. Updates of ycsb-* write the whole value of 1000 bytes, as YCSB does with \
-    writeallfields=true; by default YCSB writes one field of ten. Keys are chosen as YCSB chooses \
-    them: by ycsb-zipfian, in ycsb-d by ycsb-latest. In twitter-* all keys and all values have \
-    the cluster's mean length.";
+    --value, --dist, --key-size and --ttl override the preset and are added to the name of the \
+    result. Updates of ycsb-* write the whole value of 1000 bytes, as YCSB does with \
+    writeallfields=true; by default YCSB writes one field of ten. Keys are chosen as in YCSB: \
+    ycsb-latest for ycsb-d, ycsb-zipfian for the others. In twitter-* all keys and all values \
+    have the cluster's mean length.";
 
-const DIST_HELP: &str = "How often each is chosen: uniform, zipf:0.99, ycsb-zipfian, gauss, \
+const DIST_HELP: &str = "Key distribution: uniform, zipf:0.99, ycsb-zipfian, gauss, \
     sequential, hot:0.1:0.9, latest:0.99, ycsb-latest [default: uniform]\n\n\
-    zipf is Zipf's law over the keys: of 1,000 keys zipf:0.99 asks for the hottest in 12.9 % of \
-    the requests. ycsb-zipfian is what YCSB calls zipfian: ten billion ranks are folded into the \
-    keys, so the hottest gets 3.9 % of 1,000 keys and 3.8 % of more. latest is Zipf's law with \
-    the newest key as the hottest, ycsb-latest what YCSB calls latest: Gray's approximation of \
-    that law, over all keys that are there. zipf:0.99:ordered and hot:0.1:0.9:ordered do not \
-    scatter the hot keys.";
+    zipf is Zipf's law over the keys: with 1,000 keys, zipf:0.99 sends 12.9 % of the requests to \
+    the hottest key. ycsb-zipfian is YCSB's zipfian: ten billion ranks are folded into the keys, \
+    so the hottest key gets 3.9 % of the requests with 1,000 keys and 3.8 % with more. latest is \
+    Zipf's law with the newest key as the hottest; ycsb-latest is YCSB's latest: Gray's \
+    approximation of that law over all existing keys. zipf:0.99:ordered and hot:0.1:0.9:ordered \
+    do not scatter the hot keys.";
 
-/// Flags of every command that puts key-value load on servers.
+/// Flags of the key-value load commands.
 #[derive(Debug, Args)]
 pub(crate) struct KvFlags {
     /// Operations and their weights [default: get=0.9,set=0.1]
     #[arg(long, value_name = "NAME=WEIGHT,...", conflicts_with_all = ["preset", "commands"])]
     pub(in crate::commands) op: Option<String>,
-    /// Send this command, with __key__ and __data__ filled in; several are sent in turn. On a
-    /// server by URL every key must begin with __key__, and not all commands are allowed
+    /// Send this command with __key__ and __data__ filled in; repeat the flag to alternate between
+    /// several. On existing servers every key must start with __key__, and not all commands are
+    /// allowed
     #[arg(long = "command", value_name = "TEXT", conflicts_with = "preset")]
     pub(in crate::commands) commands: Vec<String>,
     /// A published workload: ycsb-a, -b, -c, -d, -f, twitter-c12, twitter-c52, ...; --value,
-    /// --dist, --key-size and --ttl replace what it says of them
+    /// --dist, --key-size and --ttl override it
     #[arg(long, value_name = "NAME", long_help = PRESET_HELP)]
     pub(in crate::commands) preset: Option<String>,
-    /// Clients, each with a connection
+    /// Clients, each with one connection
     #[arg(long, short, default_value_t = 50, value_parser = value_parser!(u32).range(1..=20_000))]
     pub(in crate::commands) clients: u32,
-    /// Requests that a client sends at once, or under --rate may have in flight
+    /// Pipeline depth: requests that a client sends at once, or with --rate can have in flight
     #[arg(long, short = 'P', default_value_t = 1)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     pub(in crate::commands) pipeline: u32,
-    /// Threads of the generator: at most as many as it has clients, and CPUs
+    /// Generator threads, at most one per client and one per generator CPU
     #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..=512))]
     pub(in crate::commands) threads: u32,
-    /// Bytes of a value: 1KiB, 64-4096, 100:3,1024:1, etc (the sizes alone of Facebook's
-    /// ETC) [default: 1KiB]
+    /// Value size in bytes: 1KiB, 64-4096, 100:3,1024:1, or etc (the size distribution of
+    /// Facebook's ETC) [default: 1KiB]
     #[arg(long, value_name = "BYTES")]
     pub(in crate::commands) value: Option<String>,
-    /// Keys that requests choose from, such as 1M
+    /// Number of keys, such as 1M
     #[arg(long, default_value = "100k", value_parser = stats::parse_count)]
     pub(in crate::commands) keys: u64,
-    /// How often each is chosen: uniform, zipf:0.99, ycsb-zipfian, gauss, sequential,
+    /// Key distribution: uniform, zipf:0.99, ycsb-zipfian, gauss, sequential,
     /// hot:0.1:0.9, latest:0.99, ycsb-latest [default: uniform]
     #[arg(long, value_name = "DISTRIBUTION", long_help = DIST_HELP)]
     pub(in crate::commands) dist: Option<String>,
-    /// What every key's name begins with
+    /// Prefix of all key names
     #[arg(long, value_name = "TEXT", default_value = "key:")]
     pub(in crate::commands) key_prefix: String,
-    /// Bytes of a key's name [default: the prefix and twelve digits]
+    /// Length of key names in bytes [default: the prefix and twelve digits]
     #[arg(long, value_name = "BYTES")]
     pub(in crate::commands) key_size: Option<String>,
-    /// Lifetime of what is written, such as 60s [default: none]
+    /// Time to live of written values, such as 60s [default: none]
     #[arg(long, value_name = "TIME")]
     pub(in crate::commands) ttl: Option<String>,
-    /// Share of the keys that are there before the measurement
+    /// Share of the keys that exist before the measurement
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     pub(in crate::commands) hit_ratio: f64,
-    /// Fill nothing before the measurement
+    /// Do not fill any keys before the measurement
     #[arg(long, conflicts_with = "hit_ratio")]
     pub(in crate::commands) no_fill: bool,
-    /// Compare one in this many values read byte by byte; 1 for all, 0 for none
+    /// Verify one in N values read, byte by byte; 1 for all, 0 for none
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(in crate::commands) verify: u64,
     /// Replace a setting of the private servers, such as appendonly=yes, redis.io-threads=4,
@@ -106,7 +106,7 @@ pub(crate) struct KvFlags {
     /// Seed of keys and values (default: random)
     #[arg(long)]
     pub(in crate::commands) seed: Option<u64>,
-    /// Time after which an unanswered request counts as failed
+    /// Timeout after which an unanswered request counts as failed
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(in crate::commands) timeout: String,
     #[command(flatten)]
@@ -115,19 +115,19 @@ pub(crate) struct KvFlags {
     pub(in crate::commands) common: Common,
 }
 
-/// Length of a phase, and what clients do between.
+/// Durations of a phase and the clients' think time.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::commands) struct Times {
-    /// Unrecorded, nanoseconds.
+    /// Length of the unrecorded warm-up, nanoseconds.
     pub(in crate::commands) warmup_ns: u64,
-    /// When what is measured ends.
+    /// End of the measured phase.
     pub(in crate::commands) stop: Stop,
     /// Pause of a client between its replies and its next requests, nanoseconds.
     pub(in crate::commands) think_ns: u64,
 }
 
 impl KvFlags {
-    /// The targets as they were given, with how TLS is spoken to them.
+    /// Parses the targets and applies the TLS flags to them.
     pub(in crate::commands) fn choices(
         &self,
         targets: &[String],
@@ -138,25 +138,26 @@ impl KvFlags {
         Ok(choices)
     }
 
-    /// Measures what is planned, with a record of its own.
+    /// Runs the plan and writes a new record.
     pub(in crate::commands) fn carry_out(
         &self,
         plan: Plan,
         choices: &[TargetChoice],
     ) -> Result<ExitCode, CliError> {
         let served = serve::bind(&self.common.serve)?;
-        // Before the guard starts, and servers: they inherit the limit.
+        // Raise the limit before the guard and the servers start, since they inherit it.
         limits::allow("--clients", &plan)?;
         let setup = self.common.setup(choices, false)?;
         let _lock = acquire(&setup.guard, &ownerless::disks(&setup))?;
         let silent = self.common.printing.is_silent();
         let mut header = measuring::header(plan, &setup, (&self.common.records.out, silent))?;
-        header.conditions.facts.extend(targets::doubts(choices));
+        header.conditions.facts.extend(targets::tls_warnings(choices));
         let writer = Writer::create(&self.common.records.out, &header)?;
         measuring::carry_out(header, Vec::new(), writer, &setup, self.common.printing, served)
     }
 
-    /// A plan with a cell for each target; what is wrong shows before anything starts.
+    /// Creates a plan with one cell per target. Errors: a setting is invalid; nothing has been
+    /// started then.
     pub(in crate::commands) fn plan(
         &self,
         study: &str,
@@ -209,7 +210,7 @@ impl KvFlags {
         })
     }
 
-    /// Refuses more requests at once than can be remembered.
+    /// Rejects more requests in flight than the engine can track.
     pub(in crate::commands) fn check_in_flight(&self, clients: u32) -> Result<(), CliError> {
         let pipeline = self.pipeline;
         let in_flight = u64::from(clients) * u64::from(pipeline);
@@ -260,14 +261,14 @@ impl KvFlags {
         if let Some(command) = self.commands.iter().find(|command| is_login(command)) {
             let name = command.split_whitespace().next().unwrap_or_default();
             return Err(CliError::usage(format!(
-                "--command `{name}` logs in, and would put a password into the record (expected \
-                 the login in the target's URL, in --password-file or in the environment)"
+                "--command `{name}` would write a password to the record (log in with the \
+                 target's URL, --password-file or the environment instead)"
             )));
         }
         if !self.commands.is_empty() {
             let named = self.commands.iter().enumerate().map(|(i, command)| {
                 let word = command.split_whitespace().next().unwrap_or("command").to_lowercase();
-                // A dot in an operation's name stands before a part of a mix.
+                // In operation names a dot separates the part of a mix.
                 let word = word.replace('.', "-");
                 let twin = self.commands[..i]
                     .iter()
@@ -292,7 +293,7 @@ impl KvFlags {
         Ok((profile, operations.collect(), weights.iter().cloned().collect()))
     }
 
-    /// The name of a preset with all flags that replace a part of it.
+    /// The name of a preset, followed by the flags that override it.
     fn name_of(&self, preset: &Preset) -> String {
         let flags = [
             ("value", &self.value),
@@ -316,7 +317,7 @@ impl KvFlags {
         }
     }
 
-    /// None where an operation needs values of another kind than the fill's.
+    /// Share of keys to fill: 0 if an operation needs values of another type than strings.
     fn filled_share(&self, operations: &[KvOperation]) -> Result<f64, CliError> {
         let fits = |o: &KvOperation| drivers::kv::works_on_strings(&o.name, o.command.as_deref());
         let unfilled = self.no_fill || !operations.iter().all(fits);
@@ -324,14 +325,14 @@ impl KvFlags {
         if (0.0..=1.0).contains(&share) {
             return Ok(share);
         }
-        Err(CliError::usage(format!("--hit-ratio `{share}` is no share (expected 0 to 1)")))
+        Err(CliError::usage(format!("--hit-ratio `{share}` is out of range (expected 0 to 1)")))
     }
 }
 
-/// Name of the workload, its operations, and how often each is sent.
+/// Name of the workload, its operations, and their weights.
 type Operations = (String, Vec<KvOperation>, BTreeMap<String, f64>);
 
-/// What a preset's operations are called here.
+/// Maps YCSB's operation names to those of cachedyno.
 fn of_preset(preset: &Preset) -> Vec<(String, f64)> {
     let pairs = preset.operations.pairs().iter().map(|(name, weight)| {
         let name = match name.as_str() {
@@ -347,7 +348,7 @@ fn of_preset(preset: &Preset) -> Vec<(String, f64)> {
 
 fn phase(mix: BTreeMap<String, f64>, times: Times) -> Phase {
     Phase {
-        // All operations together; a single one bears its own name.
+        // Named after its operation if there is only one.
         name: match mix.keys().next() {
             Some(only) if mix.len() == 1 => only.clone(),
             _ => "mixed".into(),
@@ -359,7 +360,7 @@ fn phase(mix: BTreeMap<String, f64>, times: Times) -> Phase {
     }
 }
 
-/// Reads every text as the measurement will, so that what is wrong shows before anything starts.
+/// Parses all settings as the measurement will, to report errors before anything starts.
 fn check(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
     let sizes: Sizes = read("--value", &kv.value_bytes)?;
     let distribution: Distribution = read("--dist", &kv.distribution)?;
@@ -384,7 +385,7 @@ fn check(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
     Ok(())
 }
 
-/// True for a server of this machine.
+/// True for a server on this machine.
 fn is_here(endpoint: &Endpoint) -> bool {
     endpoint.addresses().iter().any(|address| match address {
         NetAddress::Unix(_) => true,
@@ -394,7 +395,7 @@ fn is_here(endpoint: &Endpoint) -> bool {
     })
 }
 
-/// Whether a command carries a password.
+/// Whether a command contains a password.
 fn is_login(command: &str) -> bool {
     let words: Vec<String> = command.split_whitespace().map(str::to_lowercase).collect();
     let has = |word: &str| words.iter().any(|own| own == word);
@@ -408,7 +409,7 @@ fn is_login(command: &str) -> bool {
     }
 }
 
-/// Refuses commands that may reach other people's keys.
+/// Rejects commands that could access keys outside the run's prefix.
 fn check_own_keys(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
     let mut commands = kv.operations.iter().filter_map(|o| o.command.as_deref());
     let checked = commands.try_for_each(|c| drivers::kv::check_own_keys(dialect, c));
@@ -417,12 +418,12 @@ fn check_own_keys(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
     })
 }
 
-/// How planned requests follow on each other.
+/// Arrivals of an open load: evenly spaced or Poisson.
 pub(in crate::commands) fn arrivals(even: bool) -> Arrivals {
     if even { Arrivals::Constant } else { Arrivals::Poisson }
 }
 
-/// Reads the text of a flag.
+/// Parses a flag's value; errors name the flag.
 pub(in crate::commands) fn read<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T, CliError>
 where
     T::Err: Display,

@@ -1,4 +1,4 @@
-//! The servers of `bench`: which ones, their settings, and how TLS is spoken to them.
+//! The servers of `bench` and `find-max`, their settings and TLS options.
 
 use clap::Args;
 use drivers::wire::Dialect;
@@ -12,29 +12,29 @@ use crate::exit::CliError;
 use crate::kin::{listed, private_servers, titles};
 use crate::limits;
 
-/// Memory of a private server that no key is counted for: pages of each size of slots.
+/// Base memory of a private server, for slab pages of every size.
 const MEMORY_MIB_LEAST: f64 = 128.0;
-/// Bytes of a key besides its name and value, at most.
+/// Maximum overhead of a key, excluding name and value, in bytes.
 const ITEM_BYTES: f64 = 80.0;
-/// Memory for what is written: slots are larger than what is in them.
+/// Ratio of allocated memory to data, since slots are larger than their items.
 const MEMORY_FACTOR: f64 = 2.0;
 
-/// How TLS is spoken to targets whose URL asks for it.
+/// TLS options for targets with a TLS URL.
 #[derive(Debug, Args)]
 pub(crate) struct TlsFlags {
     /// Trust the authorities of this PEM file instead of the system's (rediss://, memcacheds://)
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// Show the certificate of this PEM file
+    /// Client certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// Its private key, a PEM file
+    /// Private key of the client certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Name that the server's certificate must be for [default: the host]
+    /// Expected name in the server's certificate [default: the host]
     #[arg(long, value_name = "NAME")]
     sni: Option<String>,
-    /// Do not verify the server's certificate: whoever stands between can read everything
+    /// Do not verify the server's certificate; a man in the middle can read everything
     #[arg(long, conflicts_with = "cacert")]
     tls_insecure: bool,
 }
@@ -50,48 +50,48 @@ impl TlsFlags {
         flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
     }
 
-    /// Takes the flags over into every target that speaks TLS. Errors: there is none.
+    /// Applies the flags to every target that uses TLS. Errors: no target uses TLS.
     pub(in crate::commands) fn apply(&self, choices: &mut [TargetChoice]) -> Result<(), CliError> {
         let Some(flag) = self.given() else { return Ok(()) };
-        let mut speaking = 0;
+        let mut applied = 0;
         for tls in choices.iter_mut().filter_map(|c| c.endpoint.as_mut()?.tls_mut()) {
             tls.ca_file.clone_from(&self.cacert);
             tls.certificate.clone_from(&self.cert);
             tls.key.clone_from(&self.key);
             tls.name.clone_from(&self.sni);
             tls.is_insecure = self.tls_insecure;
-            speaking += 1;
+            applied += 1;
         }
-        if speaking > 0 {
+        if applied > 0 {
             return Ok(());
         }
         Err(CliError::usage(format!(
-            "{flag} has no effect: no target speaks TLS (expected NAME=rediss://host:port)"
+            "{flag} has no effect: no target uses TLS (expected NAME=rediss://host:port)"
         )))
     }
 }
 
-/// What a reader must know of how the targets were reached.
-pub(super) fn doubts(choices: &[TargetChoice]) -> Vec<Condition> {
+/// Warnings about targets whose certificate is not verified.
+pub(super) fn tls_warnings(choices: &[TargetChoice]) -> Vec<Condition> {
     let unverified = choices.iter().filter(|choice| {
         let mut endpoint = choice.endpoint.clone();
         endpoint.as_mut().and_then(Endpoint::tls_mut).is_some_and(|tls| tls.is_insecure)
     });
-    let doubt = |choice: &TargetChoice| Condition {
+    let warning = |choice: &TargetChoice| Condition {
         group: "targets".into(),
         name: format!("TLS of {}", choice.name),
         value: "not verified (--tls-insecure)".into(),
-        warning: Some("nobody knows which server was measured".into()),
+        warning: Some("the server's identity is unknown".into()),
     };
-    unverified.map(doubt).collect()
+    unverified.map(warning).collect()
 }
 
-/// The protocol that a target speaks. Errors: it is no key-value server.
+/// The protocol of a target. Errors: it is not a key-value server.
 pub(super) fn dialect(choice: &TargetChoice) -> Result<Dialect, CliError> {
     let server = server(choice);
     server.and_then(|(p, _)| Dialect::of(p, choice.endpoint.as_ref())).ok_or_else(|| {
         CliError::usage(format!(
-            "target `{}` is no key-value server (expected {}, or NAME=URL with \
+            "target `{}` is not a key-value server (expected {}, or NAME=URL with \
              redis://host:port/db, rediss://, redis+cluster://, redis+unix:///socket or \
              memcached://host:port)",
             choice.name,
@@ -104,8 +104,8 @@ fn server(choice: &TargetChoice) -> Option<(Product, Option<Program>)> {
     choice.server().filter(|(product, _)| product.keeps_keys())
 }
 
-/// All targets with their settings: `sets` as the user gave them, and what private servers need
-/// for that many clients and these keys.
+/// Plans all targets. Private servers get the user's `sets`, and enough connections and memory for
+/// the clients and the keys.
 pub(super) fn planned(
     choices: &[TargetChoice],
     sets: &[String],
@@ -116,7 +116,7 @@ pub(super) fn planned(
     for choice in choices {
         if targets.iter().any(|t| t.name == choice.name) {
             return Err(CliError::usage(format!(
-                "target `{}` is given twice (give each a name of its own: NAME=URL)",
+                "target `{}` is given twice (use a different name for each: NAME=URL)",
                 choice.name
             )));
         }
@@ -143,8 +143,8 @@ pub(super) fn planned(
     Ok(targets)
 }
 
-/// Gives a private server connections for every client, and memory for every key where it would
-/// evict, unless the user decided; what it evicts would count as lost.
+/// Sets a private server's connection limit to fit all clients, and its memory limit to fit all
+/// keys, unless the user has set them. Evicted keys would count as lost.
 fn provide(product: Product, settings: &mut BTreeMap<String, String>, clients: u32, kv: &Kv) {
     let mut provide = |name: &str, value: u64| {
         settings.entry(name.into()).or_insert_with(|| value.to_string());
@@ -161,8 +161,8 @@ fn provide(product: Product, settings: &mut BTreeMap<String, String>, clients: u
     provide(memory, memory_mib.ceil() as u64);
 }
 
-/// `--set` pairs by product: `redis.NAME=VALUE`, or `NAME=VALUE` where private servers of one
-/// product only are started.
+/// Parses `--set` pairs by product: `redis.NAME=VALUE`, or `NAME=VALUE` if all private servers are
+/// of one product.
 fn settings(
     choices: &[TargetChoice],
     sets: &[String],
@@ -181,8 +181,8 @@ fn settings(
         if prefix.is_some_and(|prefix| Program::of_target(prefix).is_some()) {
             let kin = titles(Program::ALL.map(|program| program.kin));
             return Err(CliError::usage(format!(
-                "--set `{pair}` cannot be: settings of Redis are for {kin} as well (expected \
-                 redis.NAME=VALUE)"
+                "--set `{pair}` has an unknown prefix: settings of Redis also apply to {kin} \
+                 (expected redis.NAME=VALUE)"
             )));
         }
         let named = key.split_once('.').and_then(|(product, name)| {
@@ -195,7 +195,7 @@ fn settings(
             (None, [_, ..]) => {
                 let whose = private.iter().map(|product| format!("{}.{key}=VALUE", product.name()));
                 return Err(CliError::usage(format!(
-                    "--set `{pair}` does not say whose setting it is (expected {})",
+                    "--set `{pair}` is ambiguous with several products (expected {})",
                     listed(whose, "or")
                 )));
             }
@@ -207,9 +207,9 @@ fn settings(
                 let all = all.filter(|product| named.is_none_or(|named| named == *product));
                 let missing = listed(all.map(|product| format!("`{}`", product.name())), "or");
                 return Err(CliError::usage(format!(
-                    "--set `{pair}` has no effect: no private server that it could be for is \
-                     started (chosen: {}; expected {missing} as a target, or no such setting: \
-                     existing servers are measured as they are)",
+                    "--set `{pair}` has no effect: it applies to no private server (chosen: {}; \
+                     add {missing} as a target or drop the setting: existing servers are measured \
+                     as they are)",
                     chosen.join(", ")
                 )));
             }

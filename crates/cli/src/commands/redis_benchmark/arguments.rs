@@ -1,8 +1,8 @@
-//! The command line, read as redis-benchmark reads it: by hand, since `-h` is the host and the
-//! first word without a dash begins a command of the user's own.
+//! Command-line parser compatible with redis-benchmark. It is written by hand, since `-h` is the
+//! host and the first argument without a dash starts the user's own command.
 //!
-//! Sources: redis-benchmark 7.0 to 8.0, and what valkey-benchmark 8.1 adds for clients. Numbers are
-//! read more strictly than by them: `-n 100k` is an error and not 100 requests.
+//! Sources: redis-benchmark 7.0 to 8.0, and the client options added by valkey-benchmark 8.1.
+//! Number parsing is stricter than theirs: `-n 100k` is an error, not 100 requests.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -14,24 +14,24 @@ use model::Secret;
 use super::error::ArgumentError;
 use super::uri;
 
-/// Threads that the original is willing to start.
+/// Maximum number of threads, as in the original.
 const THREADS_MAX: u32 = 500;
-/// Longest value.
+/// Maximum length of a value, in bytes.
 const BYTES_MAX: u64 = 1 << 30;
-/// Significant digits of latencies.
+/// Maximum number of significant digits of latencies.
 const DIGITS_MAX: u8 = 4;
-/// Random numbers have twelve digits.
+/// Maximum of `-r`, since random numbers have twelve digits.
 const KEYSPACE_MAX: u64 = 1_000_000_000_000;
 
-/// What the command line asks for.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Invocation {
     Help,
     Version,
     Run(Box<Options>),
 }
 
-/// How TLS is spoken.
+/// TLS options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TlsFlags {
     pub(super) is_on: bool,
@@ -45,7 +45,7 @@ pub(super) struct TlsFlags {
     pub(super) ciphersuites: Option<String>,
 }
 
-/// How results are printed.
+/// Output style of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Style {
     #[default]
@@ -54,40 +54,40 @@ pub(super) enum Style {
     Csv,
 }
 
-/// How requests are offered and counted.
+/// Load options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Offered {
+pub(super) struct LoadOptions {
     pub(super) clients: u32,
-    /// Requests of each test; `None` when it lasts for `duration_s`.
+    /// Requests per test; `None` if `duration_s` ends the test.
     pub(super) requests: Option<u64>,
     pub(super) duration_s: Option<u64>,
     pub(super) warmup_s: u64,
     pub(super) pipeline: u32,
-    /// 0 for one thread that is not called multi-threaded.
+    /// 0 for a single thread reported as `multi-thread: no`.
     pub(super) threads: u32,
     /// Requests per second over all clients; `None` for as many as possible.
     pub(super) rps: Option<u64>,
     pub(super) seed: Option<u64>,
 }
 
-/// What requests consist of.
+/// Contents of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Data {
     /// Bytes of a value.
     pub(super) bytes: usize,
     pub(super) bytes_given: bool,
-    /// Random numbers are below this; `None` leaves `__rand_int__` as it stands.
+    /// Exclusive upper bound of random numbers; `None` leaves `__rand_int__` unreplaced.
     pub(super) keyspace: Option<u64>,
     pub(super) is_sequential: bool,
     /// Tests by name, in lower case; `None` for all.
     pub(super) tests: Option<Vec<String>>,
-    /// The user's own command, by word; empty for the tests.
+    /// Arguments of the user's own command; empty to run the tests.
     pub(super) command: Vec<Vec<u8>>,
-    /// True when its last word comes from standard input.
+    /// True if the command's last argument comes from standard input.
     pub(super) ends_in_stdin: bool,
 }
 
-/// Where the server is and how one logs in.
+/// Server address and login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Server {
     pub(super) host: String,
@@ -103,19 +103,19 @@ pub(super) struct Server {
     pub(super) tls: TlsFlags,
 }
 
-/// A run.
+/// All options of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) server: Server,
-    pub(super) offered: Offered,
+    pub(super) offered: LoadOptions,
     pub(super) data: Data,
-    /// 0 makes a client's connection anew for its next requests; printed as it was given.
+    /// 0 reconnects a client for each batch of requests; printed as given.
     pub(super) keep_alive: i64,
     pub(super) style: Style,
     pub(super) digits: u8,
     pub(super) loops: bool,
     pub(super) is_idle: bool,
-    /// What is to be said about the command line itself, one sentence each.
+    /// Warnings about the command line itself, one sentence each.
     pub(super) warnings: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ impl Default for Options {
             read_from: ReadFrom::default(),
             tls: TlsFlags::default(),
         };
-        let offered = Offered {
+        let offered = LoadOptions {
             clients: 50,
             requests: None,
             duration_s: None,
@@ -161,15 +161,15 @@ impl Default for Options {
 /// Requests of a test when nothing is said about it.
 const REQUESTS: u64 = 100_000;
 
-/// Reads the command line behind the program's name.
-pub(super) fn parse(arguments: &[OsString]) -> Result<Asked, ArgumentError> {
+/// Parses the arguments that follow the subcommand.
+pub(super) fn parse(arguments: &[OsString]) -> Result<Invocation, ArgumentError> {
     let mut options = Options::default();
     let mut at = 0;
     while let Some(flag) = arguments.get(at).map(|a| a.to_string_lossy()) {
         at += 1;
         match flag.as_ref() {
-            "--help" => return Ok(Asked::Help),
-            "-v" | "--version" => return Ok(Asked::Version),
+            "--help" => return Ok(Invocation::Help),
+            "-v" | "--version" => return Ok(Invocation::Version),
             "--" => break,
             flag if !flag.starts_with('-') => {
                 at -= 1;
@@ -188,8 +188,8 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Asked, ArgumentError> {
         }
     }
     options.data.command = arguments[at..].iter().map(|a| a.clone().into_vec()).collect();
-    options.settle();
-    Ok(Asked::Run(Box::new(options)))
+    options.finish();
+    Ok(Invocation::Run(Box::new(options)))
 }
 
 fn unknown(flag: &str) -> ArgumentError {
@@ -213,7 +213,7 @@ fn unknown(flag: &str) -> ArgumentError {
 }
 
 impl Options {
-    /// Takes a flag without an argument; false when it is none.
+    /// Applies a flag without an argument; false if there is no such flag.
     fn switch(&mut self, flag: &str) -> bool {
         match flag {
             "-q" if self.style != Style::Csv => self.style = Style::Quiet,
@@ -238,8 +238,8 @@ impl Options {
         self.warnings.push(sentence.into());
     }
 
-    /// What follows from several flags together.
-    fn settle(&mut self) {
+    /// Sets defaults and warns about flags that have no effect in combination.
+    fn finish(&mut self) {
         if self.offered.duration_s.is_none() && self.offered.requests.is_none() {
             self.offered.requests = Some(REQUESTS);
         }
@@ -253,7 +253,7 @@ impl Options {
             self.warn("--rfr has no effect without --cluster");
         }
         if !self.server.tls.is_on && self.server.tls != TlsFlags::default() {
-            self.warn("options of TLS have no effect without --tls: nothing is encrypted");
+            self.warn("TLS options have no effect without --tls: nothing is encrypted");
         }
     }
 }
@@ -275,7 +275,7 @@ impl Value<'_> {
 
     fn refused(&self, expected: impl Into<String>) -> ArgumentError {
         let (flag, text) = (self.flag.to_string(), self.text());
-        ArgumentError::NoNumber { flag, text, expected: expected.into() }
+        ArgumentError::InvalidValue { flag, text, expected: expected.into() }
     }
 
     /// A whole number, which may be negative.
@@ -283,18 +283,18 @@ impl Value<'_> {
         self.text().trim().parse().map_err(|_| self.refused("a whole number"))
     }
 
-    /// A whole number; what is below the range is its smallest, what is above an error.
-    fn within(&self, least: u64, most: u64) -> Result<u64, ArgumentError> {
-        let number = u64::try_from(self.number()?).unwrap_or(0).max(least);
-        if number <= most { Ok(number) } else { Err(self.refused(format!("at most {most}"))) }
+    /// A whole number, raised to `min` if smaller. Errors: it is above `max`.
+    fn within(&self, min: u64, max: u64) -> Result<u64, ArgumentError> {
+        let number = u64::try_from(self.number()?).unwrap_or(0).max(min);
+        if number <= max { Ok(number) } else { Err(self.refused(format!("at most {max}"))) }
     }
 
     /// A whole number of at least 1.
-    fn positive(&self, most: u64) -> Result<u64, ArgumentError> {
+    fn positive(&self, max: u64) -> Result<u64, ArgumentError> {
         if self.number()? < 1 {
             return Err(self.refused("at least 1"));
         }
-        self.within(1, most)
+        self.within(1, max)
     }
 
     fn port(&self) -> Result<u16, ArgumentError> {
@@ -304,7 +304,7 @@ impl Value<'_> {
 
 type Set = fn(&mut Options, &Value<'_>) -> Result<(), ArgumentError>;
 
-/// Flags with an argument, and what each does.
+/// Flags with an argument, and how to apply them.
 const SETTINGS: [(&str, Set); 28] = [
     ("-h", |o, v| keep(&mut o.server.host, v.text())),
     ("-p", |o, v| keep(&mut o.server.port, v.port()?)),
@@ -336,7 +336,7 @@ const SETTINGS: [(&str, Set); 28] = [
     ("--tls-ciphersuites", |o, v| keep(&mut o.server.tls.ciphersuites, Some(v.text()))),
 ];
 
-#[expect(clippy::unnecessary_wraps, reason = "every setting may fail, this part of it does not")]
+#[expect(clippy::unnecessary_wraps, reason = "setters share one signature, and others can fail")]
 fn keep<T>(place: &mut T, value: T) -> Result<(), ArgumentError> {
     *place = value;
     Ok(())
@@ -376,13 +376,13 @@ fn set_duration(options: &mut Options, value: &Value<'_>) -> Result<(), Argument
 }
 
 fn both_ends() -> ArgumentError {
-    let message = "-n and --duration both say when a test ends (expected one of them)";
+    let message = "-n and --duration both limit a test (expected only one of them)";
     ArgumentError::Other(message.into())
 }
 
 fn set_bytes(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
     options.data.bytes_given = true;
-    // More is cut to the most, as in the original.
+    // Values above the maximum are clamped, as in the original.
     let bytes = u64::try_from(value.number()?).unwrap_or(0).clamp(1, BYTES_MAX);
     keep(&mut options.data.bytes, bytes as usize)
 }
@@ -390,7 +390,9 @@ fn set_bytes(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentErr
 fn set_threads(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
     let threads = value.within(0, u64::from(u32::MAX))? as u32;
     if threads > THREADS_MAX {
-        options.warn(format!("--threads {threads} is more than {THREADS_MAX}, which are used"));
+        options.warn(format!(
+            "--threads {threads} is above the limit: {THREADS_MAX} threads are used"
+        ));
     }
     keep(&mut options.offered.threads, threads.min(THREADS_MAX))
 }
@@ -406,13 +408,13 @@ fn set_read_from(options: &mut Options, value: &Value<'_>) -> Result<(), Argumen
 }
 
 fn set_keyspace(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
-    // Nothing is below 0: like 0 and 1 it leaves one number.
+    // 0 and negative values mean 1, which allows a single number.
     keep(&mut options.data.keyspace, Some(value.within(1, KEYSPACE_MAX)?))
 }
 
 fn set_digits(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
     let digits = match value.number()? {
-        // The default, which the original's help calls 0.
+        // The original's help documents 0 as the default.
         ..=0 => Options::default().digits,
         digits => u8::try_from(digits).unwrap_or(DIGITS_MAX).min(DIGITS_MAX),
     };
@@ -424,11 +426,11 @@ fn set_tests(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentErr
     keep(&mut options.data.tests, Some(names.split(',').map(String::from).collect()))
 }
 
-/// The command line without passwords, and the one that counts; `None` when there is none on it.
+/// The arguments without passwords, and the password in effect; `None` if there is no password.
 ///
-/// A password stays out of the process list by starting the program anew without it.
+/// The program is restarted with these arguments, so that the process list shows no password.
 pub(super) fn without_password(arguments: &[OsString]) -> Option<(Vec<OsString>, Secret)> {
-    let Ok(Asked::Run(options)) = parse(arguments) else { return None };
+    let Ok(Invocation::Run(options)) = parse(arguments) else { return None };
     let password = options.server.password?;
     let own = arguments.len() - options.data.command.len();
     let mut cleaned = Vec::new();

@@ -9,7 +9,7 @@ fn words(text: &str) -> Vec<OsString> {
 #[track_caller]
 fn options(text: &str) -> Options {
     match parse(&words(text)) {
-        Ok(Asked::Run(options)) => *options,
+        Ok(Invocation::Run(options)) => *options,
         other => panic!("{other:?}"),
     }
 }
@@ -23,21 +23,21 @@ fn refused(text: &str, parts: &[&str]) {
 }
 
 #[test]
-fn nothing_said_is_the_originals_default() {
-    let told = options("");
+fn defaults_are_those_of_the_original() {
+    let parsed = options("");
     let defaults = Options {
-        offered: Offered { requests: Some(100_000), ..Options::default().offered },
+        offered: LoadOptions { requests: Some(100_000), ..Options::default().offered },
         ..Options::default()
     };
-    assert_eq!(told, defaults);
-    assert_eq!((told.server.host.as_str(), told.server.port), ("127.0.0.1", 6379));
-    assert_eq!((told.offered.clients, told.offered.pipeline, told.data.bytes), (50, 1, 3));
-    assert_eq!((told.keep_alive, told.digits, told.offered.threads), (1, 3, 0));
+    assert_eq!(parsed, defaults);
+    assert_eq!((parsed.server.host.as_str(), parsed.server.port), ("127.0.0.1", 6379));
+    assert_eq!((parsed.offered.clients, parsed.offered.pipeline, parsed.data.bytes), (50, 1, 3));
+    assert_eq!((parsed.keep_alive, parsed.digits, parsed.offered.threads), (1, 3, 0));
 }
 
 #[test]
-fn every_flag_is_taken() {
-    let told = options(
+fn every_flag_is_parsed() {
+    let parsed = options(
         "-h host -p 1 -s /sock -a pass --user me -c 2 -n 3 -d 4 --dbnum 5 -3 --threads 6 --cluster \
          --rfr all --enable-tracking -k 2 -r 7 --sequential -P 8 -q --precision 2 -l -I -x -t \
          SET,Get --seed -9 --tls --sni name --cacert ca --cacertdir dir --insecure --cert cert \
@@ -67,7 +67,7 @@ fn every_flag_is_taken() {
         read_from: ReadFrom::All,
         tls,
     };
-    let offered = Offered {
+    let offered = LoadOptions {
         clients: 2,
         requests: Some(3),
         duration_s: None,
@@ -97,31 +97,31 @@ fn every_flag_is_taken() {
         is_idle: true,
         warnings: Vec::new(),
     };
-    assert_eq!(told, expected);
+    assert_eq!(parsed, expected);
 }
 
 #[test]
-fn a_word_without_a_dash_begins_a_command() {
+fn the_first_argument_without_a_dash_starts_a_command() {
     let command = |text| options(text).data.command;
     let expected: Vec<Vec<u8>> = ["get", "-n", "5"].map(|w| w.as_bytes().to_vec()).into();
     assert_eq!(command("-n 10 get -n 5"), expected);
     assert_eq!(command("-n 10 -- get -n 5"), expected);
     assert_eq!(command("-n 10 -- -n"), [b"-n".to_vec()]);
     let bytes = OsString::from_vec(vec![0xff, b'x']);
-    let Ok(Asked::Run(told)) = parse(&["set".into(), bytes]) else { panic!() };
-    assert_eq!(told.data.command[1], [0xff, b'x']);
+    let Ok(Invocation::Run(parsed)) = parse(&["set".into(), bytes]) else { panic!() };
+    assert_eq!(parsed.data.command[1], [0xff, b'x']);
 }
 
 #[test]
-fn help_and_version_come_before_all_else() {
-    assert_eq!(parse(&words("-n 5 --help --nonsense")), Ok(Asked::Help));
-    assert_eq!(parse(&words("-v")), Ok(Asked::Version));
-    assert_eq!(parse(&words("--version")), Ok(Asked::Version));
+fn help_and_version_stop_parsing() {
+    assert_eq!(parse(&words("-n 5 --help --nonsense")), Ok(Invocation::Help));
+    assert_eq!(parse(&words("-v")), Ok(Invocation::Version));
+    assert_eq!(parse(&words("--version")), Ok(Invocation::Version));
     assert!(parse(&words("--nonsense --help")).is_err());
 }
 
 #[test]
-fn what_is_below_its_range_is_its_smallest_value() {
+fn values_out_of_range_are_clamped() {
     assert_eq!(options("-c 0").offered.clients, 1);
     assert_eq!(options("-c 0").warnings, ["-c below 1: one client is used"]);
     assert_eq!(options("-d -1").data.bytes, 1);
@@ -137,9 +137,9 @@ fn what_is_below_its_range_is_its_smallest_value() {
 }
 
 #[test]
-fn the_last_of_uri_and_flags_counts() {
-    let told = options("-h first -u rediss://me:pw@second:7/8 -p 9");
-    let server = told.server;
+fn the_last_of_uri_and_flags_wins() {
+    let parsed = options("-h first -u rediss://me:pw@second:7/8 -p 9");
+    let server = parsed.server;
     assert_eq!((server.host.as_str(), server.port, server.database), ("second", 9, 8));
     assert_eq!((server.user.as_deref(), server.password), (Some("me"), Some(Secret::new("pw"))));
     assert!(server.tls.is_on);
@@ -147,7 +147,7 @@ fn the_last_of_uri_and_flags_counts() {
 }
 
 #[test]
-fn what_cannot_be_carried_out_is_named() {
+fn errors_name_the_invalid_option() {
     refused("--foo", &["invalid option `--foo`", "--help"]);
     refused("-n", &["argument of option `-n` is missing"]);
     refused("-q -u", &["argument of option `-u` is missing"]);
@@ -156,14 +156,14 @@ fn what_cannot_be_carried_out_is_named() {
     refused("-p 65536", &["`65536`", "0 to 65535"]);
     refused("-r 1000000000001", &["at most 1000000000000"]);
     refused("--rfr maybe", &["`maybe`", "no, yes or all"]);
-    refused("-n 5 --duration 6", &["both say when"]);
-    refused("--duration 6 -n 5", &["both say when"]);
+    refused("-n 5 --duration 6", &["both limit a test"]);
+    refused("--duration 6 -n 5", &["both limit a test"]);
     refused("--fuzz", &["`--fuzz` of valkey-benchmark is not supported"]);
     refused("--rdma", &["not supported"]);
 }
 
 #[test]
-fn what_has_no_effect_is_said() {
+fn flags_without_effect_cause_a_warning() {
     assert_eq!(options("-e").warnings.len(), 1);
     assert_eq!(options("-t set get x").warnings, ["-t has no effect: a command was given"]);
     for flags in ["--sequential", "--rfr all", "--cacert x", "--insecure"] {
@@ -174,7 +174,7 @@ fn what_has_no_effect_is_said() {
 }
 
 #[test]
-fn a_password_leaves_the_command_line() {
+fn the_password_is_removed_from_the_command_line() {
     let left = |text| {
         without_password(&words(text)).map(|(rest, secret)| {
             let rest: Vec<_> = rest.iter().map(|word| word.to_string_lossy()).collect();
@@ -188,7 +188,7 @@ fn a_password_leaves_the_command_line() {
         some("-q -u redis://h/1 --user me -n 5", "hush")
     );
     assert_eq!(left("-u redis://old@h -a new"), some("-u redis://h", "new"));
-    // What stands behind the command is the command's.
+    // Arguments after the command belong to the command.
     assert_eq!(left("-a hush get -a"), some("get -a", "hush"));
     assert_eq!(left("-t -a -a hush"), some("-t -a", "hush"));
     for text in ["-t set", "-u redis://h", "set -a hush", "--help -a hush", "-a"] {

@@ -1,11 +1,11 @@
-//! The tests by name, in the original's order, and the user's own command: what each sends.
+//! Requests of the built-in tests, in the original's order, and of the user's own command.
 //!
-//! Words of a request may hold `__rand_int__` (twelve digits below `-r`, drawn anew each time it
-//! occurs), `__rand_1st__` to `__rand_9th__` (the same within a request), `__data__` (the value)
-//! and, in a cluster, `{tag}` (which server the key lives on). Values consist of the original's
-//! bytes, so that a database looks the same whichever of the two has filled it.
+//! Arguments of a request can contain `__rand_int__` (twelve digits below `-r`, drawn separately
+//! for each occurrence), `__rand_1st__` to `__rand_9th__` (the same within a request), `__data__`
+//! (the value) and, in a cluster, `{tag}` (selects the key's server). Values are byte-identical to
+//! the original's, so both programs fill a database with the same values.
 
-use drivers::redis::requests::{self, Holes};
+use drivers::redis::requests::{self, Placeholders};
 use load::wire::protocol::Shape;
 use load::wire::template::Segment;
 use model::target::mask_text;
@@ -19,30 +19,30 @@ use super::numbers::{self, replaced};
 pub(super) struct Test {
     /// Its name in results.
     pub(super) title: String,
-    /// Its words, as they are listed or were given; none for the one request that is no array.
+    /// Its arguments, as listed or given; empty for the inline `PING`.
     words: Vec<Vec<u8>>,
-    /// What is called its payload: bytes of a value, or of the user's whole request.
+    /// Reported payload in bytes: of a value, or of the user's whole request.
     pub(super) payload_bytes: usize,
-    /// True when all its requests are about one key, and `-r` would spread them.
+    /// True if `-r` spreads its requests over keys; without `-r` they all use one key.
     pub(super) could_spread: bool,
-    /// True for a command of the user's own.
+    /// True for the user's own command.
     pub(super) is_own: bool,
 }
 
-/// What requests are made with.
+/// Inputs for building requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Common<'a> {
+pub(super) struct RequestContext<'a> {
     pub(super) data: &'a Data,
     pub(super) is_cluster: bool,
-    /// What numbers that are the same within a request are drawn from.
+    /// Seed of the numbers shared within a request.
     pub(super) seed: u64,
 }
 
-/// A test as it is listed: names that select it, title, words.
-type Listed = (&'static [&'static str], &'static str, &'static str);
+/// A built-in test: names that select it, title, arguments.
+type TestEntry = (&'static [&'static str], &'static str, &'static str);
 
-/// In the order in which they run. `:{tag}` is left out outside of a cluster.
-const TESTS: [Listed; 22] = [
+/// Built-in tests in the order in which they run. `:{tag}` is omitted outside clusters.
+const TESTS: [TestEntry; 22] = [
     (&["ping", "ping_inline"], "PING_INLINE", ""),
     (&["ping", "ping_mbulk"], "PING_MBULK", "PING"),
     (&["set"], "SET", "SET key:{tag}:__rand_int__ __data__"),
@@ -70,44 +70,44 @@ const TESTS: [Listed; 22] = [
     (&["mget"], MGET, "MGET key:{tag}:__rand_int__"),
     (&["xadd"], "XADD", "XADD mystream:{tag} * myfield __data__"),
 ];
-/// Valkey's own: it runs only where it is named.
+/// A test of valkey-benchmark; runs only if selected by name.
 const MGET: &str = "MGET (10 keys)";
 /// Keys of `MSET` and `MGET`.
 const KEYS_AT_ONCE: usize = 10;
-/// Tests of others that are not here, by the names that select them.
-const NOT_HERE: [&str; 2] = ["function_load", "fcall"];
+/// Names of unsupported tests of valkey-benchmark.
+const UNSUPPORTED: [&str; 2] = ["function_load", "fcall"];
 
-/// What stands for the tag of a cluster's key.
+/// Placeholder of the hash tag of a cluster's key.
 pub(super) const TAG: &[u8] = b"{tag}";
-/// What stands for a value.
+/// Placeholder of a value.
 const VALUE: &[u8] = b"__data__";
-/// Bytes of a value that is looked at where it stands in the name of a key.
+/// Maximum length in bytes of a value within a key's name.
 const KEY_VALUE_MAX: usize = 512;
-/// Bytes of a tag: a number, which is the key of the engine.
+/// Length of a tag in bytes. A tag is a number: the engine's key.
 pub(super) const TAG_BYTES: usize = 5;
 
-/// The tests that were selected, and what is to be said about names that select none.
+/// The selected tests, and warnings about unknown test names.
 pub(super) fn tests(data: &Data) -> (Vec<Test>, Vec<String>) {
     let names = data.tests.as_deref();
-    let selected = |(by, title, _): &&Listed| match names {
+    let selected = |(by, title, _): &&TestEntry| match names {
         Some(names) => by.iter().any(|name| names.iter().any(|wanted| wanted == name)),
         None => *title != MGET,
     };
     let tests = TESTS.iter().filter(selected).map(|listed| listed_test(listed, data));
     let known = |name: &&String| TESTS.iter().any(|(by, ..)| by.contains(&name.as_str()));
     let unknown = names.unwrap_or_default().iter().filter(|name| !known(name) && !name.is_empty());
-    let doubts = unknown.map(|name| {
-        if NOT_HERE.contains(&name.as_str()) {
-            format!("test `{name}` of valkey-benchmark is not supported and left out")
+    let warnings = unknown.map(|name| {
+        if UNSUPPORTED.contains(&name.as_str()) {
+            format!("test `{name}` of valkey-benchmark is not supported and is skipped")
         } else {
             let name = mask_text(name);
-            format!("-t names `{name}`, which is no test and left out")
+            format!("-t: unknown test `{name}` is skipped")
         }
     });
-    (tests.collect(), doubts.collect())
+    (tests.collect(), warnings.collect())
 }
 
-fn listed_test((_, title, words): &Listed, data: &Data) -> Test {
+fn listed_test((_, title, words): &TestEntry, data: &Data) -> Test {
     let score = if data.keyspace.is_some() { "__rand_int__" } else { "0" };
     let words = words.replace("__score__", score);
     let mut words: Vec<&str> = words.split_whitespace().collect();
@@ -118,13 +118,13 @@ fn listed_test((_, title, words): &Listed, data: &Data) -> Test {
     Test {
         title: (*title).into(),
         payload_bytes: data.bytes,
-        could_spread: words.iter().any(|word| numbers::occurs(word.as_bytes())),
+        could_spread: words.iter().any(|word| numbers::has_placeholder(word.as_bytes())),
         is_own: false,
         words: words.iter().map(|word| word.as_bytes().to_vec()).collect(),
     }
 }
 
-/// The user's own command; its words and, behind them, what came from standard input.
+/// The user's own command, followed by the argument from standard input, if any.
 pub(super) fn own_command(data: &Data, from_stdin: Option<Vec<u8>>) -> Result<Test, ArgumentError> {
     let given = &data.command;
     if given.iter().any(|word| word == b";") {
@@ -134,7 +134,7 @@ pub(super) fn own_command(data: &Data, from_stdin: Option<Vec<u8>>) -> Result<Te
     }
     let first = given.first().map(|word| String::from_utf8_lossy(word)).unwrap_or_default();
     if mask_text(&first) != first || first.contains("://") {
-        let message = "an address stands where a command is expected (expected it behind `-u`)";
+        let message = "found an address instead of a command (pass the address with `-u`)";
         return Err(ArgumentError::Other(message.into()));
     }
     let title =
@@ -143,21 +143,21 @@ pub(super) fn own_command(data: &Data, from_stdin: Option<Vec<u8>>) -> Result<Te
     Ok(Test {
         title,
         payload_bytes: array_bytes(&words, data.bytes),
-        could_spread: words.iter().any(|word| numbers::occurs(word)),
+        could_spread: words.iter().any(|word| numbers::has_placeholder(word)),
         is_own: true,
         words,
     })
 }
 
 impl Test {
-    /// The command that it sends, in capitals; empty for the one request that is no array.
+    /// The command in upper case; empty for the inline `PING`.
     pub(super) fn command(&self) -> String {
         let name = self.words.first().map(|word| String::from_utf8_lossy(word).to_uppercase());
         name.unwrap_or_default()
     }
 
-    /// Names of the keys that it is about, each once, with holes for numbers and tags; `None` for a
-    /// command that may reach others.
+    /// Names of the keys that it accesses, without duplicates, with placeholders for numbers and
+    /// tags; `None` if the command can access other keys.
     pub(super) fn keys(&self, data: &Data, is_cluster: bool) -> Option<Vec<Vec<u8>>> {
         if self.words.is_empty() {
             return Some(Vec::new());
@@ -170,34 +170,34 @@ impl Test {
         Some(keys)
     }
 
-    /// A word as it is sent: tags are left out outside of a cluster.
+    /// An argument as sent: the tag of a built-in test is omitted outside clusters.
     fn tagged(&self, word: &[u8], is_cluster: bool) -> Vec<u8> {
         if self.is_own || is_cluster { word.to_vec() } else { replaced(word, b":{tag}", b"") }
     }
 
-    /// Its bytes with holes, and what the reply must be. Made when they are needed: values may be
+    /// The request as segments, and the shape of its reply. Built on demand, since values can be
     /// large.
     pub(super) fn request(
         &self,
-        common: &Common<'_>,
+        context: &RequestContext<'_>,
     ) -> Result<(Vec<Segment>, Shape), ArgumentError> {
         if self.words.is_empty() {
             return Ok((vec![Segment::Literal(b"PING\r\n".to_vec())], Shape::Any));
         }
-        let value = value(common.data.bytes);
+        let value = value(context.data.bytes);
         let word = |word: &Vec<u8>| {
-            let tagged = self.tagged(word, common.is_cluster);
-            let hole = if common.is_cluster { &b"{__key__}"[..] } else { TAG };
+            let tagged = self.tagged(word, context.is_cluster);
+            let hole = if context.is_cluster { &b"{__key__}"[..] } else { TAG };
             replaced(&replaced(&tagged, TAG, hole), VALUE, &value)
         };
         let words: Vec<Vec<u8>> = self.words.iter().map(word).collect();
-        let below = common.data.keyspace;
-        let holes = Holes { key_bytes: Some(TAG_BYTES), value_bytes: None, below };
+        let below = context.data.keyspace;
+        let holes = Placeholders { key_bytes: Some(TAG_BYTES), value_bytes: None, below };
         let request = requests::split(&words, &holes);
         let request = request.map_err(|e| ArgumentError::Other(e.clone()))?;
         let segments = match below {
             Some(below) => {
-                numbers::place(request.segments, below, common.data.is_sequential, common.seed)
+                numbers::place(request.segments, below, context.data.is_sequential, context.seed)
             }
             None => request.segments,
         };
@@ -216,7 +216,7 @@ fn value(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| next()).collect()
 }
 
-/// Bytes of a request, an array of strings, with values of `value_bytes`.
+/// Length in bytes of a request (an array of strings) with values of `value_bytes`.
 fn array_bytes(words: &[Vec<u8>], value_bytes: usize) -> usize {
     let head = |number: usize| number.to_string().len() + "$\r\n".len();
     let word = |word: &Vec<u8>| {

@@ -1,10 +1,10 @@
-//! Tests of what tests send.
+//! Tests of the requests of each test.
 
 use super::super::existing::effect;
 use super::*;
 
-/// The bytes, with holes in words.
-fn spelled(test: &Test, common: &Common<'_>) -> String {
+/// The request as text, with descriptions of the placeholders.
+fn spelled(test: &Test, context: &RequestContext<'_>) -> String {
     let word = |segment: &Segment| match segment {
         Segment::Literal(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Segment::Key => "<tag>".into(),
@@ -13,7 +13,7 @@ fn spelled(test: &Test, common: &Common<'_>) -> String {
         Segment::Counted { step, first, below } => format!("<{first}+{step}n<{below}>"),
         other => panic!("{other:?}"),
     };
-    let segments = test.request(common).unwrap().0;
+    let segments = test.request(context).unwrap().0;
     let all: String = segments.iter().map(word).collect();
     all.replace("\r\n", " ")
 }
@@ -23,19 +23,19 @@ fn data(tests: Option<&str>) -> Data {
     Data { bytes: 3, tests, ..Data::default() }
 }
 
-fn common(data: &Data) -> Common<'_> {
-    Common { data, is_cluster: false, seed: 100 }
+fn context(data: &Data) -> RequestContext<'_> {
+    RequestContext { data, is_cluster: false, seed: 100 }
 }
 
 fn spellings(data: &Data, is_cluster: bool) -> Vec<String> {
-    let common = Common { is_cluster, ..common(data) };
-    tests(data).0.iter().map(|test| spelled(test, &common)).collect()
+    let context = RequestContext { is_cluster, ..context(data) };
+    tests(data).0.iter().map(|test| spelled(test, &context)).collect()
 }
 
 #[test]
-fn tests_come_in_the_originals_order() {
+fn tests_run_in_the_originals_order() {
     let data = data(None);
-    let (all, doubts) = tests(&data);
+    let (all, warnings) = tests(&data);
     let titles: Vec<_> = all.iter().map(|test| test.title.as_str()).collect();
     let expected = [
         "PING_INLINE",
@@ -61,15 +61,15 @@ fn tests_come_in_the_originals_order() {
         "XADD",
     ];
     assert_eq!(titles, expected);
-    assert_eq!(doubts, [""; 0]);
+    assert_eq!(warnings, [""; 0]);
 }
 
 #[test]
 fn names_select_tests() {
     let titles = |names| {
         let data = data(Some(names));
-        let (selected, doubts) = tests(&data);
-        (selected.into_iter().map(|test| test.title).collect::<Vec<_>>(), doubts)
+        let (selected, warnings) = tests(&data);
+        (selected.into_iter().map(|test| test.title).collect::<Vec<_>>(), warnings)
     };
     assert_eq!(titles("get,set").0, ["SET", "GET"]);
     assert_eq!(titles("ping").0, ["PING_INLINE", "PING_MBULK"]);
@@ -77,19 +77,19 @@ fn names_select_tests() {
     assert_eq!(titles("lrange_300").0, lrange);
     assert_eq!(titles("lrange").0.len(), 5);
     assert_eq!(titles("mget").0, [MGET]);
-    let (selected, doubts) = titles("set,st,fcall,");
+    let (selected, warnings) = titles("set,st,fcall,");
     assert_eq!(selected, ["SET"]);
     assert_eq!(
-        doubts,
+        warnings,
         [
-            "-t names `st`, which is no test and left out",
-            "test `fcall` of valkey-benchmark is not supported and left out",
+            "-t: unknown test `st` is skipped",
+            "test `fcall` of valkey-benchmark is not supported and is skipped",
         ]
     );
 }
 
 #[test]
-fn without_a_keyspace_words_stay_as_they_are() {
+fn without_a_keyspace_placeholders_are_sent_verbatim() {
     let data = data(Some("ping,set,zadd,mset"));
     let ten = " $16 key:__rand_int__ $3 VXK".repeat(10);
     let expected = [
@@ -103,7 +103,7 @@ fn without_a_keyspace_words_stay_as_they_are() {
 }
 
 #[test]
-fn with_a_keyspace_numbers_are_drawn_or_counted() {
+fn with_a_keyspace_numbers_are_random_or_sequential() {
     let mut data = Data { keyspace: Some(50), ..data(Some("get,zadd,mget")) };
     let drawn = spellings(&data, false);
     assert_eq!(drawn[0], "*2 $3 GET $16 key:<50> ");
@@ -116,7 +116,7 @@ fn with_a_keyspace_numbers_are_drawn_or_counted() {
 }
 
 #[test]
-fn in_a_cluster_keys_carry_a_tag() {
+fn in_a_cluster_keys_have_a_tag() {
     let data = Data { keyspace: Some(50), ..data(Some("set,lpop,xadd")) };
     assert_eq!(
         spellings(&data, true),
@@ -133,14 +133,14 @@ fn replies_have_the_shape_of_their_command() {
     let data = data(None);
     let (all, _) = tests(&data);
     let of = |shape| {
-        let of = |test: &&Test| test.request(&common(&data)).unwrap().1 == shape;
+        let of = |test: &&Test| test.request(&context(&data)).unwrap().1 == shape;
         let titles = all.iter().filter(of);
         titles.map(|test| test.title.as_str()).collect::<Vec<_>>()
     };
     assert_eq!(of(Shape::Value), ["GET", "LPOP", "RPOP", "SPOP"]);
     assert_eq!(of(Shape::Done), ["SET", "MSET (10 keys)"]);
     let reads = all.iter().filter(|test| effect(&test.command()).is_none()).count();
-    assert_eq!(reads, 7, "both PINGs, GET and four times LRANGE");
+    assert_eq!(reads, 7, "both PINGs, GET and four LRANGE tests");
 }
 
 fn own(words: &[&str], keyspace: Option<u64>) -> Data {
@@ -149,27 +149,27 @@ fn own(words: &[&str], keyspace: Option<u64>) -> Data {
 }
 
 #[test]
-fn a_command_of_ones_own() {
+fn the_users_own_command() {
     // `redis-benchmark get a` calls its 20 bytes the payload.
     let data = own(&["get", "a"], None);
     let test = own_command(&data, None).unwrap();
     assert_eq!((test.title.as_str(), test.payload_bytes), ("get a", 20));
-    assert_eq!((test.request(&common(&data)).unwrap().1, test.is_own), (Shape::Value, true));
+    assert_eq!((test.request(&context(&data)).unwrap().1, test.is_own), (Shape::Value, true));
 
     let data = own(&["set", "k:__rand_int__", "a b"], Some(9));
     let test = own_command(&data, None).unwrap();
-    assert_eq!(spelled(&test, &common(&data)), "*3 $3 set $14 k:<9> $3 a b ");
+    assert_eq!(spelled(&test, &context(&data)), "*3 $3 set $14 k:<9> $3 a b ");
     assert_eq!(test.payload_bytes, "*3..$3..set..$14..k:000000000000..$3..a b..".len());
 
     let data = own(&["set", "k{tag}"], None);
     let test = own_command(&data, Some(b"from\r\nstdin".to_vec())).unwrap();
-    assert_eq!(spelled(&test, &common(&data)), "*3 $3 set $6 k{tag} $11 from stdin ");
+    assert_eq!(spelled(&test, &context(&data)), "*3 $3 set $6 k{tag} $11 from stdin ");
     assert_eq!(test.title, "set k{tag}");
 
     let data = own(&["hset", "__rand_1st__", "x__rand_1st__", "__data__-"], Some(9));
     let test = own_command(&data, None).unwrap();
     let expected = "*4 $4 hset $12 <9 of 100> $13 x<9 of 100> $4 VXK- ";
-    assert_eq!(spelled(&test, &common(&data)), expected);
+    assert_eq!(spelled(&test, &context(&data)), expected);
     let bytes = expected.replace("<9 of 100>", "000000000000").replace(' ', "..").len();
     assert_eq!((test.payload_bytes, test.could_spread), (bytes, true));
     let several = own(&["a", ";", "b"], None);
@@ -177,7 +177,7 @@ fn a_command_of_ones_own() {
 }
 
 #[test]
-fn values_are_the_originals() {
+fn values_match_the_original() {
     assert_eq!(value(3), b"VXK");
     assert_eq!(value(1000).len(), 1000);
     assert!(value(1000).iter().all(|byte| (b'0'..b'0' + 64).contains(byte)));

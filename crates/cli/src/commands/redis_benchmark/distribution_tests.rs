@@ -1,4 +1,4 @@
-//! Tests of the listings, against lines that redis-benchmark 7.0.15 has printed.
+//! Tests of the listings against lines printed by redis-benchmark 7.0.15.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn lines(lines: &[Line]) -> Vec<(f64, u64, u64)> {
 }
 
 #[test]
-fn levels_halve_what_is_left_and_are_listed_once() {
+fn levels_halve_the_rest_and_are_listed_once() {
     let mut us: Vec<u64> = (1..=10).map(|n| n * 100).collect();
     // `redis-benchmark -n 10` lists 0, 50, 75, 87.5, 93.75 and 100 for ten different latencies.
     let expected = [
@@ -29,7 +29,7 @@ fn levels_halve_what_is_left_and_are_listed_once() {
     assert_eq!(lines(&of(&us).by_level()), expected);
     us.truncate(1);
     assert_eq!(lines(&of(&us).by_level()), [(0.0, 100, 1), (100.0, 100, 1)]);
-    // Several levels that one latency reaches are one line, but for the last.
+    // Levels reached by the same latency share one line, except for the last.
     let expected = [(0.0, 5, 3), (87.5, 9, 4), (100.0, 9, 4)];
     let got = of(&[5, 5, 5, 9]).by_level();
     assert_eq!((got[0], got.len()), (Line { percent: 0.0, up_to_us: 5, count: 3 }, expected.len()));
@@ -37,8 +37,8 @@ fn levels_halve_what_is_left_and_are_listed_once() {
 }
 
 #[test]
-fn times_go_in_steps_until_all_are_counted() {
-    // The first step is listed also when nothing lies below it, the others where there is more.
+fn times_are_listed_in_steps_until_all_are_counted() {
+    // The first step is always listed, later ones only if the count grows.
     let expected = [(0.0, 100, 0), (25.0, 300, 1), (75.0, 1000, 3), (100.0, 3101, 4)];
     assert_eq!(lines(&of(&[250, 950, 1000, 2500]).by_time()), expected);
     let expected = [(0.0, 100, 0), (50.0, 2000, 1), (100.0, 2101, 2)];
@@ -47,14 +47,14 @@ fn times_go_in_steps_until_all_are_counted() {
 }
 
 #[test]
-fn nothing_measured_is_nothing_listed() {
+fn an_empty_distribution_lists_nothing() {
     let none = of(&[]);
     assert_eq!((none.by_level(), none.by_time()), (Vec::new(), Vec::new()));
     assert_eq!((none.min_ms(), none.max_ms(), none.quantile_ms(0.5)), (0.0, 0.0, 0.0));
 }
 
 #[test]
-fn quantiles_are_those_of_the_latencies() {
+fn quantiles_match_the_latencies() {
     let all: Vec<u64> = (1..=1000).collect();
     let latencies = of(&all);
     for (q, ms) in [(0.0, 0.001), (0.5, 0.5), (0.95, 0.95), (0.99, 0.99), (1.0, 1.0)] {
@@ -67,7 +67,7 @@ fn quantiles_are_those_of_the_latencies() {
 }
 
 #[test]
-fn fewer_digits_are_larger_steps() {
+fn fewer_digits_mean_larger_steps() {
     assert_eq!(step_of(2047, 3), (2047, 2047));
     assert_eq!(step_of(2049, 3), (2048, 2049));
     assert_eq!(step_of(100_000, 3), (99_968, 100_031));
@@ -81,7 +81,7 @@ fn fewer_digits_are_larger_steps() {
 }
 
 #[test]
-fn beyond_three_seconds_nothing_is_cut() {
+fn latencies_above_three_seconds_are_not_clipped() {
     let latencies = of(&[7_000_000]);
     assert!((latencies.max_ms() / 7_000.0 - 1.0).abs() < 0.002, "{}", latencies.max_ms());
 }

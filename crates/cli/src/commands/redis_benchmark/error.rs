@@ -1,15 +1,15 @@
-//! What is wrong with a command line, in words that repeat no password.
+//! Command-line errors; their messages never contain a password.
 
 use model::target::mask_text;
 use std::fmt;
 
-/// A command line that cannot be carried out.
+/// An invalid command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ArgumentError {
     Unknown(String),
     Missing(&'static str),
     Unsupported(String),
-    NoNumber { flag: String, text: String, expected: String },
+    InvalidValue { flag: String, text: String, expected: String },
     Other(String),
 }
 
@@ -29,18 +29,18 @@ impl fmt::Display for ArgumentError {
                 "option `{flag}` of valkey-benchmark is not supported (leave it out, or use \
                  valkey-benchmark)"
             ),
-            Self::NoNumber { flag, text, expected } => {
-                // Other programs take passwords by `-p`.
+            Self::InvalidValue { flag, text, expected } => {
+                // Other programs use `-p` for the password.
                 let hidden = flag == "-p" && text.parse::<i64>().is_err();
                 let text = if hidden { "***".into() } else { mask_text(text) };
-                write!(f, "`{text}` of option `{flag}` cannot be used (expected {expected})")
+                write!(f, "invalid value `{text}` of option `{flag}` (expected {expected})")
             }
             Self::Other(message) => f.write_str(message),
         }
     }
 }
 
-/// A flag that nobody knows, without what may be the password of `-a` or `-u` right behind it.
+/// An unknown flag without text that could be a password appended to `-a`, `-u` or `-p`.
 fn shown(flag: &str) -> String {
     let (name, value) = flag.split_once('=').map_or((flag, ""), |(name, _)| (name, "=***"));
     match name.get(..2) {

@@ -1,4 +1,4 @@
-//! Connections that do nothing (`-I`), to see what they cost the server.
+//! Idle connections (`-I`), to measure their cost on the server.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,28 +7,32 @@ use std::time::Duration;
 use drivers::redis::Control;
 
 use super::arguments::Options;
-use super::output::{idlers, idling};
-use super::server::{self, Site};
+use super::output::{idle_banner, idle_count};
+use super::server::{self, Deployment};
 use crate::exit::CliError;
 use crate::output::{print, print_returning};
 
-/// How often the connections are counted.
-const EVERY: Duration = Duration::from_millis(250);
-/// How soon a stop is noticed.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Interval between updates of the connection count.
+const COUNT_INTERVAL: Duration = Duration::from_millis(250);
+/// Maximum delay before a stop is noticed.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Opens the connections and keeps them until it is stopped.
-pub(super) fn idle(options: &Options, site: &Site, stop: &AtomicBool) -> Result<(), CliError> {
+/// Opens the connections and keeps them open until stopped. Errors: the server closes one.
+pub(super) fn idle(
+    options: &Options,
+    deployment: &Deployment,
+    stop: &AtomicBool,
+) -> Result<(), CliError> {
     let clients = options.offered.clients;
-    print(&idling(clients))?;
+    print(&idle_banner(clients))?;
     let mut idle: Vec<Control> = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         if idle.len() < clients as usize {
-            let tls = site.servers.tls.as_ref();
+            let tls = deployment.servers.tls.as_ref();
             let connected = server::connect(&options.server, tls);
             idle.push(connected.map_err(|e| {
                 let number = idle.len() + 1;
-                CliError::failed(format!("connection {number} cannot be opened: {}", e.message))
+                CliError::failed(format!("cannot open connection {number}: {}", e.message))
             })?);
             continue;
         }
@@ -36,11 +40,11 @@ pub(super) fn idle(options: &Options, site: &Site, stop: &AtomicBool) -> Result<
             let address = closed.address();
             return Err(CliError::failed(format!("{address} closed an idle connection")));
         }
-        print_returning(&idlers(idle.len()))?;
+        print_returning(&idle_count(idle.len()))?;
         let mut waited = Duration::ZERO;
-        while waited < EVERY && !stop.load(Ordering::Relaxed) {
-            thread::sleep(PAUSE);
-            waited += PAUSE;
+        while waited < COUNT_INTERVAL && !stop.load(Ordering::Relaxed) {
+            thread::sleep(POLL_INTERVAL);
+            waited += POLL_INTERVAL;
         }
     }
     Ok(())

@@ -1,13 +1,14 @@
-//! `cachedyno redis-benchmark …`: the flags, tests and output of redis-benchmark, measured anew.
+//! `cachedyno redis-benchmark …`: a drop-in replacement for redis-benchmark, with the same flags,
+//! tests and output.
 //!
-//! A script that calls redis-benchmark runs unchanged: standard output has the original's form.
-//! What is corrected, or doubtful in what was asked for, goes to standard error.
+//! Scripts that call redis-benchmark run unchanged: standard output has the original's format.
+//! CorrectedFigures figures and warnings go to standard error.
 //!
 //! - [`arguments`], [`uri`]: the command line.
-//! - [`catalogue`], [`numbers`]: what tests send.
-//! - [`server`]: the servers before the tests; [`existing`]: the keys that they hold.
-//! - [`offering`]: a test on the engine; [`idle`]: connections that do nothing.
-//! - [`distribution`], [`output`], [`progress`]: what is printed; [`notes`]: what is said besides.
+//! - [`catalogue`], [`numbers`]: the requests of each test.
+//! - [`server`]: connections and server configuration; [`existing`]: keys that already exist.
+//! - [`offering`]: runs a test on the engine; [`idle`]: idle connections.
+//! - [`distribution`], [`output`], [`progress`]: standard output; [`notes`]: standard error.
 
 mod arguments;
 mod catalogue;
@@ -33,14 +34,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::wire::Outcome;
 
-use self::arguments::{Asked, Options, Style};
+use self::arguments::{Invocation, Options, Style};
 use self::catalogue::Test;
 use self::distribution::Latencies;
-use self::notes::Corrected;
-use self::offering::Stock;
-use self::output::{Finished, Told};
-use self::progress::Follower;
-use self::server::Site;
+use self::notes::CorrectedFigures;
+use self::offering::TestRunner;
+use self::output::{ServerInfo, TestResult};
+use self::progress::ProgressPrinter;
+use self::server::Deployment;
 use crate::exit::{CliError, DONE, FAILED, INTERRUPTED};
 use crate::output::{print, print_returning};
 use crate::random::random;
@@ -48,24 +49,24 @@ use crate::secrets;
 use crate::signals::watch_signals;
 use crate::studies::TOOL_VERSION;
 
-/// The newest redis-benchmark whose flags, tests and output these are.
+/// Newest version of redis-benchmark whose flags, tests and output are supported.
 const ORIGINAL_VERSION: &str = "8.0.0";
-/// What the command line is called by.
+/// Name of the subcommand.
 pub(crate) const COMMAND: &str = "redis-benchmark";
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
-    leave_the_process_list(arguments)?;
-    let asked = arguments::parse(arguments).map_err(|e| CliError::failed(e.to_string()))?;
-    let mut options = match asked {
-        Asked::Help => {
+    hide_password(arguments)?;
+    let invocation = arguments::parse(arguments).map_err(|e| CliError::failed(e.to_string()))?;
+    let mut options = match invocation {
+        Invocation::Help => {
             print(include_str!("help.txt"))?;
             return Ok(ExitCode::from(DONE));
         }
-        Asked::Version => {
+        Invocation::Version => {
             print(&format!("redis-benchmark {ORIGINAL_VERSION} (cachedyno {TOOL_VERSION})\n"))?;
             return Ok(ExitCode::from(DONE));
         }
-        Asked::Run(options) => options,
+        Invocation::Run(options) => options,
     };
     let offered = &options.offered;
     let at_once = (if options.is_idle { 0 } else { offered.clients }, offered.pipeline);
@@ -77,43 +78,44 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
     Run::new(&options)?.carry_out()
 }
 
-/// Starts the program anew without the password that stands on its command line, if there is one.
-fn leave_the_process_list(arguments: &[OsString]) -> Result<(), CliError> {
+/// Restarts the program without the password on its command line, if any, so that the process list
+/// does not show it.
+fn hide_password(arguments: &[OsString]) -> Result<(), CliError> {
     let Some((cleaned, password)) = arguments::without_password(arguments) else { return Ok(()) };
     let name = env::args_os().next().unwrap_or_else(|| COMMAND.into());
     let cleaned = [&[name, COMMAND.into()], &cleaned[..]].concat();
     Err(secrets::restart(&cleaned, &BTreeMap::from([(COMMAND.into(), password)])))
 }
 
-/// Says something on standard error, a line each.
-fn warn(doubts: &[String]) {
-    for doubt in doubts {
-        crate::output::say(&format!("warning: {doubt}"));
+/// Prints each warning on a line of standard error.
+fn warn(warnings: &[String]) {
+    for warning in warnings {
+        crate::output::say(&format!("warning: {warning}"));
     }
 }
 
 /// How a test ended.
-enum Ended {
-    Well,
-    /// The server's words, or what else ended it.
-    Badly(String),
+enum TestEnd {
+    Completed,
+    /// The server's error reply, or another error.
+    Failed(String),
     Interrupted,
 }
 
 /// A run of all tests.
 struct Run<'a> {
     options: &'a Options,
-    site: Site,
-    stock: Stock,
+    deployment: Deployment,
+    runner: TestRunner,
     tests: Rc<[Test]>,
     stop: std::sync::Arc<AtomicBool>,
-    /// Corrected figures that are still to be said.
-    corrected: Vec<Corrected>,
-    doubts: Vec<String>,
+    /// CorrectedFigures figures that have not been printed yet.
+    corrected: Vec<CorrectedFigures>,
+    warnings: Vec<String>,
 }
 
 impl<'a> Run<'a> {
-    /// Reads what is asked for, and finds the servers.
+    /// Selects the tests and connects to the servers.
     fn new(options: &'a Options) -> Result<Self, CliError> {
         let seed = options.offered.seed.map_or_else(random, Ok)?;
         let (tests, unknown) = if options.data.command.is_empty() {
@@ -129,22 +131,26 @@ impl<'a> Run<'a> {
             warn(&unknown);
         }
         crate::limits::raise();
-        let mut site = server::open(&options.server).map_err(CliError::failed)?;
-        warn(&site.doubts);
+        let mut deployment = server::open(&options.server).map_err(CliError::failed)?;
+        warn(&deployment.warnings);
         if !options.is_idle {
-            warn(&existing::warning(&mut site, options, &tests).into_iter().collect::<Vec<_>>());
+            warn(
+                &existing::warning(&mut deployment, options, &tests)
+                    .into_iter()
+                    .collect::<Vec<_>>(),
+            );
         }
-        let (stop, stock) = (watch_signals(None)?, Stock::new(seed));
-        let (corrected, doubts) = (Vec::new(), Vec::new());
-        Ok(Self { options, site, stock, tests: tests.into(), stop, corrected, doubts })
+        let (stop, runner) = (watch_signals(None)?, TestRunner::new(seed));
+        let (corrected, warnings) = (Vec::new(), Vec::new());
+        Ok(Self { options, deployment, runner, tests: tests.into(), stop, corrected, warnings })
     }
 
     fn carry_out(mut self) -> Result<ExitCode, CliError> {
-        if let Told::Cluster(nodes) = &self.site.told {
+        if let ServerInfo::Cluster(nodes) = &self.deployment.info {
             print(&output::cluster(nodes))?;
         }
         if self.options.is_idle {
-            idle::idle(self.options, &self.site, &self.stop)?;
+            idle::idle(self.options, &self.deployment, &self.stop)?;
             return Ok(ExitCode::from(INTERRUPTED));
         }
         if self.options.style == Style::Csv {
@@ -153,23 +159,23 @@ impl<'a> Run<'a> {
         loop {
             for test in self.tests.clone().iter() {
                 match self.measure(test)? {
-                    Ended::Well => {}
-                    Ended::Badly(words) => {
-                        self.say_corrected();
-                        crate::output::say(&words);
+                    TestEnd::Completed => {}
+                    TestEnd::Failed(message) => {
+                        self.print_corrected();
+                        crate::output::say(&message);
                         return Ok(ExitCode::from(FAILED));
                     }
-                    Ended::Interrupted => {
-                        self.say_corrected();
+                    TestEnd::Interrupted => {
+                        self.print_corrected();
                         return Ok(ExitCode::from(INTERRUPTED));
                     }
                 }
             }
-            self.say_corrected();
+            self.print_corrected();
             if self.options.data.command.is_empty() && self.options.style != Style::Csv {
                 print("\n")?;
             }
-            // What goes on until it is stopped is interrupted between two tests as well.
+            // With `-l`, Ctrl-C may also arrive between two tests.
             match (self.options.loops, self.stop.load(Ordering::Relaxed)) {
                 (false, _) => return Ok(ExitCode::from(DONE)),
                 (true, true) => return Ok(ExitCode::from(INTERRUPTED)),
@@ -178,23 +184,24 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Offers one test and prints what it gave.
-    fn measure(&mut self, test: &Test) -> Result<Ended, CliError> {
-        let mut follower = Follower::new(&test.title, self.options.style);
-        let outcome = self.stock.offer(self.options, test, &self.site, &self.stop, &mut |moment| {
-            follower.tell(&moment);
-        });
+    /// Runs one test and prints its result.
+    fn measure(&mut self, test: &Test) -> Result<TestEnd, CliError> {
+        let mut printer = ProgressPrinter::new(&test.title, self.options.style);
+        let outcome =
+            self.runner.run_test(self.options, test, &self.deployment, &self.stop, &mut |moment| {
+                printer.update(&moment);
+            });
         let outcome = outcome.map_err(CliError::failed)?;
-        let progress_bytes = follower.finish()?;
+        let progress_bytes = printer.finish()?;
         if let Some(failure) = &outcome.failure {
-            let mut words = words_of(&failure.message);
-            if words.contains(" refers to ") && !self.options.server.is_cluster {
-                words.push_str(" (add --cluster)");
+            let mut message = original_wording(&failure.message);
+            if message.contains(" refers to ") && !self.options.server.is_cluster {
+                message.push_str(" (add --cluster)");
             }
-            return Ok(Ended::Badly(words));
+            return Ok(TestEnd::Failed(message));
         }
         self.print(test, &outcome, progress_bytes)?;
-        Ok(if outcome.interrupted { Ended::Interrupted } else { Ended::Well })
+        Ok(if outcome.interrupted { TestEnd::Interrupted } else { TestEnd::Completed })
     }
 
     fn print(&mut self, test: &Test, outcome: &Outcome, bytes: usize) -> Result<(), CliError> {
@@ -202,8 +209,8 @@ impl<'a> Run<'a> {
         if row.answered() == 0 {
             return Ok(());
         }
-        let (options, threads) = (self.options, self.site.threads(self.options));
-        let finished = Finished {
+        let (options, threads) = (self.options, self.deployment.threads(self.options));
+        let finished = TestResult {
             title: &test.title,
             requests: row.answered(),
             seconds: outcome.wall_ns.max(1) as f64 / 1e9,
@@ -211,24 +218,25 @@ impl<'a> Run<'a> {
             threads,
             latencies: Latencies::new(row.service(), options.digits),
         };
-        print_returning(&output::result(options, &self.site.told, &finished, bytes))?;
-        let corrected = Corrected::new(&test.title, outcome, offering::threads(threads, options));
-        self.doubts.extend(corrected.doubts(test));
+        print_returning(&output::result(options, &self.deployment.info, &finished, bytes))?;
+        let corrected =
+            CorrectedFigures::new(&test.title, outcome, offering::threads(threads, options));
+        self.warnings.extend(corrected.warnings(test));
         self.corrected.push(corrected);
         if options.style == Style::Long {
-            self.say_corrected();
+            self.print_corrected();
         }
         Ok(())
     }
 
-    /// Says what is corrected and what is doubtful so far.
-    fn say_corrected(&mut self) {
+    /// Prints and clears the collected corrected figures and warnings.
+    fn print_corrected(&mut self) {
         crate::output::say_more(&notes::table(&std::mem::take(&mut self.corrected)));
-        warn(&std::mem::take(&mut self.doubts));
+        warn(&std::mem::take(&mut self.warnings));
     }
 }
 
-/// The last word of the user's command, where standard input holds it.
+/// The last argument of the user's command, if it comes from standard input.
 fn from_stdin(options: &Options) -> Result<Option<Vec<u8>>, CliError> {
     if !options.data.ends_in_stdin {
         return Ok(None);
@@ -240,11 +248,11 @@ fn from_stdin(options: &Options) -> Result<Option<Vec<u8>>, CliError> {
     Ok(Some(bytes))
 }
 
-/// Why a test ended, as the original says it: an error reply by the server's words.
-fn words_of(message: &str) -> String {
+/// An error in the original's wording: `Error from server: …` for an error reply.
+fn original_wording(message: &str) -> String {
     let answer = message.strip_prefix("the server answered `").and_then(|m| m.strip_suffix('`'));
     match answer {
-        Some(words) => format!("Error from server: {words}"),
+        Some(reply) => format!("Error from server: {reply}"),
         None => format!("Error: {message}"),
     }
 }

@@ -1,5 +1,5 @@
-//! What the original's practice hides, for standard error: doubts before a test, corrected figures
-//! and doubts after it. Standard output stays as scripts expect it.
+//! Warnings before a test, and corrected figures and warnings after it, on standard error. They
+//! show what the original's way of measuring hides. Standard output stays as scripts expect it.
 
 use load::wire::Outcome;
 use model::Counts;
@@ -9,24 +9,24 @@ use super::arguments::Options;
 use super::catalogue::Test;
 use super::existing::effect;
 
-/// Corrected figures of one test.
+/// CorrectedFigures figures of one test.
 #[derive(Clone, Debug)]
-pub(super) struct Corrected {
+pub(super) struct CorrectedFigures {
     title: String,
-    /// From when a request was due to its whole reply; due is when it was sent, unless there was a
-    /// rate to be kept.
+    /// Time from when a request was due to its complete reply. Without `--rps` a request is due
+    /// when it is sent.
     response: Histogram,
     counts: Counts,
-    /// CPU time that the generator spent on a request.
+    /// Generator CPU time per request.
     cpu_ns: f64,
-    /// Share of its threads' time in which the generator was busy.
+    /// Share of the time that the generator's threads were busy.
     busy_share: f64,
-    /// Requests that a rate demanded and that were not sent.
+    /// Requests that were due at the given rate but not sent.
     unsent: u64,
 }
 
-impl Corrected {
-    /// Of a test with that many threads.
+impl CorrectedFigures {
+    /// Figures of a test that ran on `threads` threads.
     pub(super) fn new(title: &str, outcome: &Outcome, threads: u32) -> Self {
         let row = outcome.recorder.whole();
         let cpu_ns = outcome.generator_cpu_ns as f64;
@@ -50,40 +50,42 @@ impl Corrected {
         cells
     }
 
-    /// Doubts about the numbers themselves.
-    pub(super) fn doubts(&self, test: &Test) -> Vec<String> {
+    /// Warnings about the numbers themselves.
+    pub(super) fn warnings(&self, test: &Test) -> Vec<String> {
         let Self { title, counts, busy_share, unsent, .. } = self;
-        let mut doubts = Vec::new();
-        let asked = counts.ok + counts.miss;
+        let mut warnings = Vec::new();
+        let reads = counts.ok + counts.miss;
         if counts.miss > 0 && counts.ok == 0 {
             let fill = fill_first(test);
-            doubts.push(format!("every {title} found nothing: that is not what a hit costs{fill}"));
+            warnings.push(format!(
+                "every {title} found nothing, so this is not the cost of a hit{fill}"
+            ));
         } else if counts.miss > 0 {
-            let (miss, share) = (counts.miss, counts.miss as f64 / asked as f64);
+            let (miss, share) = (counts.miss, counts.miss as f64 / reads as f64);
             let share = stats::format_percent(share);
-            doubts.push(format!("{miss} of {asked} {title} found nothing ({share})"));
+            warnings.push(format!("{miss} of {reads} {title} found nothing ({share})"));
         }
         if counts.wrong > 0 {
-            doubts.push(format!("{} replies to {title} were of another type", counts.wrong));
+            warnings.push(format!("{} replies to {title} had an unexpected type", counts.wrong));
         }
         if *busy_share > BUSY_SHARE {
-            doubts.push(format!(
-                "in {title} cachedyno itself was busy for {} of the time and may have been what \
-                 was measured (more --threads, or another machine)",
+            warnings.push(format!(
+                "in {title} cachedyno itself was busy for {} of the time and may have been the \
+                 bottleneck (use more --threads or another machine)",
                 stats::format_percent(*busy_share)
             ));
         }
         if *unsent > 0 {
-            doubts.push(format!("{unsent} requests of {title} were due and could not be sent"));
+            warnings.push(format!("{unsent} requests of {title} were due but could not be sent"));
         }
-        doubts
+        warnings
     }
 }
 
-/// A generator that is busy for a larger share of the time may itself be the limit.
+/// A generator that is busy for a larger share of the time can be the bottleneck.
 const BUSY_SHARE: f64 = 0.9;
 
-/// How to put there what a test reads, where it is one of ours.
+/// A hint how to create the data that a built-in test reads; empty for other tests.
 fn fill_first(test: &Test) -> String {
     let by = match test.title.as_str() {
         _ if test.is_own => return String::new(),
@@ -92,61 +94,62 @@ fn fill_first(test: &Test) -> String {
         "SPOP" => "sadd",
         _ => return String::new(),
     };
-    format!(" (fill first by the same command with `-t {by}`)")
+    format!(" (to fill the keys, run the same command with `-t {by}` first)")
 }
 
-/// What is to be said before the tests.
+/// Warnings to print before the tests.
 pub(super) fn before(options: &Options, tests: &[Test]) -> Vec<String> {
-    let mut doubts = options.warnings.clone();
+    let mut warnings = options.warnings.clone();
     let (offered, data) = (&options.offered, &options.data);
     if options.server.user.is_some() && options.server.password.is_none() {
-        doubts.push("--user has no effect without a password (-a)".into());
+        warnings.push("--user has no effect without a password (-a)".into());
     }
     if data.keyspace.is_none() && tests.iter().any(|test| test.could_spread) {
-        doubts.push(
-            "without -r every request is about one and the same key, which servers and their CPU \
-             caches like best (add -r NUMBER)"
+        warnings.push(
+            "without -r every request uses the same key, which is the best case for servers and \
+             their CPU caches (add -r NUMBER)"
                 .into(),
         );
     }
     if tests.iter().any(|test| effect(&test.command()).is_some()) {
-        doubts.push(
-            "acknowledged writes are not read back, so that a store that loses some goes unnoticed \
-             (`cachedyno bench` reads them)"
+        warnings.push(
+            "acknowledged writes are not read back, so lost writes go unnoticed (`cachedyno bench` \
+             reads them back)"
                 .into(),
         );
     }
     if offered.pipeline > 1 && offered.rps.is_none() {
-        doubts.push(format!(
-            "with -P {0} a latency is that of one request, from the sending of its {0} to its own \
-             whole reply; redis-benchmark counts the first byte of the first for all {0}",
+        warnings.push(format!(
+            "with -P {0} a latency is that of one request, from sending its batch of {0} to its \
+             own complete reply; redis-benchmark takes the first byte of the first reply for all \
+             {0}",
             offered.pipeline
         ));
     }
     if options.keep_alive == 0 {
-        doubts.push(
-            "with -k 0 requests per second contain the making of connections, and a latency does \
-             not: as in redis-benchmark it is counted from the sending of the requests; the \
-             corrected figures contain it"
+        warnings.push(
+            "with -k 0 requests per second include connection setup, but latencies are measured \
+             from sending the requests, as in redis-benchmark; the corrected figures include it"
                 .into(),
         );
     }
     let reads = tests.iter().any(|test| test.title == "GET");
     if data.bytes_given && reads && !tests.iter().any(|test| test.title == "SET") {
-        doubts.push("-d has no effect on GET: a value is as long as it was stored".into());
+        warnings
+            .push("-d has no effect on GET: values have the length they were stored with".into());
     }
     if offered.threads > 0 {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         if offered.threads as usize > cpus {
             let threads = offered.threads;
-            doubts.push(format!("--threads {threads} is more than the {cpus} CPUs there are"));
+            warnings.push(format!("--threads {threads} exceeds the number of CPUs ({cpus})"));
         }
     }
-    doubts
+    warnings
 }
 
-/// A table of corrected figures, or nothing where nothing was measured.
-pub(super) fn table(rows: &[Corrected]) -> String {
+/// A table of corrected figures; empty without rows.
+pub(super) fn table(rows: &[CorrectedFigures]) -> String {
     let header = [
         "per request",
         "p50",
@@ -164,7 +167,7 @@ pub(super) fn table(rows: &[Corrected]) -> String {
         return String::new();
     }
     let mut lines: Vec<Vec<String>> = vec![header.map(String::from).to_vec()];
-    lines.extend(rows.iter().map(Corrected::cells));
+    lines.extend(rows.iter().map(CorrectedFigures::cells));
     let width = |column: usize| {
         lines.iter().map(|cells| cells[column].chars().count()).max().unwrap_or_default()
     };
@@ -178,7 +181,7 @@ pub(super) fn table(rows: &[Corrected]) -> String {
     lines.iter().map(line).collect()
 }
 
-/// Nothing took no time at all: what was not measured is a dash.
+/// Formats a time; a dash for 0, which means that nothing was measured.
 fn time(ns: f64) -> String {
     if ns > 0.0 { format_ns(ns) } else { "–".into() }
 }

@@ -1,11 +1,11 @@
-//! Numbers within requests: random ones, ones that are the same within a request, ones that count
-//! up.
+//! Number placeholders in requests: independent random numbers, random numbers shared within a
+//! request, and sequential numbers.
 
 use load::wire::template::Segment;
 
-/// What stands for a number drawn anew each time it occurs.
-const ANEW: &[u8] = b"__rand_int__";
-/// What stands for numbers that are the same wherever they occur in a request; from
+/// Placeholder of a number that is drawn separately for each occurrence.
+const INDEPENDENT: &[u8] = b"__rand_int__";
+/// Placeholders of numbers that are the same for all occurrences in a request; from
 /// valkey-benchmark.
 const SHARED: [&[u8]; 9] = [
     b"__rand_1st__",
@@ -18,23 +18,23 @@ const SHARED: [&[u8]; 9] = [
     b"__rand_8th__",
     b"__rand_9th__",
 ];
-/// Bytes of each, and digits of the number.
+/// Length of a placeholder in bytes, and digits of the number.
 pub(super) const BYTES: usize = 12;
 
-/// True when the word holds a number.
-pub(super) fn occurs(word: &[u8]) -> bool {
-    word.windows(BYTES).any(|part| part == ANEW || SHARED.contains(&part))
+/// True if the argument contains a number placeholder.
+pub(super) fn has_placeholder(word: &[u8]) -> bool {
+    word.windows(BYTES).any(|part| part == INDEPENDENT || SHARED.contains(&part))
 }
 
-/// The word with one number in all places.
+/// The argument with the same number in all placeholders.
 pub(super) fn filled(word: &[u8], number: u64) -> Vec<u8> {
     let digits = format!("{number:0BYTES$}");
-    let all = SHARED.iter().chain([&ANEW]);
+    let all = SHARED.iter().chain([&INDEPENDENT]);
     all.fold(word.to_vec(), |word, hole| replaced(&word, hole, digits.as_bytes()))
 }
 
-/// Puts the numbers below `below` in their places, drawn by `seed` or counted up. Counting, each of
-/// the kinds has a counter of its own, which goes on from one request to the next.
+/// Replaces the placeholders by numbers below `below`, drawn with `seed` or sequential. Sequential
+/// numbers use a separate counter per kind, which continues from request to request.
 pub(super) fn place(
     segments: Vec<Segment>,
     below: u64,
@@ -44,16 +44,16 @@ pub(super) fn place(
     let mut placed: Vec<Segment> =
         segments.into_iter().flat_map(|s| cut(s, below, is_sequential, seed)).collect();
     if is_sequential {
-        let anew = |s: &Segment| matches!(s, Segment::Digits { .. });
-        let step = placed.iter().filter(|s| anew(s)).count() as u64;
-        for (first, segment) in placed.iter_mut().filter(|s| anew(s)).enumerate() {
+        let is_digits = |s: &Segment| matches!(s, Segment::Digits { .. });
+        let step = placed.iter().filter(|s| is_digits(s)).count() as u64;
+        for (first, segment) in placed.iter_mut().filter(|s| is_digits(s)).enumerate() {
             *segment = Segment::Counted { step, first: first as u64, below };
         }
     }
     placed
 }
 
-/// Cuts a literal where shared numbers stand in it.
+/// Splits a literal at its shared placeholders.
 fn cut(segment: Segment, below: u64, is_sequential: bool, seed: u64) -> Vec<Segment> {
     let Segment::Literal(bytes) = segment else { return vec![segment] };
     let mut parts = Vec::new();
@@ -77,12 +77,12 @@ fn cut(segment: Segment, below: u64, is_sequential: bool, seed: u64) -> Vec<Segm
     parts
 }
 
-/// Where `wanted` first stands in `text`.
+/// Position of the first `wanted` in `text`.
 pub(super) fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// A text with `by` wherever `what` stood.
+/// The text with each `what` replaced by `by`.
 pub(super) fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -1,11 +1,11 @@
-//! Offers one test to the servers.
+//! Runs one test on the wire engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use drivers::redis::Replies;
-use load::Unseen;
+use load::Unmetered;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
 use load::wire::{Offer, Operation, Outcome, Pacing, ProgressSnapshot, Think, Until, Work, run};
@@ -13,41 +13,46 @@ use model::{ErrorClass, Failure};
 use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Sizes, Values, numbers};
 
 use super::arguments::Options;
-use super::catalogue::{Common, TAG_BYTES, Test};
-use super::server::Site;
+use super::catalogue::{RequestContext, TAG_BYTES, Test};
+use super::server::Deployment;
 
-/// One request may take as long as it likes, since pipelines of any depth wait before it.
-const PATIENCE_NS: u64 = u64::MAX >> 1;
-/// A server from which nothing at all has come for so long is taken to hang. The original waits
-/// for ever.
+/// No timeout for a single request, since it can wait behind a pipeline of any depth.
+const NO_TIMEOUT_NS: u64 = u64::MAX >> 1;
+/// A server that sends no reply for this long is considered hung. The original waits forever.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// A rate is kept for as long as requests are left: a century.
+/// Length of a stage at a fixed rate: a century, so that it never ends before the requests do.
 const CENTURY_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Numbers that tags of a cluster's keys are taken from: enough for one on every server.
+/// Number of candidate tags for a cluster's keys, enough to find one for every server.
 const TAGS: u64 = 16_384;
 
-/// What all tests share.
-pub(super) struct Stock {
+/// Runs tests. Holds the state they share.
+pub(super) struct TestRunner {
     values: Arc<Values>,
     seed: u64,
-    /// Tests offered so far: each has numbers of its own, so that what one writes is not what the
-    /// next one reads, in the same order.
+    /// Tests run so far. Each has its own random numbers, so that a test does not read keys in the
+    /// order in which the previous one wrote them.
     offered: u64,
 }
 
-impl Stock {
+impl TestRunner {
     pub(super) fn new(seed: u64) -> Self {
         Self { values: Arc::new(Values::new(seed)), seed, offered: 0 }
     }
 
-    fn work(&mut self, options: &Options, test: &Test, site: &Site) -> Result<Work, String> {
+    fn work(
+        &mut self,
+        options: &Options,
+        test: &Test,
+        deployment: &Deployment,
+    ) -> Result<Work, String> {
         self.offered += 1;
         let seed = numbers(self.seed, 0, self.offered).next_u64();
-        let common = Common { data: &options.data, is_cluster: options.server.is_cluster, seed };
-        let (segments, shape) = test.request(&common).map_err(|e| e.to_string())?;
+        let context =
+            RequestContext { data: &options.data, is_cluster: options.server.is_cluster, seed };
+        let (segments, shape) = test.request(&context).map_err(|e| e.to_string())?;
         let names = KeyNames::with_digits("", TAG_BYTES, TAGS).map_err(|e| e.to_string())?;
-        let keys = KeyChoice::among(&tags(&names, site)).map_err(|e| e.to_string())?;
+        let keys = KeyChoice::among(&tags(&names, deployment)).map_err(|e| e.to_string())?;
         let operation = Operation {
             name: test.title.clone(),
             template: Template::new(segments, &names, None),
@@ -71,46 +76,46 @@ impl Stock {
         })
     }
 
-    /// Offers a test: first unrecorded, where that was asked for, then for what is told.
-    pub(super) fn offer(
+    /// Runs a test, after a warm-up if requested.
+    pub(super) fn run_test(
         &mut self,
         options: &Options,
         test: &Test,
-        site: &Site,
+        deployment: &Deployment,
         stop: &AtomicBool,
         watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
     ) -> Result<Outcome, String> {
-        let offer = offer(options, threads(site.threads(options), options));
+        let offer = offer(options, threads(deployment.threads(options), options));
         if options.offered.warmup_s > 0 {
             let until = Until::AfterNs(options.offered.warmup_s.saturating_mul(SECOND_NS));
             let warm_up = Offer { until, ..offer.clone() };
-            let work = self.work(options, test, site)?;
+            let work = self.work(options, test, deployment)?;
             let mut unwatched = |_: ProgressSnapshot<'_>| ();
-            let warmed = go(&warm_up, &work, site, stop, &mut unwatched);
+            let warmed = run_offer(&warm_up, &work, deployment, stop, &mut unwatched);
             if warmed.failure.is_some() || warmed.interrupted {
                 return Ok(warmed);
             }
         }
-        let work = self.work(options, test, site)?;
-        Ok(go(&offer, &work, site, stop, watcher))
+        let work = self.work(options, test, deployment)?;
+        Ok(run_offer(&offer, &work, deployment, stop, watcher))
     }
 }
 
-/// One tag for each server, as in the original up to version 7 (later ones draw a tag for each
-/// request): so one test finds what another has written, among as many keys as were asked for.
-fn tags(names: &KeyNames, site: &Site) -> Vec<Key> {
-    let mut seen = vec![false; site.servers.nodes.len()];
+/// One tag per server, as in the original up to version 7 (later versions draw a tag per request).
+/// This way a test finds the keys written by another one, and `-r` limits the number of keys.
+fn tags(names: &KeyNames, deployment: &Deployment) -> Vec<Key> {
+    let mut seen = vec![false; deployment.servers.nodes.len()];
     let mut is_new = |tag: &Key| {
         let mut name = Vec::new();
         names.append(&mut name, *tag);
-        let node = site.servers.route.node(&name);
+        let node = deployment.servers.route.node(&name);
         !std::mem::replace(&mut seen[node], true)
     };
     (0..TAGS).map(Key).filter(|tag| is_new(tag)).collect()
 }
 
-/// The same tags as the names of keys contain them.
-pub(super) fn tag_names(site: &Site) -> Vec<Vec<u8>> {
+/// The tags as they appear in key names, with braces.
+pub(super) fn tag_names(deployment: &Deployment) -> Vec<Vec<u8>> {
     let Ok(names) = KeyNames::with_digits("", TAG_BYTES, TAGS) else { return Vec::new() };
     let name = |tag| {
         let mut name = b"{".to_vec();
@@ -118,28 +123,29 @@ pub(super) fn tag_names(site: &Site) -> Vec<Vec<u8>> {
         name.push(b'}');
         name
     };
-    tags(&names, site).into_iter().map(name).collect()
+    tags(&names, deployment).into_iter().map(name).collect()
 }
 
-fn go(
+fn run_offer(
     offer: &Offer,
     work: &Work,
-    site: &Site,
+    deployment: &Deployment,
     stop: &AtomicBool,
     watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
 ) -> Outcome {
-    let (mut heard, mut hangs) = (Instant::now(), false);
+    let (mut last_reply, mut hangs) = (Instant::now(), false);
     let mut listener = |moment: ProgressSnapshot<'_>| {
         if moment.latest.answered_in_all() > 0 {
-            heard = Instant::now();
+            last_reply = Instant::now();
         }
-        if heard.elapsed() > SILENCE_MAX {
+        if last_reply.elapsed() > SILENCE_MAX {
             hangs = true;
             stop.store(true, Ordering::Relaxed);
         }
         watcher(moment);
     };
-    let mut outcome = run::<Replies>(offer, work, &site.servers, stop, &mut Unseen, &mut listener);
+    let mut outcome =
+        run::<Replies>(offer, work, &deployment.servers, stop, &mut Unmetered, &mut listener);
     if hangs {
         stop.store(false, Ordering::Relaxed);
         outcome.interrupted = false;
@@ -149,9 +155,9 @@ fn go(
     outcome
 }
 
-/// Threads at work where `wanted` are: at least one, at most one a client.
-pub(super) fn threads(wanted: u32, options: &Options) -> u32 {
-    wanted.clamp(1, options.offered.clients)
+/// Number of threads used: the requested number, but at least 1 and at most one per client.
+pub(super) fn threads(requested: u32, options: &Options) -> u32 {
+    requested.clamp(1, options.offered.clients)
 }
 
 fn offer(options: &Options, threads: u32) -> Offer {
@@ -175,11 +181,11 @@ fn offer(options: &Options, threads: u32) -> Offer {
         pacing,
         until,
         warmup_ns: 0,
-        timeout_ns: PATIENCE_NS,
+        timeout_ns: NO_TIMEOUT_NS,
         cpus: Vec::new(),
         spin: false,
         reconnects: false,
-        errors_end_it: true,
+        stop_on_error_reply: true,
         hangs_up: options.keep_alive == 0,
         limits_ns: Vec::new(),
         number: 0,

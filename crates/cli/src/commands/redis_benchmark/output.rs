@@ -1,32 +1,32 @@
-//! What goes to standard output: the original's lines, so that whatever reads them finds its way.
+//! Standard output in the original's format, for scripts that parse it.
 //!
-//! Three styles: a listing for each test, one line each (`-q`), comma-separated (`--csv`). Progress
-//! stands on a line that is overwritten, also where nobody watches, as in the original.
+//! Three styles: a listing per test, one line per test (`-q`), and CSV (`--csv`). As in the
+//! original, progress overwrites one line, even if standard output is not a terminal.
 
 use std::fmt::Write as _;
 
 use super::arguments::{Options, Style};
 use super::distribution::{Latencies, Line};
 
-/// Where the servers keep their data, as they say.
+/// A server's persistence settings, as reported by `CONFIG GET`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Configuration {
     pub(super) save: String,
     pub(super) appendonly: String,
 }
 
-/// What is told about the servers.
+/// Servers as shown in the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// One server; `None` when it does not tell.
+pub(super) enum ServerInfo {
+    /// One server; `None` if it does not report its configuration.
     Server(Option<Configuration>),
-    /// The nodes of a cluster that are asked, each with its identity, address and configuration.
+    /// The cluster nodes in use, each with its identity, address and configuration.
     Cluster(Vec<(String, String, Option<Configuration>)>),
 }
 
-/// What a test gave.
+/// Result of a test.
 #[derive(Clone, Debug)]
-pub(super) struct Finished<'a> {
+pub(super) struct TestResult<'a> {
     pub(super) title: &'a str,
     pub(super) requests: u64,
     pub(super) seconds: f64,
@@ -35,13 +35,13 @@ pub(super) struct Finished<'a> {
     pub(super) latencies: Latencies,
 }
 
-/// Progress at one moment.
+/// A progress update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress<'a> {
     pub(super) title: &'a str,
-    /// Requests per second lately, and from the start.
+    /// Requests per second since the last update, and since the start.
     pub(super) rps: (f64, f64),
-    /// Mean latency lately, and from the start.
+    /// Mean latency since the last update, and since the start.
     pub(super) mean_ms: (f64, f64),
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Progress<'a> {
 pub(super) const CSV_HEADER: &str = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\
      \"p50_latency_ms\",\"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\"\n";
 
-/// Overwrites the line that is there, of `bytes` bytes, with blanks.
+/// Overwrites the current line of `bytes` bytes with blanks.
 pub(super) fn clean_line(bytes: usize) -> String {
     format!("{:>bytes$}\r", " ")
 }
@@ -62,11 +62,11 @@ pub(super) fn progress(now: &Progress<'_>) -> String {
     )
 }
 
-/// The result of a test, behind whatever progress of `progress_bytes` bytes stands there.
+/// A test's result, which overwrites a progress line of `progress_bytes` bytes.
 pub(super) fn result(
     options: &Options,
-    told: &Told,
-    finished: &Finished<'_>,
+    info: &ServerInfo,
+    finished: &TestResult<'_>,
     progress_bytes: usize,
 ) -> String {
     let rps = finished.requests as f64 / finished.seconds;
@@ -82,18 +82,18 @@ pub(super) fn result(
             let line = format!("{title}: {rps:.2} requests per second, p50={p50:.3} msec\n");
             clean_line(progress_bytes) + &line
         }
-        Style::Long => clean_line(progress_bytes) + &listing(options, told, finished, rps),
+        Style::Long => clean_line(progress_bytes) + &listing(options, info, finished, rps),
     }
 }
 
-/// Mean, least, quantiles and largest, in the order in which they are printed.
+/// Mean, minimum, p50, p95, p99 and maximum, in milliseconds.
 fn summary(latencies: &Latencies) -> [f64; 6] {
     let [p50, p95, p99] = [0.5, 0.95, 0.99].map(|q| latencies.quantile_ms(q));
     [latencies.mean_ms(), latencies.min_ms(), p50, p95, p99, latencies.max_ms()]
 }
 
-fn listing(options: &Options, told: &Told, finished: &Finished<'_>, rps: f64) -> String {
-    let mut text = head(options, told, finished);
+fn listing(options: &Options, info: &ServerInfo, finished: &TestResult<'_>, rps: f64) -> String {
+    let mut text = head(options, info, finished);
     let mut list = |title: &str, lines: Vec<Line>| {
         let _ = write!(text, "\n{title}:\n");
         for Line { percent, up_to_us, count } in lines {
@@ -115,21 +115,21 @@ fn listing(options: &Options, told: &Told, finished: &Finished<'_>, rps: f64) ->
     text
 }
 
-fn head(options: &Options, told: &Told, finished: &Finished<'_>) -> String {
-    let Finished { title, requests, seconds, payload_bytes, threads, .. } = finished;
+fn head(options: &Options, info: &ServerInfo, finished: &TestResult<'_>) -> String {
+    let TestResult { title, requests, seconds, payload_bytes, threads, .. } = finished;
     let clients = options.offered.clients;
     let mut text = format!(
         "====== {title} ======\n  {requests} requests completed in {seconds:.2} seconds\n  \
          {clients} parallel clients\n  {payload_bytes} bytes payload\n  keep alive: {}\n",
         options.keep_alive
     );
-    match told {
-        Told::Server(None) => {}
-        Told::Server(Some(Configuration { save, appendonly })) => {
+    match info {
+        ServerInfo::Server(None) => {}
+        ServerInfo::Server(Some(Configuration { save, appendonly })) => {
             let _ = writeln!(text, "  host configuration \"save\": {save}");
             let _ = writeln!(text, "  host configuration \"appendonly\": {appendonly}");
         }
-        Told::Cluster(nodes) => {
+        ServerInfo::Cluster(nodes) => {
             let _ = writeln!(text, "  cluster mode: yes ({} masters)", nodes.len());
             for (number, (_, _, configuration)) in nodes.iter().enumerate() {
                 let Some(Configuration { save, appendonly }) = configuration else { continue };
@@ -146,7 +146,7 @@ fn head(options: &Options, told: &Told, finished: &Finished<'_>) -> String {
     text
 }
 
-/// What is said about a cluster before its tests.
+/// The list of a cluster's nodes, printed before the tests.
 pub(super) fn cluster(nodes: &[(String, String, Option<Configuration>)]) -> String {
     let mut text = format!("Cluster has {} master nodes:\n\n", nodes.len());
     for (number, (identity, address, _)) in nodes.iter().enumerate() {
@@ -155,12 +155,12 @@ pub(super) fn cluster(nodes: &[(String, String, Option<Configuration>)]) -> Stri
     text + "\n"
 }
 
-/// What is said before idling, and while it lasts.
-pub(super) fn idling(clients: u32) -> String {
+/// The line printed before the idle connections are opened.
+pub(super) fn idle_banner(clients: u32) -> String {
     format!("Creating {clients} idle connections and waiting forever (Ctrl+C when done)\n")
 }
 
-pub(super) fn idlers(clients: usize) -> String {
+pub(super) fn idle_count(clients: usize) -> String {
     format!("clients: {clients}\r")
 }
 

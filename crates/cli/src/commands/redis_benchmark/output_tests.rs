@@ -1,15 +1,15 @@
-//! Tests of what is printed, against texts that redis-benchmark 7.0.15 has printed.
+//! Tests of standard output against texts printed by redis-benchmark 7.0.15.
 
 use stats::Histogram;
 
 use super::*;
 
-fn finished(us: &[u64]) -> Finished<'static> {
+fn finished(us: &[u64]) -> TestResult<'static> {
     let mut histogram = Histogram::new();
     for us in us {
         histogram.record(us * 1_000);
     }
-    Finished {
+    TestResult {
         title: "SET",
         requests: us.len() as u64,
         seconds: 0.04,
@@ -19,9 +19,9 @@ fn finished(us: &[u64]) -> Finished<'static> {
     }
 }
 
-fn told() -> Told {
+fn info() -> ServerInfo {
     let (save, appendonly) = ("3600 1 300 100".into(), "no".into());
-    Told::Server(Some(Configuration { save, appendonly }))
+    ServerInfo::Server(Some(Configuration { save, appendonly }))
 }
 
 fn options(style: Style) -> Options {
@@ -29,17 +29,17 @@ fn options(style: Style) -> Options {
 }
 
 #[test]
-fn one_line_a_test() {
-    let text = result(&options(Style::Quiet), &told(), &finished(&[695, 695, 700, 1000]), 58);
+fn quiet_prints_one_line_per_test() {
+    let text = result(&options(Style::Quiet), &info(), &finished(&[695, 695, 700, 1000]), 58);
     let clean = " ".repeat(58);
     assert_eq!(text, format!("{clean}\rSET: 100.00 requests per second, p50=0.695 msec\n"));
-    let text = result(&options(Style::Quiet), &told(), &finished(&[695]), 0);
+    let text = result(&options(Style::Quiet), &info(), &finished(&[695]), 0);
     assert_eq!(text, " \rSET: 25.00 requests per second, p50=0.695 msec\n");
 }
 
 #[test]
-fn comma_separated() {
-    let text = result(&options(Style::Csv), &told(), &finished(&[100, 200, 300, 1400]), 0);
+fn csv_prints_one_row_per_test() {
+    let text = result(&options(Style::Csv), &info(), &finished(&[100, 200, 300, 1400]), 0);
     let cells = r#""SET","100.00","0.500","0.100","0.200","1.400","1.400","1.400""#;
     assert_eq!(text, format!("{cells}\n"));
     assert_eq!(
@@ -79,32 +79,32 @@ Summary:
 ";
 
 #[test]
-fn a_listing() {
-    let text = result(&options(Style::Long), &told(), &finished(&[100, 200, 300, 1400]), 0);
+fn long_style_prints_the_full_listing() {
+    let text = result(&options(Style::Long), &info(), &finished(&[100, 200, 300, 1400]), 0);
     assert_eq!(text, LISTING);
 }
 
 #[test]
-fn heads_tell_of_threads_and_clusters() {
-    let threaded = Finished { threads: 2, ..finished(&[1]) };
-    let text = result(&options(Style::Long), &Told::Server(None), &threaded, 0);
+fn header_lists_threads_and_cluster_nodes() {
+    let threaded = TestResult { threads: 2, ..finished(&[1]) };
+    let text = result(&options(Style::Long), &ServerInfo::Server(None), &threaded, 0);
     assert!(text.contains("keep alive: 1\n  multi-thread: yes\n  threads: 2\n\n"), "{text}");
 
     let configuration = Configuration { save: String::new(), appendonly: "yes".into() };
-    let node = |id: &str, at: &str, told| (id.to_string(), at.to_string(), told);
+    let node = |id: &str, at: &str, info| (id.to_string(), at.to_string(), info);
     let nodes = vec![node("aa", "h:1", Some(configuration)), node("bb", "h:2", None)];
     assert_eq!(
         cluster(&nodes),
         "Cluster has 2 master nodes:\n\nMaster 0: aa h:1\nMaster 1: bb h:2\n\n"
     );
-    let text = result(&options(Style::Long), &Told::Cluster(nodes), &threaded, 0);
+    let text = result(&options(Style::Long), &ServerInfo::Cluster(nodes), &threaded, 0);
     let expected = "  cluster mode: yes (2 masters)\n  node [0] configuration:\n    save: NONE\n    \
                     appendonly: yes\n  multi-thread";
     assert!(text.contains(expected), "{text}");
 }
 
 #[test]
-fn progress_stands_on_one_line() {
+fn progress_fits_on_one_line() {
     let now = Progress { title: "SET", rps: (3434.34, 8886.6), mean_ms: (4.1461, 4.0) };
     assert_eq!(
         progress(&now),
@@ -112,6 +112,6 @@ fn progress_stands_on_one_line() {
     );
     assert_eq!(clean_line(0), " \r");
     assert_eq!(clean_line(3), "   \r");
-    assert_eq!(idlers(5), "clients: 5\r");
-    assert!(idling(5).starts_with("Creating 5 idle connections"));
+    assert_eq!(idle_count(5), "clients: 5\r");
+    assert!(idle_banner(5).starts_with("Creating 5 idle connections"));
 }

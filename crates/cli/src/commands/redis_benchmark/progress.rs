@@ -1,4 +1,4 @@
-//! The line that tells how far a test is.
+//! The progress line of a running test.
 
 use load::wire::ProgressSnapshot;
 use load::wire::row::INTERVAL_NS;
@@ -8,35 +8,35 @@ use super::output::{self, Progress};
 use crate::exit::CliError;
 use crate::output::print_returning;
 
-/// How often the line is written anew.
-const EVERY_NS: u64 = 240_000_000;
-/// The engine's threads tell what they did this much later at most.
-const TOLD_AFTER_NS: u64 = 300_000_000;
+/// Minimum interval between updates of the line.
+const UPDATE_INTERVAL_NS: u64 = 240_000_000;
+/// Maximum delay with which the engine's threads report their counts.
+const REPORT_DELAY_NS: u64 = 300_000_000;
 
-/// Follows one test.
-pub(super) struct Follower<'a> {
+/// Prints the progress of one test.
+pub(super) struct ProgressPrinter<'a> {
     title: &'a str,
     style: Style,
-    /// Bytes of the line that stands there.
+    /// Length of the current line in bytes.
     bytes: usize,
     printed_ns: u64,
-    /// Intervals of the engine that were counted.
+    /// Engine intervals counted so far.
     counted: usize,
     done: u64,
     result: Result<(), CliError>,
 }
 
-impl<'a> Follower<'a> {
+impl<'a> ProgressPrinter<'a> {
     pub(super) fn new(title: &'a str, style: Style) -> Self {
         let (bytes, printed_ns, counted, done) = (0, 0, 0, 0);
         Self { title, style, bytes, printed_ns, counted, done, result: Ok(()) }
     }
 
-    /// Writes the line anew, unless it is too early.
-    pub(super) fn tell(&mut self, moment: &ProgressSnapshot<'_>) {
-        // Before the first interval there is no rate to tell.
-        let early = moment.at_ns < TOLD_AFTER_NS + INTERVAL_NS
-            || moment.at_ns.saturating_sub(self.printed_ns) < EVERY_NS;
+    /// Rewrites the line, unless the last update was too recent.
+    pub(super) fn update(&mut self, moment: &ProgressSnapshot<'_>) {
+        // There is no rate before the first interval is over.
+        let early = moment.at_ns < REPORT_DELAY_NS + INTERVAL_NS
+            || moment.at_ns.saturating_sub(self.printed_ns) < UPDATE_INTERVAL_NS;
         if early || self.style == Style::Csv || self.result.is_err() {
             return;
         }
@@ -53,10 +53,10 @@ impl<'a> Follower<'a> {
         self.result = print_returning(&text);
     }
 
-    /// Requests per second since the last time and since the start, as far as all threads have told
-    /// what they did.
+    /// Requests per second since the last update and since the start, over intervals that all
+    /// threads have reported.
     fn rates(&mut self, moment: &ProgressSnapshot<'_>) -> (f64, f64) {
-        let whole = (moment.at_ns.saturating_sub(TOLD_AFTER_NS) / INTERVAL_NS) as usize;
+        let whole = (moment.at_ns.saturating_sub(REPORT_DELAY_NS) / INTERVAL_NS) as usize;
         let per_interval = moment.all.done_per_interval();
         let of = |range: std::ops::Range<usize>| -> u64 {
             per_interval.iter().take(range.end).skip(range.start).sum()
@@ -66,12 +66,12 @@ impl<'a> Follower<'a> {
         };
         let counted = self.counted;
         self.counted = whole.max(counted);
-        let lately = of(counted..self.counted);
-        self.done += lately;
-        (rate(lately, self.counted - counted), rate(self.done, self.counted))
+        let recent = of(counted..self.counted);
+        self.done += recent;
+        (rate(recent, self.counted - counted), rate(self.done, self.counted))
     }
 
-    /// Bytes of the line that stands there, once the test is over.
+    /// Length in bytes of the last line. Errors: a line could not be printed.
     pub(super) fn finish(self) -> Result<usize, CliError> {
         self.result.map(|()| self.bytes)
     }

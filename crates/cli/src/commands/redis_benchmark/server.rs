@@ -1,11 +1,11 @@
-//! The servers before the tests: whether they are there, and what they tell.
+//! Connects to the servers before the tests and reads their configuration.
 
 use std::time::Duration;
 
-use drivers::redis::chosen::{Chosen, ReadFrom};
+use drivers::redis::chosen::{ReadFrom, SelectedNodes};
 use drivers::redis::cluster::SlotMap;
 use drivers::redis::hello::{Login, hello};
-use drivers::redis::{Control, InTurn, Tree};
+use drivers::redis::{ClusterDeadline, Control, Tree};
 use drivers::tls::{self, Check};
 use load::wire::protocol::{Expect, Greeting, Shape};
 use load::wire::route::{Route, Single};
@@ -13,59 +13,64 @@ use load::wire::{Address, Servers, Tls};
 use model::{Endpoint, ErrorClass, Failure, NetAddress};
 
 use super::arguments::{Options, Server};
-use super::output::{Configuration, Told};
+use super::output::{Configuration, ServerInfo};
 use crate::output::plain;
 
-/// How long a question before the tests waits for its answer.
+/// Timeout of a request before the tests.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What is said besides the login, as arrays of strings.
+/// Requests sent after the login, in RESP.
 const TRACKING: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\non\r\n";
 const READONLY: &[u8] = b"*1\r\n$8\r\nREADONLY\r\n";
 
-/// Servers that are there.
-pub(super) struct Site {
+/// The servers under test.
+pub(super) struct Deployment {
     pub(super) servers: Servers,
-    pub(super) told: Told,
-    /// What is to be said about them, one sentence each.
-    pub(super) doubts: Vec<String>,
+    pub(super) info: ServerInfo,
+    /// Warnings about the servers, one sentence each.
+    pub(super) warnings: Vec<String>,
     /// One connection to each server.
     pub(super) controls: Vec<Control>,
 }
 
-/// Finds the servers, and asks them what is told about them.
-pub(super) fn open(server: &Server) -> Result<Site, String> {
-    let mut doubts = Vec::new();
-    let tls = tls_of(server, &mut doubts)?;
+/// Connects to the servers and reads their configuration.
+pub(super) fn open(server: &Server) -> Result<Deployment, String> {
+    let mut warnings = Vec::new();
+    let tls = tls_of(server, &mut warnings)?;
     let mut first = log_in(server, &place(server), tls.as_ref())?;
     if server.is_cluster {
-        return open_cluster(server, first, tls, doubts);
+        return open_cluster(server, first, tls, warnings);
     }
-    let configuration = configuration(&mut first, &address_of(server), &mut doubts)?;
+    let configuration = configuration(&mut first, &address_of(server), &mut warnings)?;
     let nodes = vec![first.address().clone()];
     let servers = servers(server, nodes, tls, Box::new(Single));
-    Ok(Site { servers, told: Told::Server(configuration), doubts, controls: vec![first] })
+    Ok(Deployment {
+        servers,
+        info: ServerInfo::Server(configuration),
+        warnings,
+        controls: vec![first],
+    })
 }
 
 fn open_cluster(
     server: &Server,
     mut first: Control,
     tls: Option<Tls>,
-    mut doubts: Vec<String>,
-) -> Result<Site, String> {
+    mut warnings: Vec<String>,
+) -> Result<Deployment, String> {
     let place = address_of(server);
     let wrong = |e: &dyn std::fmt::Display| {
-        format!("the cluster's configuration cannot be had from {place}: {e}")
+        format!("cannot read the cluster's configuration from {place}: {e}")
     };
     let answer = first.ask(&[b"CLUSTER", b"SLOTS"]).map_err(|e| wrong(&e.message))?;
     let map = SlotMap::from_slots(&answer, &server.host).map_err(|e| wrong(&e))?;
     if map.uncovered() > 0 {
-        doubts.push(format!("{} slots of the cluster are served by nobody", map.uncovered()));
+        warnings.push(format!("{} slots of the cluster have no server", map.uncovered()));
     }
     let (route, numbers) =
-        Chosen::new(map, server.read_from).map_err(|e| format!("{e} (see --rfr)"))?;
-    let (mut nodes, mut told, mut controls) = (Vec::new(), Vec::new(), Vec::new());
-    let in_turn = InTurn::new(TIMEOUT);
+        SelectedNodes::new(map, server.read_from).map_err(|e| format!("{e} (see --rfr)"))?;
+    let (mut nodes, mut info, mut controls) = (Vec::new(), Vec::new(), Vec::new());
+    let in_turn = ClusterDeadline::new(TIMEOUT);
     for number in numbers {
         in_turn.check().map_err(|e| e.message)?;
         let node = &route.map().nodes()[number];
@@ -75,13 +80,13 @@ fn open_cluster(
             Ok(Tree::Text(text)) => plain(&String::from_utf8_lossy(&text)).into(),
             _ => String::new(),
         };
-        let configuration = configuration(&mut control, &at.to_string(), &mut doubts)?;
+        let configuration = configuration(&mut control, &at.to_string(), &mut warnings)?;
         nodes.push(control.address().clone());
-        told.push((identity, at.to_string(), configuration));
+        info.push((identity, at.to_string(), configuration));
         controls.push(control);
     }
     let servers = servers(server, nodes, tls, Box::new(route));
-    Ok(Site { servers, told: Told::Cluster(told), doubts, controls })
+    Ok(Deployment { servers, info: ServerInfo::Cluster(info), warnings, controls })
 }
 
 fn servers(
@@ -90,10 +95,10 @@ fn servers(
     tls: Option<Tls>,
     route: Box<dyn Route>,
 ) -> Servers {
-    let mut said = hello(&Login {
+    let mut greeting = hello(&Login {
         user: server.user.as_deref(),
         password: server.password.as_ref(),
-        // A cluster has but one.
+        // A cluster has only database 0.
         database: if server.is_cluster { 0 } else { server.database },
         resp3: server.is_resp3,
         client_name: None,
@@ -101,12 +106,19 @@ fn servers(
     let replicas = server.is_cluster && server.read_from != ReadFrom::Primaries;
     for (is_wanted, request) in [(server.is_tracking, TRACKING), (replicas, READONLY)] {
         if is_wanted {
-            said.bytes.extend_from_slice(request);
+            greeting.bytes.extend_from_slice(request);
             let expect = Expect { shape: Shape::Done, bytes: None, verify: false, key: 0 };
-            said.replies.push(Greeting { expect, harmless: false, secret: false });
+            greeting.replies.push(Greeting { expect, harmless: false, secret: false });
         }
     }
-    Servers { nodes, tls, hello: said.bytes, hello_replies: said.replies, route, survey: None }
+    Servers {
+        nodes,
+        tls,
+        hello: greeting.bytes,
+        hello_replies: greeting.replies,
+        route,
+        survey: None,
+    }
 }
 
 fn place(server: &Server) -> NetAddress {
@@ -116,7 +128,7 @@ fn place(server: &Server) -> NetAddress {
     }
 }
 
-/// Where the server is, as the user said it.
+/// The server's address as given by the user.
 pub(super) fn address_of(server: &Server) -> String {
     match &server.socket {
         Some(path) => path.display().to_string(),
@@ -124,7 +136,7 @@ pub(super) fn address_of(server: &Server) -> String {
     }
 }
 
-/// Another connection to the first server; nothing is said on it.
+/// Opens another connection to the first server without logging in.
 pub(super) fn connect(server: &Server, tls: Option<&Tls>) -> Result<Control, Failure> {
     connect_to(&place(server), tls)
 }
@@ -136,36 +148,36 @@ fn connect_to(address: &NetAddress, tls: Option<&Tls>) -> Result<Control, Failur
 fn log_in(server: &Server, address: &NetAddress, tls: Option<&Tls>) -> Result<Control, String> {
     let failed = |e: Failure| format!("could not connect to Redis: {}", e.message);
     let mut control = connect_to(address, tls).map_err(failed)?;
-    let mut say = |words: &[&[u8]]| match control.ask(words).map_err(failed)? {
-        Tree::Error(answer) => Err(refused(server, &address.to_string(), &answer)),
+    let mut send = |words: &[&[u8]]| match control.ask(words).map_err(failed)? {
+        Tree::Error(answer) => Err(error_reply(server, &address.to_string(), &answer)),
         _ => Ok(()),
     };
     let password = server.password.as_ref().map(|p| p.reveal().as_bytes());
     match (server.user.as_ref().map(String::as_bytes), password) {
-        (Some(user), Some(password)) => say(&[b"AUTH", user, password])?,
-        (None, Some(password)) => say(&[b"AUTH", password])?,
+        (Some(user), Some(password)) => send(&[b"AUTH", user, password])?,
+        (None, Some(password)) => send(&[b"AUTH", password])?,
         (_, None) => {}
     }
     if server.database != 0 && !server.is_cluster {
-        say(&[b"SELECT", server.database.to_string().as_bytes()])?;
+        send(&[b"SELECT", server.database.to_string().as_bytes()])?;
     }
     Ok(control)
 }
 
-/// A server's refusal; some repeat what they were told, the password included.
-fn refused(server: &Server, address: &str, answer: &[u8]) -> String {
-    let mut words = String::from_utf8_lossy(answer).into_owned();
+/// The text of an error reply. The password is masked, since some servers quote the request.
+fn error_reply(server: &Server, address: &str, answer: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(answer).into_owned();
     if let Some(password) = server.password.as_ref().filter(|p| !p.reveal().is_empty()) {
-        words = words.replace(password.reveal(), "***");
+        text = text.replace(password.reveal(), "***");
     }
-    format!("node {address} replied with error: {words}")
+    format!("node {address} replied with error: {text}")
 }
 
-/// Where the server keeps its data; `None` when it does not tell, which some may not.
+/// The server's persistence settings; `None` if it does not allow `CONFIG GET`.
 fn configuration(
     control: &mut Control,
     address: &str,
-    doubts: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) -> Result<Option<Configuration>, String> {
     let mut read = |name: &[u8]| -> Result<Option<String>, String> {
         let answer = control.ask(&[b"CONFIG", b"GET", name]);
@@ -182,27 +194,27 @@ fn configuration(
         }
     };
     let (save, appendonly) = (read(b"save")?, read(b"appendonly")?);
-    let told = save.zip(appendonly).map(|(save, appendonly)| Configuration { save, appendonly });
-    if told.is_none() {
-        doubts.push(format!("{address} does not tell its configuration (CONFIG GET)"));
+    let info = save.zip(appendonly).map(|(save, appendonly)| Configuration { save, appendonly });
+    if info.is_none() {
+        warnings.push(format!("{address} does not report its configuration (CONFIG GET)"));
     }
-    Ok(told)
+    Ok(info)
 }
 
-impl Site {
-    /// Threads that are called so: in a cluster one a server, unless told otherwise.
+impl Deployment {
+    /// Number of threads as reported: in a cluster one per server, unless set by the user.
     pub(super) fn threads(&self, options: &Options) -> u32 {
-        match (&self.told, options.offered.threads) {
-            (Told::Cluster(nodes), 0) => nodes.len() as u32,
+        match (&self.info, options.offered.threads) {
+            (ServerInfo::Cluster(nodes), 0) => nodes.len() as u32,
             (_, threads) => threads,
         }
     }
 }
 
-/// The TLS that was asked for. Authorities that the user names vouch for servers of any name, as in
-/// the original, but with a warning, and only where no password is sent; those of the system, which
-/// vouch for everybody, do not.
-fn tls_of(server: &Server, doubts: &mut Vec<String>) -> Result<Option<Tls>, String> {
+/// The requested TLS configuration. As in the original, a certificate from the user's own
+/// authorities is accepted for any server name, but with a warning and only if no password is sent.
+/// Certificates from the system's authorities must match the name.
+fn tls_of(server: &Server, warnings: &mut Vec<String>) -> Result<Option<Tls>, String> {
     let flags = &server.tls;
     if !flags.is_on || server.socket.is_some() {
         return Ok(None);
@@ -219,7 +231,7 @@ fn tls_of(server: &Server, doubts: &mut Vec<String>) -> Result<Option<Tls>, Stri
         ..tls::Options::default()
     };
     let make = |options: &tls::Options| {
-        tls::client(options, &server.host).map_err(|e| format!("TLS cannot be spoken: {e}"))
+        tls::client(options, &server.host).map_err(|e| format!("cannot use TLS: {e}"))
     };
     let full = make(&options)?;
     let Err(failure) = connect(server, Some(&full)) else { return Ok(Some(full)) };
@@ -230,18 +242,18 @@ fn tls_of(server: &Server, doubts: &mut Vec<String>) -> Result<Option<Tls>, Stri
         if connect(server, Some(&any_name)).is_ok() {
             if server.password.is_some() {
                 return Err(format!(
-                    "the server's certificate is not for `{name}`, so it gets no password \
+                    "the server's certificate is not for `{name}`, so no password is sent \
                      (expected --sni NAME with the name in the certificate, or --insecure)"
                 ));
             }
-            doubts.push(format!(
-                "the server's certificate is not for `{name}` (--sni NAME says whose it should be)"
+            warnings.push(format!(
+                "the server's certificate is not for `{name}` (set the expected name with --sni NAME)"
             ));
             return Ok(Some(any_name));
         }
     }
     let cure = match failure.class {
-        ErrorClass::Timeout => " (does it speak TLS there?)",
+        ErrorClass::Timeout => " (does the server use TLS?)",
         _ if is_named && failure.message.contains("certificate") => {
             " (see --cacert, --sni and --insecure)"
         }

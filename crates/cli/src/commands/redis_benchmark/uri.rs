@@ -1,18 +1,18 @@
-//! The server's address as `-u` takes it: `redis://[[USER:]PASSWORD@][HOST[:PORT]][/DB]`.
+//! Parser for the address of `-u`: `redis://[[USER:]PASSWORD@][HOST[:PORT]][/DB]`.
 //!
-//! What stands before `@` without a colon is a password, unlike in other URLs
-//! (<https://www.iana.org/assignments/uri-schemes/prov/redis>). TLS is spoken with `rediss`;
-//! `valkey` and `valkeys` mean the same.
+//! Text before `@` without a colon is the password, unlike in other URLs
+//! (<https://www.iana.org/assignments/uri-schemes/prov/redis>). `rediss` enables TLS;
+//! `valkey` and `valkeys` are synonyms of `redis` and `rediss`.
 
 use model::Secret;
 
 use super::error::ArgumentError;
 
-/// Schemes and whether they mean TLS.
+/// Schemes and whether they enable TLS.
 const SCHEMES: [(&str, bool); 4] =
     [("redis://", false), ("rediss://", true), ("valkey://", false), ("valkeys://", true)];
 
-/// The parts that were given.
+/// The parts of an address; `None` for a missing part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Uri {
     pub(super) is_tls: bool,
@@ -23,10 +23,10 @@ pub(super) struct Uri {
     pub(super) database: Option<u32>,
 }
 
-/// Reads such an address. Errors never repeat it, because it may hold a password.
+/// Parses an address. Errors never quote it, because it can contain a password.
 pub(super) fn parse(text: &str) -> Result<Uri, ArgumentError> {
     let (is_tls, credentials, place) = split(text).ok_or_else(|| {
-        wrong("begins with no known scheme", "redis://, rediss://, valkey:// or valkeys://")
+        wrong("has an unknown scheme", "redis://, rediss://, valkey:// or valkeys://")
     })?;
     let (address, database) = place.split_once('/').unwrap_or((place, ""));
     let (user, password) = match credentials.map(|c| c.split_once(':').ok_or(c)) {
@@ -35,20 +35,21 @@ pub(super) fn parse(text: &str) -> Result<Uri, ArgumentError> {
         Some(Err(password)) => (None, Some(decoded(password)?)),
     };
     if place.contains('@') {
-        return Err(wrong("has an `@` too much", "`%40` in place of an `@` in a password"));
+        return Err(wrong("has more than one `@`", "`%40` instead of `@` in a password"));
     }
     let (host, port) = host_and_port(address)?;
     let database = match database {
         "" => None,
         digits => Some(digits.parse().map_err(|_| {
-            wrong("names a database that is no number", "a whole number behind the last slash")
+            wrong("has an invalid database", "a whole number after the last slash")
         })?),
     };
     let password = password.map(Secret::new);
     Ok(Uri { is_tls, user, password, host, port, database })
 }
 
-/// The same without its password, and the user, who would pass for a password without one.
+/// The address without credentials, and the user. The user has to be removed as well, since without
+/// a password it would be parsed as one.
 pub(super) fn without_password(text: &str) -> (String, Option<String>) {
     let Some((_, credentials, place)) = split(text) else { return (text.into(), None) };
     let scheme = &text[..text.find("://").map_or(0, |at| at + 3)];
@@ -56,7 +57,7 @@ pub(super) fn without_password(text: &str) -> (String, Option<String>) {
     (format!("{scheme}{place}"), user)
 }
 
-/// TLS or not, what stands before `@`, and what behind it.
+/// Whether TLS is on, the text before `@`, and the text after it.
 fn split(text: &str) -> Option<(bool, Option<&str>, &str)> {
     let (scheme, is_tls) = SCHEMES.iter().find(|(scheme, _)| {
         text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
@@ -77,11 +78,11 @@ fn host_and_port(address: &str) -> Result<(Option<String>, Option<u16>), Argumen
         },
     };
     let port = port.map(str::parse).transpose();
-    let port = port.map_err(|_| wrong("has a port that is none", "0 to 65535 behind the colon"))?;
+    let port = port.map_err(|_| wrong("has an invalid port", "0 to 65535 after the colon"))?;
     Ok((Some(host.to_string()).filter(|host| !host.is_empty()), port))
 }
 
-/// Undoes percent-encoding.
+/// Decodes percent-encoding.
 fn decoded(text: &str) -> Result<String, ArgumentError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -95,7 +96,7 @@ fn decoded(text: &str) -> Result<String, ArgumentError> {
         let digits = digits.filter(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
         let code = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
         bytes.push(code.ok_or_else(|| {
-            wrong("has a percent sign without a code", "two hexadecimal digits behind `%`")
+            wrong("has an incomplete percent-encoding", "two hexadecimal digits after `%`")
         })?);
         rest = &rest[2..];
     }
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_may_be_missing() {
+    fn every_part_is_optional() {
         assert_eq!(read("redis://"), Uri::default());
         assert_eq!(read("REDIS://h"), Uri { host: Some("h".into()), ..Uri::default() });
         let uri = read("redis://h:1/2");
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_alone_is_the_password() {
+    fn credentials_without_a_colon_are_the_password() {
         let uri = read("redis://hush@h");
         assert_eq!((uri.user, uri.password), (None, Some(Secret::new("hush"))));
         let uri = read("redis://me:a%40b%3A@h");
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_keep_the_password_to_themselves() {
+    fn errors_do_not_quote_the_password() {
         for text in [
             "http://hush@h",
             "redis://hush@h:x",
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_is_cut_out_and_the_user_stays() {
+    fn the_password_is_removed_and_the_user_kept() {
         assert_eq!(without_password("redis://hush@h:1/2"), ("redis://h:1/2".into(), None));
         let expected = ("rediss://h".to_string(), Some("m@e".to_string()));
         assert_eq!(without_password("rediss://m%40e:hush@h"), expected);

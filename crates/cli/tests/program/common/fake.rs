@@ -1,4 +1,4 @@
-//! A server of the Redis protocol that lies: what a real one never does, but a broken one may.
+//! A faulty server of the Redis protocol, for defects that a real server does not show.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -7,24 +7,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What is done wrongly now and then.
+/// The server's defect.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Lie {
-    /// Every n-th read gives a value with one other byte.
+pub(crate) enum Defect {
+    /// Every n-th read returns a value with one altered byte.
     AlteredOneIn(u64),
-    /// Every n-th read gives a value that lacks its last byte.
+    /// Every n-th read returns a value without its last byte.
     ShortenedOneIn(u64),
-    /// Every n-th write that would replace a value is acknowledged and the old value kept.
+    /// Every n-th overwrite is acknowledged, but the old value is kept.
     KeepsOldOneIn(u64),
-    /// Every n-th write is acknowledged and lost with what was there, so that keys are missing.
+    /// Every n-th write is acknowledged, but the key is removed.
     ForgetsOneIn(u64),
-    /// After so many reads, these bytes come instead of a reply.
+    /// After this many reads, sends these bytes instead of a reply.
     BytesAfter(u64, &'static [u8]),
-    /// `SCAN` finds no key and never ends, and nobody knows how many keys there are.
+    /// `SCAN` finds no key and never ends; `DBSIZE` returns the largest integer.
     EndlessScan,
-    /// None: it knows `SET`, `GET` and `SELECT`, and no other command.
+    /// No defect, but it supports only `SET`, `GET`, `SELECT` and `PING`.
     KnowsLittle,
-    /// Its version and its settings hold escape sequences of a terminal.
+    /// Its version and settings contain terminal escape sequences.
     WithEscapes,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Fake {
 }
 
 struct Shared {
-    lie: Lie,
+    defect: Defect,
     keys: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     reads: AtomicU64,
     writes: AtomicU64,
@@ -44,11 +44,11 @@ struct Shared {
 }
 
 impl Fake {
-    pub(crate) fn new(lie: Lie) -> Self {
+    pub(crate) fn new(defect: Defect) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
-            lie,
+            defect,
             keys: Mutex::default(),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
@@ -62,7 +62,7 @@ impl Fake {
                     return;
                 }
                 let shared = own.clone();
-                // A client that hangs up in the middle is no fault of the test's.
+                // Ignore clients that disconnect in the middle.
                 thread::spawn(move || shared.serve(stream).ok());
             }
         });
@@ -73,12 +73,12 @@ impl Fake {
         format!("redis://{}/3", self.address)
     }
 
-    /// How often `SCAN` was asked.
+    /// Number of `SCAN` requests so far.
     pub(crate) fn scans(&self) -> u64 {
         self.shared.scans.load(Ordering::Relaxed)
     }
 
-    /// Keys that it holds.
+    /// Number of stored keys.
     pub(crate) fn keys(&self) -> usize {
         self.shared.keys.lock().unwrap().len()
     }
@@ -87,7 +87,7 @@ impl Fake {
 impl Drop for Fake {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Relaxed);
-        // Wakes the listener, so that it sees that it is over.
+        // Wakes the listener, so that it notices the end.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -107,10 +107,10 @@ impl Shared {
         let mut keys = self.keys.lock().unwrap();
         let words: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
         let is_basic = matches!(words[..], [b"SET" | b"GET" | b"SELECT" | b"PING", ..]);
-        if matches!(self.lie, Lie::KnowsLittle) && !is_basic {
+        if matches!(self.defect, Defect::KnowsLittle) && !is_basic {
             return b"-ERR unknown command\r\n".to_vec();
         }
-        if matches!(self.lie, Lie::WithEscapes) {
+        if matches!(self.defect, Defect::WithEscapes) {
             match words[..] {
                 [b"INFO", ..] => {
                     return bulk(
@@ -130,10 +130,10 @@ impl Shared {
                 b"# Server\r\nredis_version:0.0.7\r\nserver_name:liar\r\n# Memory\r\n\
                   used_memory:1000\r\nmaxmemory:1000000000\r\n",
             ),
-            [b"DBSIZE"] if matches!(self.lie, Lie::EndlessScan) => {
+            [b"DBSIZE"] if matches!(self.defect, Defect::EndlessScan) => {
                 format!(":{}\r\n", i64::MAX).into()
             }
-            [b"SCAN", ..] if matches!(self.lie, Lie::EndlessScan) => {
+            [b"SCAN", ..] if matches!(self.defect, Defect::EndlessScan) => {
                 self.scans.fetch_add(1, Ordering::Relaxed);
                 b"*2\r\n$1\r\n7\r\n*0\r\n".to_vec()
             }
@@ -151,9 +151,9 @@ impl Shared {
             | [b"SET", name, value]
             | [b"SET", name, value, b"EX", _] => {
                 let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
-                let is_lost = match self.lie {
-                    Lie::KeepsOldOneIn(n) => number.is_multiple_of(n) && keys.contains_key(name),
-                    Lie::ForgetsOneIn(n) => {
+                let is_lost = match self.defect {
+                    Defect::KeepsOldOneIn(n) => number.is_multiple_of(n) && keys.contains_key(name),
+                    Defect::ForgetsOneIn(n) => {
                         let is_lost = number.is_multiple_of(n);
                         is_lost.then(|| keys.remove(name));
                         is_lost
@@ -174,13 +174,13 @@ impl Shared {
     fn read(&self, value: Option<Vec<u8>>) -> Vec<u8> {
         let Some(mut value) = value else { return b"$-1\r\n".to_vec() };
         let number = self.reads.fetch_add(1, Ordering::Relaxed) + 1;
-        match self.lie {
-            Lie::AlteredOneIn(n) if number.is_multiple_of(n) => {
+        match self.defect {
+            Defect::AlteredOneIn(n) if number.is_multiple_of(n) => {
                 let middle = value.len() / 2;
                 value[middle] ^= 1;
             }
-            Lie::ShortenedOneIn(n) if number.is_multiple_of(n) => drop(value.pop()),
-            Lie::BytesAfter(n, bytes) if number > n => return bytes.to_vec(),
+            Defect::ShortenedOneIn(n) if number.is_multiple_of(n) => drop(value.pop()),
+            Defect::BytesAfter(n, bytes) if number > n => return bytes.to_vec(),
             _ => {}
         }
         bulk(&value)
@@ -191,7 +191,7 @@ fn bulk(bytes: &[u8]) -> Vec<u8> {
     [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// An array of bulk strings; `None` at the end.
+/// Reads an array of bulk strings; `None` at the end of the stream.
 fn request(from: &mut impl BufRead) -> io::Result<Option<Vec<Vec<u8>>>> {
     let Some(parts) = number(from)? else { return Ok(None) };
     let mut request = Vec::new();
@@ -205,7 +205,7 @@ fn request(from: &mut impl BufRead) -> io::Result<Option<Vec<Vec<u8>>>> {
     Ok(Some(request))
 }
 
-/// The number of a line such as `*3` or `$5`.
+/// Reads the number of a line such as `*3` or `$5`.
 fn number(from: &mut impl BufRead) -> io::Result<Option<usize>> {
     let mut line = String::new();
     if from.read_line(&mut line)? == 0 {

@@ -1,11 +1,11 @@
-//! What the tests share.
+//! Shared test code.
 //!
-//! - `place`: a directory of a test's own, and that nothing is left in it or running from it.
+//! - `place`: a test's own directory, and checks for leftover files and processes.
 //! - `started`: a running `cachedyno` with its output, under a deadline.
 //! - `record`: the files of a record.
-//! - `servers`: servers that are there before a run; `network`: the same on ports.
-//! - `fake`: a server of the Redis protocol that lies.
-//! - `scripted`: one that does what a script says, faults included.
+//! - `servers`: servers started before a run; `network`: the same on TCP ports.
+//! - `fake`: a faulty server of the Redis protocol.
+//! - `scripted`: a scripted server with known service times and faults.
 //! - `mount`: a small file system.
 //! - `proc`: processes as the kernel lists them.
 
@@ -19,7 +19,7 @@ mod scripted;
 mod servers;
 mod started;
 
-pub(crate) use fake::{Fake, Lie};
+pub(crate) use fake::{Defect, Fake};
 pub(crate) use mount::Tmpfs;
 pub(crate) use network::{Certificates, Cluster, PortServer};
 pub(crate) use place::{FAST, Place};
@@ -31,39 +31,39 @@ pub(crate) use started::{Finished, Started};
 
 use serde_json::Value;
 
-/// Whether the programs are installed. Without them a test is skipped with a word, but on a
-/// machine that is there to test (CI=true) that is a failure.
+/// Whether the programs are installed. If not, the test prints a note and is skipped; with CI=true
+/// it panics.
 pub(crate) fn installed(programs: &[&str]) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut directories: Vec<_> = std::env::split_paths(&path).collect();
     directories.extend(["/usr/sbin", "/usr/local/sbin"].map(Into::into));
     let missing = programs.iter().find(|p| !directories.iter().any(|d| d.join(p).is_file()));
     let Some(program) = missing else { return true };
-    let must = std::env::var_os("CI").is_some_and(|ci| ci == "true");
-    assert!(!must, "{program} is not installed, and CI=true");
+    let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(!is_ci, "{program} is not installed, and CI=true");
     skipped(&format!("{program} is not installed"))
 }
 
-/// Says that a test is skipped; gives false.
+/// Prints that a test is skipped; returns false.
 pub(crate) fn skipped(reason: &str) -> bool {
     eprintln!("skipped: {reason}");
     false
 }
 
-/// The elements of a JSON list that `keep` wants; panics where there is no list.
+/// The elements of a JSON list that match `keep`; panics if it is not a list.
 pub(crate) fn among(list: &Value, keep: impl Fn(&Value) -> bool) -> Vec<&Value> {
     let Some(list) = list.as_array() else { panic!("not a list: {list}") };
     list.iter().filter(|v| keep(v)).collect()
 }
 
-/// The target of that name in a summary.
+/// A target in a summary, by name.
 pub(crate) fn target<'a>(summary: &'a Value, name: &str) -> &'a Value {
     let found = among(&summary["targets"], |t| t["name"] == name);
     assert_eq!(found.len(), 1, "targets named {name}: {}", summary["targets"]);
     found[0]
 }
 
-/// The row of a target's operation in a summary; panics where there is not exactly one.
+/// The row of a target's operation in a summary; panics unless there is exactly one.
 pub(crate) fn row<'a>(summary: &'a Value, target: &str, operation: &str) -> &'a Value {
     let found = among(&summary["cells"], |c| c["target"] == target && c["operation"] == operation);
     assert_eq!(found.len(), 1, "rows of {operation} on {target}: {}", summary["cells"]);

@@ -8,13 +8,13 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::{Place, skipped};
 
-/// A mounted tmpfs; unmounted when dropped, also when the test fails.
+/// A mounted tmpfs, unmounted on drop.
 pub(crate) struct Tmpfs {
     path: PathBuf,
 }
 
 impl Tmpfs {
-    /// One of `kib` KiB in the place; `None`, with a word, where this user may not mount.
+    /// Mounts a tmpfs of `kib` KiB in the place; `None`, with a note, if this user may not mount.
     pub(crate) fn new(place: &Place, kib: u64) -> Option<Self> {
         let path = place.path().join("small");
         fs::create_dir(&path).unwrap();
@@ -46,7 +46,7 @@ impl Tmpfs {
         }
     }
 
-    /// Writes a file until nothing more fits.
+    /// Writes a file until the file system is full.
     pub(crate) fn fill(&self) {
         let path = self.path.join("ballast");
         let mut ballast = fs::File::create(&path).unwrap();

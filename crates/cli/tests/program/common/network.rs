@@ -1,4 +1,4 @@
-//! Servers on ports of the loopback, alone and several together, and certificates for TLS.
+//! Servers and clusters on loopback ports, and certificates for TLS.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -18,7 +18,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A server on a port of the loopback; ends with the test, also when that is killed.
+/// A server on a loopback port. It ends with the test, even if the test is killed.
 pub(crate) struct PortServer {
     child: Child,
     directory: TempDir,
@@ -45,7 +45,7 @@ impl PortServer {
         server
     }
 
-    /// memcached with more options.
+    /// Starts memcached with additional options.
     pub(crate) fn memcached(more: &[&str]) -> Self {
         let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
         let number = port.to_string();
@@ -57,7 +57,7 @@ impl PortServer {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
-    /// Redis with more settings; with a certificate it listens for TLS on the port.
+    /// Starts Redis with additional settings; if they contain a certificate, the port uses TLS.
     pub(crate) fn redis(more: &[&str]) -> Self {
         let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
         let number = port.to_string();
@@ -70,7 +70,7 @@ impl PortServer {
         Self::start("redis-server", &more, port, directory)
     }
 
-    /// Asks a Redis server by its own client, so that nothing of ours checks itself.
+    /// Sends a command with redis-cli, independently of cachedyno's own client code.
     pub(crate) fn ask(&self, words: &[&str]) -> String {
         let socket = self.directory.path().join("s.sock");
         let output = Command::new("redis-cli").arg("-s").arg(socket).args(words).output().unwrap();
@@ -78,7 +78,7 @@ impl PortServer {
         String::from_utf8_lossy(&output.stdout).trim().to_string()
     }
 
-    /// How often a Redis server carried out a command.
+    /// Number of calls of a command on a Redis server.
     pub(crate) fn calls(&self, command: &str) -> u64 {
         let start = format!("cmdstat_{command}:calls=");
         let stats = self.ask(&["INFO", "commandstats"]);
@@ -86,7 +86,7 @@ impl PortServer {
         stats.lines().find_map(of).unwrap_or(0)
     }
 
-    /// Says something to memcached and gives all that it answers.
+    /// Sends a request to memcached and returns its whole reply.
     pub(crate) fn say(&self, text: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -96,12 +96,12 @@ impl PortServer {
         answer
     }
 
-    /// What it has logged so far.
+    /// The server's log so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.directory.path().join("log")).unwrap()
     }
 
-    /// A number that memcached counts.
+    /// A memcached statistic.
     pub(crate) fn stat(&self, name: &str) -> u64 {
         let (stats, start) = (self.say("stats"), format!("STAT {name} "));
         let found = stats.lines().find_map(|line| line.strip_prefix(&start)?.parse().ok());
@@ -116,11 +116,11 @@ impl Drop for PortServer {
     }
 }
 
-/// A cluster of three Redis primaries, and of as many replicas where it has any.
+/// A cluster of three Redis primaries, optionally with one replica each.
 pub(crate) struct Cluster(pub(crate) Vec<PortServer>);
 
 impl Cluster {
-    /// Servers that were told to form one; what was said where they did not.
+    /// Starts servers and creates a cluster. Errors: the output of redis-cli.
     fn created(replicas: bool) -> Result<Self, String> {
         let (servers, timeout_ms) = if replicas { (6, "1000") } else { (3, "15000") };
         let cluster = Self((0..servers).map(|_| Self::server(timeout_ms)).collect());
@@ -133,7 +133,7 @@ impl Cluster {
         if output.status.success() { Ok(cluster) } else { Err(format!("{output:?}")) }
     }
 
-    /// A server that may join one, in which others are missed after so many milliseconds.
+    /// A server that can join a cluster with this node timeout.
     pub(crate) fn server(timeout_ms: &str) -> PortServer {
         let bus = free_port().to_string();
         let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
@@ -145,13 +145,13 @@ impl Cluster {
         Self::formed(false)
     }
 
-    /// Each primary has a replica that has read its data.
+    /// A cluster whose primaries each have a synchronised replica.
     pub(crate) fn with_replicas() -> Self {
         let cluster = Self::formed(true);
         wait_until("replicas are in step", PATIENCE, || {
             let in_step = |server: &&PortServer| {
-                let told = server.ask(&["INFO", "replication"]);
-                told.contains("master_link_status:up") || told.contains("state=online")
+                let info = server.ask(&["INFO", "replication"]);
+                info.contains("master_link_status:up") || info.contains("state=online")
             };
             (cluster.0.iter().filter(in_step).count() == 6).then_some(())
         });
@@ -159,7 +159,7 @@ impl Cluster {
     }
 
     fn formed(replicas: bool) -> Self {
-        // A port that was free may be another's before a server takes it.
+        // Retry once: a free port can be taken before a server binds it.
         let cluster = Self::created(replicas).or_else(|_| Self::created(replicas)).unwrap();
         wait_until("the cluster forms", PATIENCE, || {
             let ready = |server: &PortServer| {
@@ -172,13 +172,13 @@ impl Cluster {
         cluster
     }
 
-    /// Keys of each server.
+    /// Number of keys on each server.
     pub(crate) fn sizes(&self) -> Vec<u64> {
         self.0.iter().map(|server| server.ask(&["DBSIZE"]).parse().unwrap()).collect()
     }
 }
 
-/// An authority `ca.pem`, and certificates with keys that it signed.
+/// A certificate authority `ca.pem`, and certificates signed by it, with their keys.
 pub(crate) struct Certificates(TempDir);
 
 impl Certificates {
@@ -212,7 +212,7 @@ impl Certificates {
         self.0.path().join(name).display().to_string()
     }
 
-    /// A Redis server that shows the certificate of that name.
+    /// Starts a Redis server with the certificate of this name.
     pub(crate) fn redis(&self, name: &str, more: &[&str]) -> PortServer {
         let [cert, key] = ["pem", "key"].map(|end| self.path(&format!("{name}.{end}")));
         let ca = self.path("ca.pem");

@@ -1,4 +1,4 @@
-//! A directory of a test's own.
+//! A test's own directory.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -12,7 +12,7 @@ use super::{Finished, Record, Started, proc};
 
 const SESSIONS: [&str; 5] = ["sessions", "--scale", "quick", "--format", "json"];
 
-/// Settings under which a trial takes a fraction of a second.
+/// Settings that shorten a trial to a fraction of a second.
 pub(crate) const FAST: [&str; 10] = [
     "--set",
     "measure_ms=60",
@@ -26,10 +26,10 @@ pub(crate) const FAST: [&str; 10] = [
     "blocks_max=1",
 ];
 
-/// Far more than any run of a test takes on a busy machine.
+/// Timeout, far more than any test run takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// TMPDIR, the disk under test and the records of one test, each its own directory.
+/// Separate directories for TMPDIR, the disk under test and the records of one test.
 pub(crate) struct Place {
     directory: TempDir,
 }
@@ -55,19 +55,19 @@ impl Place {
         self.path().join("records")
     }
 
-    /// A file of the test's own, outside of what is measured.
+    /// Writes a file outside the measured directories.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path().join(name);
         fs::write(&path, text).unwrap();
         path
     }
 
-    /// The program, with nothing but its environment set.
+    /// The program without arguments, with its environment set.
     pub(crate) fn command(&self) -> Command {
         self.started(Command::new(assert_cmd::cargo::cargo_bin!("cachedyno")))
     }
 
-    /// Another program in the same environment, such as one that starts ours with less.
+    /// Another program in the same environment, such as one that starts cachedyno with limits.
     pub(crate) fn command_by(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments);
@@ -76,12 +76,12 @@ impl Place {
 
     fn started(&self, mut command: Command) -> Command {
         command.current_dir(self.path()).env("TMPDIR", self.path().join("tmp"));
-        // As a shell starts it: the leader of a process group of its own.
+        // As if started by a shell: the leader of its own process group.
         command.process_group(0);
         command
     }
 
-    /// `run` with these arguments, this place's records and disk.
+    /// `run` with these arguments and this place's records and disk.
     pub(crate) fn run(&self, arguments: &[&str]) -> Command {
         self.run_at(&self.records(), &self.disk(), arguments)
     }
@@ -94,12 +94,12 @@ impl Place {
         command
     }
 
-    /// `run sessions` in the smallest size, then these arguments, with the summary as result.
+    /// `run sessions` at the smallest size plus these arguments; prints the summary as JSON.
     pub(crate) fn fast(&self, arguments: &[&str]) -> Command {
         self.run(&[&SESSIONS, &FAST[..], arguments].concat())
     }
 
-    /// The same with its records and disk elsewhere.
+    /// Like [`Self::fast`], with records and disk elsewhere.
     pub(crate) fn fast_at(&self, records: &Path, disk: &Path, arguments: &[&str]) -> Command {
         self.run_at(records, disk, &[&SESSIONS, &FAST[..], arguments].concat())
     }
@@ -128,8 +128,8 @@ impl Place {
         entries.map(|e| e.unwrap().path()).collect()
     }
 
-    /// What a run made that is still there, besides its record: processes, then directories and
-    /// files below TMPDIR and the disk.
+    /// Leftovers of a run, except its record: processes, then directories and files below TMPDIR
+    /// and the disk.
     pub(crate) fn left(&self) -> Vec<String> {
         let mut left = proc::that_name(self.path());
         for part in [self.path().join("tmp"), self.disk()] {
@@ -139,18 +139,18 @@ impl Place {
         left
     }
 
-    /// Living processes that were started here, each as its id and its command line.
+    /// Running processes started here, each with its id and command line.
     pub(crate) fn processes(&self) -> Vec<String> {
         proc::that_name(self.path())
     }
 
-    /// Whether there is any.
+    /// Whether any process started here is still running.
     pub(crate) fn has_processes(&self) -> bool {
         !self.processes().is_empty()
     }
 
-    /// Nothing that a run made is there any more but its record: no directory, no server, no
-    /// guard. The guard of a killed run gets some seconds.
+    /// Asserts that a run left nothing but its record: no directory, no server, no guard. Allows
+    /// the guard of a killed run some seconds.
     pub(crate) fn assert_nothing_left(&self) {
         let started = std::time::Instant::now();
         while !self.left().is_empty() && started.elapsed() < Duration::from_secs(10) {

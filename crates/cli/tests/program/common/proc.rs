@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Asks every few milliseconds until there is an answer; panics with `what` when time is up.
+/// Polls every few milliseconds until `ask` returns a value; panics with `what` on timeout.
 pub(crate) fn wait_until<T>(what: &str, within: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(started.elapsed() < within, "waited {within:?} in vain until {what}");
+        assert!(started.elapsed() < within, "timed out after {within:?} waiting until {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -25,7 +25,7 @@ pub(crate) fn pids() -> Vec<u32> {
     entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Name, state and parent of a process; `None` when it is gone.
+/// Name, state and parent of a process; `None` if it does not exist.
 fn stat(pid: u32) -> Option<(String, char, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (before, after) = text.rsplit_once(')')?;
@@ -34,42 +34,42 @@ fn stat(pid: u32) -> Option<(String, char, u32)> {
     Some((name, fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
-/// A living child of `parent` whose program has that name.
+/// A running child of `parent`, by program name.
 pub(crate) fn child_named(parent: u32, name: &str) -> Option<u32> {
     pids().into_iter().find(|pid| {
         stat(*pid).is_some_and(|(own, state, ppid)| ppid == parent && own == name && state != 'Z')
     })
 }
 
-/// A living child of `parent` with that word among its arguments.
+/// A running child of `parent` with `word` among its arguments.
 pub(crate) fn child_with(parent: u32, word: &str) -> Option<u32> {
     let children = pids().into_iter().filter(|pid| stat(*pid).is_some_and(|(.., p)| p == parent));
     children.into_iter().find(|pid| command_line(*pid).split(' ').any(|own| own == word))
 }
 
-/// Stops a server and waits until it stands still and its clients with it.
+/// Stops a server with SIGSTOP and waits until it and its clients have stalled.
 pub(crate) fn freeze(pid: u32) {
     kill(Pid::from_raw(pid.cast_signed()), Signal::SIGSTOP).unwrap();
-    wait_until("the server stands still", Duration::from_secs(5), || {
+    wait_until("the server has stopped", Duration::from_secs(5), || {
         stat(pid).filter(|(_, state, _)| *state == 'T')
     });
     thread::sleep(Duration::from_millis(100));
 }
 
-/// Arguments of a process, joined by blanks; empty when it is gone.
+/// Arguments of a process, joined by blanks; empty if it does not exist.
 pub(crate) fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
 }
 
-/// Largest resident memory of a process so far; `None` when it is gone.
+/// Peak resident memory of a process; `None` if it does not exist.
 pub(crate) fn peak_memory_kib(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// Living processes whose command line, environment or working directory names `path`.
+/// Running processes whose command line, environment or working directory contains `path`.
 pub(crate) fn that_name(path: &Path) -> Vec<String> {
     let wanted = path.to_str().unwrap();
     let names = |pid: &u32| {

@@ -38,7 +38,7 @@ impl Record {
         self.lines("trials.jsonl")
     }
 
-    /// How often each cell of each block was measured.
+    /// Number of trials by block and cell.
     pub(crate) fn measured(&self) -> BTreeMap<(u64, String), usize> {
         let mut times = BTreeMap::new();
         for trial in self.trials() {
@@ -48,18 +48,18 @@ impl Record {
         times
     }
 
-    /// Whether any file of the record holds the text.
+    /// Whether any file of the record contains the text.
     pub(crate) fn holds(&self, text: &str) -> bool {
         holds(&self.path, text)
     }
 }
 
-/// Whole lines in the trials of whichever record is below `records`; 0 while there is none.
+/// Number of complete lines in the trials of all records below `records`.
 pub(crate) fn trials_so_far(records: &Path) -> usize {
     lines_so_far(records, "trials.jsonl")
 }
 
-/// The same of points of a trial under way.
+/// Number of points of running trials in all records below `records`.
 pub(crate) fn points_so_far(records: &Path) -> usize {
     lines_so_far(records, "points.jsonl")
 }

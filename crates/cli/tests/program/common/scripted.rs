@@ -1,4 +1,4 @@
-//! A scripted server of our own, to be measured by another process.
+//! A scripted server in its own process.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ pub(crate) struct Scripted {
 impl Scripted {
     pub(crate) fn new(script: &str) -> Self {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin!("cachedyno"))
-            // Ends by itself, also when the test is killed.
+            // Exits on its own, even if the test is killed.
             .args(["scripted-server", "--for", "300s", "--script", script])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,4 +1,4 @@
-//! Servers that are there before a run, with data of somebody else's.
+//! Existing servers with foreign data.
 
 use std::fs;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::proc::wait_until;
 
-/// A server's process; ends with the test, also when that is killed.
+/// A server process. It ends with the test, even if the test is killed.
 struct Server {
     child: Child,
     directory: TempDir,
@@ -22,7 +22,7 @@ impl Server {
     fn start(directory: TempDir, program: &str, arguments: &[String]) -> Self {
         let child = Self::spawn(&directory, program, arguments);
         let mut server = Self { child, directory };
-        server.listens(program);
+        server.wait_until_listening(program);
         server
     }
 
@@ -38,7 +38,7 @@ impl Server {
             .unwrap()
     }
 
-    fn listens(&mut self, program: &str) {
+    fn wait_until_listening(&mut self, program: &str) {
         wait_until(&format!("{program} listens"), Duration::from_secs(30), || {
             let log = || fs::read_to_string(self.directory.path().join("log")).unwrap();
             let ended = self.child.try_wait().unwrap();
@@ -63,7 +63,7 @@ impl Drop for Server {
     }
 }
 
-/// A Redis server on a unix socket, or on a port as well.
+/// A Redis server on a unix socket and optionally a port.
 pub(crate) struct RedisServer {
     server: Server,
     port: u16,
@@ -79,7 +79,7 @@ impl RedisServer {
         Self::with(0, Some(password.into()))
     }
 
-    /// One that listens on a port of 127.0.0.1 too.
+    /// A server that also listens on a port of 127.0.0.1.
     pub(crate) fn on_a_port() -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         Self::with(port, None)
@@ -108,18 +108,18 @@ impl RedisServer {
         kill(Pid::from_raw(self.server.child.id().cast_signed()), signal).unwrap();
     }
 
-    /// Ends it as a crash does.
+    /// Kills the server, as in a crash.
     pub(crate) fn kill(&mut self) {
         self.server.kill();
     }
 
-    /// Starts it again at the same place, with no data, once it was killed.
+    /// Restarts the killed server at the same socket, without data.
     pub(crate) fn start_again(&mut self) {
         fs::remove_file(self.server.socket()).unwrap();
         let file = self.server.directory.path().join("redis.conf");
         let arguments = [file.display().to_string()];
         self.server.child = Server::spawn(&self.server.directory, "redis-server", &arguments);
-        self.server.listens("redis-server");
+        self.server.wait_until_listening("redis-server");
     }
 
     /// URL of its database 0, without a password.
@@ -127,12 +127,12 @@ impl RedisServer {
         format!("redis+unix://{}", self.server.socket().display())
     }
 
-    /// The same with a password; a unix socket's URL needs a host to carry one.
+    /// The URL with a password; for that, a unix socket's URL needs a host.
     pub(crate) fn url_with(&self, password: &str) -> String {
         format!("redis+unix://:{password}@localhost{}", self.server.socket().display())
     }
 
-    /// Asks by the server's own client, so that nothing of ours checks itself.
+    /// Sends a command with the server's own client, independently of cachedyno's client code.
     pub(crate) fn ask(&self, arguments: &[&str]) -> String {
         let mut command = Command::new("redis-cli");
         command.arg("-s").arg(self.server.socket()).args(arguments);
@@ -163,7 +163,7 @@ impl MariadbServer {
         let data = format!("--datadir={}", directory.path().join("data").display());
         // A server removes the temporary tables in its directory when it starts.
         let temporary = format!("--tmpdir={}", directory.path().display());
-        // Root must say that it means it; everybody else is whoever it is.
+        // MariaDB refuses to run as root without an explicit user.
         let user: &[&str] = if nix::unistd::geteuid().is_root() { &["--user=root"] } else { &[] };
         let made = Command::new("mariadb-install-db")
             .args(["--no-defaults", "--skip-test-db", &data, &temporary])
@@ -190,7 +190,7 @@ impl MariadbServer {
         format!("mysql+unix://{}?database=shop&user=clerk", self.server.socket().display())
     }
 
-    /// Asks by the server's own client, so that nothing of ours checks itself.
+    /// Sends a command with the server's own client, independently of cachedyno's client code.
     pub(crate) fn ask(&self, statement: &str) -> String {
         let mut command = Command::new("mariadb");
         command.arg("--no-defaults").arg("-S").arg(self.server.socket());

@@ -1,4 +1,4 @@
-//! A running `cachedyno`, under a deadline.
+//! A running `cachedyno` with a deadline.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::proc::wait_until;
 
-/// A process with its output; killed when the test fails before its end.
+/// A process and its output; killed if the test fails.
 pub(crate) struct Started {
     child: Child,
     stdout: Option<JoinHandle<String>>,
@@ -22,7 +22,7 @@ pub(crate) struct Started {
 /// A process that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// Exit code; `None` when a signal ended it.
+    /// Exit code; `None` if a signal killed it.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -54,12 +54,12 @@ impl Started {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
-    /// To its whole process group, as Ctrl-C in a terminal does.
+    /// Signals the whole process group, as Ctrl-C in a terminal does.
     pub(crate) fn signal_group(&self, signal: Signal) {
         killpg(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
-    /// Waits for its end; panics when it takes longer.
+    /// Waits for the process to end; panics on timeout.
     pub(crate) fn finish_within(mut self, within: Duration) -> Finished {
         let status = wait_until("cachedyno ends", within, || self.child.try_wait().unwrap());
         let text = |reader: Option<JoinHandle<String>>| reader.unwrap().join().unwrap();
@@ -88,28 +88,27 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
 }
 
 impl Finished {
-    /// Panics, with everything it said, unless it ended with this code.
+    /// Panics with the whole output unless the exit code is `expected`.
     #[track_caller]
     pub(crate) fn code(self, expected: i32) -> Self {
         assert_eq!(self.code, Some(expected), "{self:#?}");
         self
     }
 
-    /// Done, VALID or not: where only noise decides, both will do. What a short run may be
-    /// blamed for are disturbances, never wrong or failed operations.
+    /// Panics unless the run completed, VALID or not. Short runs may be disturbed by noise.
     #[track_caller]
     pub(crate) fn measured(self) -> Self {
         assert!(matches!(self.code, Some(0 | 4)), "{self:#?}");
         self
     }
 
-    /// Exit code 2 and one error line that holds all of `parts`.
+    /// Asserts exit code 2 and one error line that contains all of `parts`.
     #[track_caller]
     pub(crate) fn usage_error(self, parts: &[&str]) -> Self {
         self.code(2).error(parts)
     }
 
-    /// One error line that holds all of `parts`; panics otherwise.
+    /// Asserts one error line that contains all of `parts`.
     #[track_caller]
     pub(crate) fn error(self, parts: &[&str]) -> Self {
         let lines: Vec<&str> = self.stderr.lines().filter(|l| l.starts_with("error:")).collect();
@@ -121,7 +120,7 @@ impl Finished {
         self
     }
 
-    /// The summary that it printed.
+    /// The summary printed as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let parsed = serde_json::from_str(&self.stdout);

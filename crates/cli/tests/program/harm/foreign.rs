@@ -1,4 +1,4 @@
-//! Stores with data of others: 100,000 keys each in Redis, memcached and MariaDB, and files.
+//! Stores with foreign data: 100,000 keys each in Redis, memcached and MariaDB, and files.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,26 +9,26 @@ use tempfile::TempDir;
 
 use crate::program::common::{MariadbServer, PortServer};
 
-/// Keys and rows of others in each store.
+/// Foreign keys and rows in each store.
 const KEYS: u64 = 100_000;
-/// Files of others, in a short campaign and in a long one.
+/// Foreign files in a short and in a long campaign.
 const FILES: [u64; 2] = [2_000, 100_000];
-/// What a Redis with little memory has beyond the data of others.
+/// Memory that the tight Redis has beyond the foreign data.
 const ROOM_BYTES: u64 = 4 << 20;
-/// Keys that one request to memcached asks for.
+/// Keys per request to memcached.
 const BATCH: u64 = 100;
 
 /// A store that a command can reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Store {
-    /// Redis with memory for everything.
+    /// Redis without a memory limit.
     Redis,
-    /// Redis that evicts any key when little more is written.
+    /// Redis with little free memory, which evicts any key.
     TightRedis,
     Memcached,
     Mysql,
     Files,
-    /// Servers that the program starts itself.
+    /// Servers that cachedyno starts.
     Private,
 }
 
@@ -77,12 +77,12 @@ impl Foreign {
         self.directory.path().into()
     }
 
-    /// Keys, rows and files of others that are gone or changed, in all stores.
+    /// Number of foreign keys, rows and files that are missing or changed, in all stores.
     pub(super) fn lost(&self) -> u64 {
         ALL.into_iter().map(|store| self.lost_in(store)).sum()
     }
 
-    /// The same in one.
+    /// Like [`Self::lost`], for one store.
     pub(super) fn lost_in(&self, store: Store) -> u64 {
         match store {
             Store::Redis => lost_in_redis(&self.redis),
@@ -100,7 +100,7 @@ impl Foreign {
         }
     }
 
-    /// What is in a store besides the data of others.
+    /// Contents of a store other than the foreign data.
     pub(super) fn left_in(&self, store: Store) -> Vec<String> {
         match store {
             Store::Redis => left_in_redis(&self.redis),
@@ -127,16 +127,16 @@ impl Foreign {
     }
 }
 
-/// A script that does something with every foreign key and its value, and counts in `n`.
-fn script(deed: &str) -> String {
+/// A Lua script that runs `statement` for every foreign `key` and `value`, and returns `n`.
+fn script(statement: &str) -> String {
     format!(
         "local n = 0 for i = 1, {KEYS} do local key = 'cart:' .. i local value = 'three eggs, ' .. \
-         i {deed} end return n"
+         i {statement} end return n"
     )
 }
 
 fn lost_in_redis(server: &PortServer) -> u64 {
-    // Read once, so that the check itself keeps no key from being evicted.
+    // Each key is read only once, so that the check does not protect keys from eviction.
     let compare = script("if redis.call('GET', key) ~= value then n = n + 1 end");
     server.ask(&["EVAL", &compare, "0"]).parse().unwrap()
 }
@@ -167,7 +167,7 @@ fn fill_memcached(port: u16) {
 fn lost_in_memcached(port: u16) -> u64 {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let mut replies = BufReader::new(stream.try_clone().unwrap());
-    let mut there = 0;
+    let mut intact = 0;
     for first in (1..=KEYS).step_by(BATCH as usize) {
         let keys: Vec<String> = (first..first + BATCH).map(|n| format!("cart:{n}")).collect();
         stream.write_all(format!("get {}\r\n", keys.join(" ")).as_bytes()).unwrap();
@@ -178,11 +178,11 @@ fn lost_in_memcached(port: u16) -> u64 {
             match line.trim_end().strip_prefix("VALUE cart:") {
                 Some(rest) => number = rest.split(' ').next().unwrap().into(),
                 None if line.starts_with("END") => break,
-                None => there += u64::from(line.trim_end() == format!("three eggs, {number}")),
+                None => intact += u64::from(line.trim_end() == format!("three eggs, {number}")),
             }
         }
     }
-    KEYS - there
+    KEYS - intact
 }
 
 fn checksum(server: &MariadbServer) -> String {

@@ -1,14 +1,14 @@
-//! A campaign: every command that can reach data of others, ended at a random moment in a random
-//! way, over and over. Afterwards every key, row and file of others is there and unchanged, and
-//! nothing of ours is left.
+//! Repeatedly runs every command that can access foreign data and ends it at a random time in a
+//! random way. Afterwards all foreign keys, rows and files are unchanged, and no leftovers
+//! remain.
 //!
 //! `HARM_RUNS` sets the number of runs (default: as many as fit into ten seconds) and
 //! `HARM_SEED` the seed.
 //!
-//! - `foreign`: the stores with data of others, and whether they still hold it.
-//! - `deeds`: the commands.
+//! - `foreign`: the stores with foreign data, and checks that it is unchanged.
+//! - `cases`: the commands.
 
-mod deeds;
+mod cases;
 mod foreign;
 
 use std::env;
@@ -19,18 +19,18 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use stats::SplitMix64;
 
-use self::deeds::{DEEDS, Deed};
+use self::cases::{CASES, HarmCase};
 use self::foreign::Foreign;
 use super::common::{MariadbServer, Place, Started, child_with, installed};
 
-/// Time for all runs where their number is not given.
+/// Time limit for all runs if their number is not given.
 const SHORT: Duration = Duration::from_secs(10);
-/// Longest time until a run is interrupted, milliseconds.
+/// Maximum time until a run is interrupted, milliseconds.
 const LONGEST_MS: usize = 3_000;
-/// Within which an interrupted run must end.
+/// Time limit for an interrupted run to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a run is ended.
+/// Way to end a run.
 #[derive(Clone, Copy, Debug)]
 enum End {
     /// By Ctrl-C.
@@ -43,7 +43,7 @@ enum End {
     KillProgram,
     /// The guard by SIGKILL, then the program by Ctrl-C.
     KillGuard,
-    /// Program and guard by SIGKILL, as at the stop of a container.
+    /// Program and guard by SIGKILL, as when a container is stopped.
     KillBoth,
 }
 
@@ -56,7 +56,7 @@ const ENDS: [End; 6] = [
     End::KillBoth,
 ];
 
-/// What a campaign found.
+/// Findings of a campaign.
 #[derive(Debug, Default)]
 struct Tally {
     runs: u32,
@@ -66,7 +66,7 @@ struct Tally {
 }
 
 #[test]
-fn nothing_of_others_is_lost_and_nothing_of_ours_is_left() {
+fn no_foreign_data_is_lost_and_no_leftovers_remain() {
     let programs = ["redis-server", "redis-cli", "memcached", "mariadbd", "mariadb", "setpriv"];
     if !installed(&programs) {
         return;
@@ -75,11 +75,11 @@ fn nothing_of_others_is_lost_and_nothing_of_ours_is_left() {
     let (runs, seed) = (number("HARM_RUNS"), number("HARM_SEED").unwrap_or(1));
     let campaign = Campaign { place: Place::new(), foreign: Foreign::new(runs.is_some()) };
     let mut random = SplitMix64::new(seed);
-    let (began, mut tally) = (Instant::now(), Tally::default());
-    while runs.map_or(began.elapsed() < SHORT, |runs| u64::from(tally.runs) < runs) {
-        // Every command has its turn; how it ends is drawn.
-        let deed = &DEEDS[tally.runs as usize % DEEDS.len()];
-        campaign.run(deed, &mut random, &mut tally);
+    let (started, mut tally) = (Instant::now(), Tally::default());
+    while runs.map_or(started.elapsed() < SHORT, |runs| u64::from(tally.runs) < runs) {
+        // Commands take turns; the way to end them is random.
+        let case = &CASES[tally.runs as usize % CASES.len()];
+        campaign.run(case, &mut random, &mut tally);
     }
     let lost = campaign.foreign.lost();
     tally.lost += lost;
@@ -98,11 +98,11 @@ struct Campaign {
 }
 
 impl Campaign {
-    fn run(&self, deed: &Deed, random: &mut SplitMix64, tally: &mut Tally) {
+    fn run(&self, case: &HarmCase, random: &mut SplitMix64, tally: &mut Tally) {
         let (end, after_ms) = (ENDS[random.index(ENDS.len())], random.index(LONGEST_MS) as u64);
-        let mut run = Started::new(self.command(&(deed.arguments)(&self.foreign)));
-        let began = Instant::now();
-        while run.runs() && began.elapsed() < Duration::from_millis(after_ms) {
+        let mut run = Started::new(self.command(&(case.arguments)(&self.foreign)));
+        let started = Instant::now();
+        while run.runs() && started.elapsed() < Duration::from_millis(after_ms) {
             std::thread::sleep(Duration::from_millis(5));
         }
         tally.runs += 1;
@@ -113,25 +113,25 @@ impl Campaign {
         }
         let finished = run.finish_within(PATIENCE);
         let what =
-            format!("run {}: {} ended after {after_ms} ms by {end:?}", tally.runs, deed.name);
+            format!("run {}: {} ended after {after_ms} ms by {end:?}", tally.runs, case.name);
         let is_expected = match finished.code {
-            // By a signal.
+            // Killed by a signal.
             None => was_running,
-            // Without its guard a run starts no server of its own.
+            // A run without its guard starts no server.
             Some(3) if was_running && matches!(end, End::KillGuard) => true,
-            Some(code) => deed.codes.contains(&code) || (was_running && code == 130),
+            Some(code) => case.codes.contains(&code) || (was_running && code == 130),
         };
         if !is_expected || finished.stderr.contains("panicked") {
             tally.faults.push(format!("{what}: {finished:#?}"));
         }
         self.clean_host(&what, tally);
-        self.clean_stores(&what, deed, tally);
-        let lost = self.foreign.lost_in(deed.reaches);
+        self.clean_stores(&what, case, tally);
+        let lost = self.foreign.lost_in(case.store);
         if lost > 0 {
             tally.faults.push(format!("{what}: {lost} foreign keys, rows or files are lost"));
         }
         tally.lost += lost;
-        for left in self.foreign.left_in(deed.reaches) {
+        for left in self.foreign.left_in(case.store) {
             tally.faults.push(format!("{what}: left in the store: {left}"));
         }
     }
@@ -142,13 +142,13 @@ impl Campaign {
         command
     }
 
-    /// What program and guard left on this machine is removed by `doctor --clean`, all of it.
+    /// Runs `doctor --clean` and records what program and guard left on this machine despite it.
     fn clean_host(&self, what: &str, tally: &mut Tally) {
         let disks = [self.place.disk(), self.foreign.directory()];
         let is_ours = |left: &String| !left.ends_with("/lock");
-        // A guard that lives on removes it by itself.
-        let began = Instant::now();
-        while self.place.has_processes() && began.elapsed() < Duration::from_secs(20) {
+        // A surviving guard removes leftovers first.
+        let started = Instant::now();
+        while self.place.has_processes() && started.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(10));
         }
         for disk in &disks {
@@ -164,13 +164,13 @@ impl Campaign {
         }
     }
 
-    /// What a killed run left in a store of others is removed by the command that `show` names.
-    fn clean_stores(&self, what: &str, deed: &Deed, tally: &mut Tally) {
+    /// Removes what a killed run left in an existing store, with the command that `show` names.
+    fn clean_stores(&self, what: &str, case: &HarmCase, tally: &mut Tally) {
         let Some(record) = self.newest() else { return };
         let mut show = self.place.command();
         show.args(["show", &record, "--format", "json"]);
         let shown = Place::finish(show);
-        if !deed.keeps_record || shown.stdout.is_empty() {
+        if !case.keeps_record || shown.stdout.is_empty() {
             return;
         }
         let summary = shown.json();
@@ -194,7 +194,7 @@ impl Campaign {
         }
     }
 
-    /// The record that was begun last.
+    /// The newest record.
     fn newest(&self) -> Option<String> {
         let records = std::fs::read_dir(self.place.path().join("cachedyno-records")).ok()?;
         let records = records.filter_map(|e| e.ok().filter(|e| e.path().is_dir()));
@@ -207,7 +207,7 @@ fn interrupt(run: &Started, end: End) {
     let program = Pid::from_raw(run.pid().cast_signed());
     let guard = child_with(run.pid(), "rig-guard").map(|pid| Pid::from_raw(pid.cast_signed()));
     let send = |pid: Pid, signal| {
-        // It may have ended by itself meanwhile.
+        // It may already have ended.
         let _ = kill(pid, signal);
     };
     match end {
@@ -226,7 +226,7 @@ fn interrupt(run: &Started, end: End) {
             send(program, Signal::SIGINT);
         }
         End::KillBoth => {
-            // Neither gets to see the other's end.
+            // Stopped first, so that neither notices the other's end.
             let both = [Some(program), guard];
             for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
                 both.into_iter().flatten().for_each(|pid| send(pid, signal));

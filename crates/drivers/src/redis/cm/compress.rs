@@ -1,18 +1,18 @@
-//! Compressed values: two letters of the library's name, `:`, 0x1f, 0x8b, and the library's bytes.
+//! Compressed values: two letters for the library, `:`, 0x1f, 0x8b, and the library's output.
 //!
 //! | letters | bytes |
 //! |---|---|
-//! | `gz`, formerly `zc` | a zlib stream (RFC 1950), as PHP's `gzcompress` gives it |
-//! | `sn` | a raw snappy block, as `snappy_compress` of the extension snappy |
-//! | `l4` | four bytes of length, the lowest first, and an lz4 block, as `lz4_compress` of lz4 |
-//! | `zs` | a zstd frame (RFC 8878), as `zstd_compress` of the extension zstd |
-//! | `lz` | an LZF stream of liblzf, without a length, as `lzf_compress` of the extension lzf |
+//! | `gz`, formerly `zc` | a zlib stream (RFC 1950), as from PHP's `gzcompress` |
+//! | `sn` | a raw snappy block, as from `snappy_compress` of the extension snappy |
+//! | `l4` | length in four bytes, little-endian, and an lz4 block, as from `lz4_compress` of lz4 |
+//! | `zs` | a zstd frame (RFC 8878), as from `zstd_compress` of the extension zstd |
+//! | `lz` | an LZF stream of liblzf without a length, as from `lzf_compress` of lzf |
 //!
-//! What LZF does not make shorter is a stream of literals, for which the extension has room: 128
-//! bytes or a 25th more than the value.
+//! A value that LZF cannot shorten becomes a stream of literals. The extension reserves 128 bytes
+//! or a 25th more than the value for it.
 //!
-//! The level is 1, the module's default. The formats are those of the extensions, while another
-//! library may choose other bytes for the same value.
+//! The level is 1, the module's default. The formats are those of the extensions, but another
+//! library can produce different bytes for the same value.
 
 use std::io::{Read, Write as _};
 
@@ -26,19 +26,19 @@ use workloads::store::StoreError;
 
 use crate::fault;
 
-/// What stands behind the letters.
+/// The bytes after the letters.
 const MARK: &[u8] = b":\x1f\x8b";
-/// Letters and mark.
+/// Bytes of the letters and the mark.
 const PREFIX_BYTES: usize = 5;
-/// Longer values than this are not unpacked: an error, never memory.
+/// Longest unpacked value; a longer one is an error before memory is allocated.
 const VALUE_BYTES_MAX: usize = 512 << 20;
 /// Longest run of literals in an LZF stream.
 const LZF_LITERALS_MAX: usize = 32;
 
-/// A library that compresses.
+/// A compression library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// zlib, which every PHP has.
+    /// zlib, part of every PHP.
     Gzip,
     /// snappy.
     Snappy,
@@ -54,7 +54,7 @@ impl Compression {
     /// Every library.
     pub const ALL: [Self; 5] = [Self::Gzip, Self::Snappy, Self::Lz4, Self::Lzf, Self::Zstd];
 
-    /// As the module's setting `compression_lib` names it; lz4 there is `l4z`.
+    /// Name in the module's setting `compression_lib`, where lz4 is `l4z`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -66,7 +66,7 @@ impl Compression {
     }
 }
 
-/// Appends a value, compressed if there is something to do it with.
+/// Appends a value, compressed if a library is given.
 pub(super) fn pack(
     value: &[u8],
     compression: Option<Compression>,
@@ -115,7 +115,7 @@ pub(super) fn pack(
     Ok(())
 }
 
-/// Appends an LZF stream that repeats nothing: before each run of literals its length less one.
+/// Appends an LZF stream of literals only: each run is preceded by its length minus one.
 fn as_lzf_literals(value: &[u8], out: &mut Vec<u8>) {
     for literals in value.chunks(LZF_LITERALS_MAX) {
         out.push(literals.len() as u8 - 1);
@@ -123,7 +123,7 @@ fn as_lzf_literals(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a value as it was before [`pack`]; one that is not compressed as it stands.
+/// Appends the value before [`pack`]; an uncompressed value is copied.
 pub(super) fn unpack(value: &[u8], out: &mut Vec<u8>) -> Result<(), StoreError> {
     if value.get(2..PREFIX_BYTES) != Some(MARK) {
         out.extend_from_slice(value);
@@ -136,12 +136,12 @@ pub(super) fn unpack(value: &[u8], out: &mut Vec<u8>) -> Result<(), StoreError> 
         b"l4" => unpack_lz4(packed),
         b"lz" => unpack_lzf(packed),
         b"zs" => unpack_zstd(packed),
-        // The module gives values with letters that it does not know as they stand.
+        // The module returns values with unknown letters unchanged.
         _ => Some(value.to_vec()),
     };
     let Some(unpacked) = unpacked else {
-        let letters = fault::words(letters);
-        let message = format!("a value is damaged (expected what `{letters}` says it is)");
+        let letters = fault::printable(letters);
+        let message = format!("a value is damaged (expected the format `{letters}`)");
         return Err(StoreError::soft(ErrorClass::Protocol, message));
     };
     out.extend_from_slice(&unpacked);
@@ -156,14 +156,14 @@ fn unpack_zstd(packed: &[u8]) -> Option<Vec<u8>> {
     read_limited(StreamingDecoder::new(packed).ok()?)
 }
 
-/// All that a decoder gives, unless that is too much.
+/// The whole output of a decoder; `None` if it is too long.
 fn read_limited(decoder: impl Read) -> Option<Vec<u8>> {
     let mut value = Vec::new();
     decoder.take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut value).ok()?;
     (value.len() <= VALUE_BYTES_MAX).then_some(value)
 }
 
-/// The stream does not tell its length: the room is doubled until it is enough.
+/// The stream does not contain its length, so the buffer is doubled until it suffices.
 fn unpack_lzf(packed: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = (packed.len() * 2).max(64);
     loop {
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_php_are_read() {
+    fn values_from_php_are_unpacked() {
         // gzcompress(str_repeat('abc', 40), 1) of PHP 8.2
         let packed = b"gz:\x1f\x8b\x78\x01\x4b\x4c\x4a\x4e\x1c\x08\x04\x00\xdb\xf6\x2d\xf1";
         let mut out = b"before ".to_vec();
@@ -201,22 +201,22 @@ mod tests {
     }
 
     #[test]
-    fn values_of_other_libraries_are_read() {
+    fn values_from_other_libraries_are_unpacked() {
         // zstd 1.5 of 120 bytes and a last one: zstd -1
         let zstd = b"\x28\xb5\x2f\xfd\x24\x79\x5d\x00\x00\x20\x61\x62\x63\x64\x01\x00\xd2\xd4\
                      \x0d\x01\xc9\x97\x6c\xfe";
         let mut out = Vec::new();
         unpack(&[&b"zs:\x1f\x8b"[..], zstd].concat(), &mut out).unwrap();
         assert_eq!(out, [&b"abc".repeat(40)[..], b"d"].concat());
-        // LZF by its description: three literals, then 117 bytes from three bytes before.
+        // LZF by its specification: three literals, then 117 bytes copied from three bytes earlier.
         out.clear();
         unpack(b"lz:\x1f\x8b\x02abc\xe0\x6c\x02", &mut out).unwrap();
         assert_eq!(out, b"abc".repeat(40));
     }
 
     #[test]
-    fn formats_are_those_of_the_libraries() {
-        // By the formats' descriptions: a literal of one byte.
+    fn formats_match_the_libraries() {
+        // By the formats' specifications: a literal of one byte.
         let mut out = Vec::new();
         pack(b"a", Some(Compression::Snappy), &mut out).unwrap();
         assert_eq!(out, b"sn:\x1f\x8b\x01\x00a");
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_compressed_stays_and_what_cannot_be_read_is_told() {
+    fn uncompressed_values_are_copied_and_damaged_ones_fail() {
         let mut out = Vec::new();
         for plain in [&b""[..], b"ab", b"gz:x", b"gz:\x1f", b"qq:\x1f\x8bxyz"] {
             out.clear();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_come_back_from_every_library() {
+    fn long_values_round_trip_with_every_library() {
         let value = b"configuration of a shop, ".repeat(2000);
         for compression in Compression::ALL {
             let (mut packed, mut back) = (Vec::new(), Vec::new());
@@ -262,12 +262,12 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_become_shorter_is_a_stream_of_literals() {
+    fn incompressible_values_become_literals() {
         let value: Vec<u8> = (0..23_430).map(|n| workloads::values::mix(&[n]) as u8).collect();
         let (mut packed, mut back) = (Vec::new(), Vec::new());
         pack(&value, Some(Compression::Lzf), &mut packed).unwrap();
         let stream = &packed[PREFIX_BYTES..];
-        // The room that the extension gives its result.
+        // The buffer that the extension reserves for its result.
         assert!((value.len()..=value.len() + value.len() / 25).contains(&stream.len()));
         assert_eq!(lzf::decompress(stream, value.len()).unwrap(), value);
         unpack(&packed, &mut back).unwrap();
@@ -279,14 +279,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_values_come_back(value: Vec<u8>, choice in 0..6_usize) {
-            // A value that begins as a compressed one cannot be told from it, with the module too.
+        fn packed_values_round_trip(value: Vec<u8>, choice in 0..6_usize) {
+            // A value that looks compressed cannot be distinguished from a compressed one, in the
+            // module as well.
             prop_assume!(value.get(2..5) != Some(MARK));
             let compression = Compression::ALL.get(choice).copied();
             let (mut packed, mut back) = (Vec::new(), Vec::new());
             let made = pack(&value, compression, &mut packed);
             if compression == Some(Compression::Lzf) && value.is_empty() {
-                // The extension gives nothing for nothing.
+                // The extension cannot compress an empty value.
                 prop_assert!(made.is_err());
                 return Ok(());
             }
@@ -296,7 +297,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_unpacked_without_a_panic(letters in 0..6_usize, bytes: Vec<u8>) {
+        fn unpacking_arbitrary_bytes_never_panics(letters in 0..6_usize, bytes: Vec<u8>) {
             let mut value = [&b"gz"[..], b"sn", b"l4", b"lz", b"zs", b"xx"][letters].to_vec();
             value.extend_from_slice(MARK);
             value.extend_from_slice(&bytes);

@@ -1,4 +1,4 @@
-//! Collecting ids whose records are gone, which cleans and lifetimes leave in tags' sets.
+//! Removes IDs of deleted or expired records, which stay in tag sets after cleans.
 
 use std::collections::HashMap;
 use std::thread;
@@ -12,20 +12,21 @@ use super::super::errors::unexpected;
 use super::super::resp::Reply;
 use super::{CmRedis, IDS, RECORD, TAG, TAGS, scripts};
 
-/// Ids that are taken out of a set at once.
+/// IDs removed from a set per command.
 const FORGOTTEN_AT_ONCE: usize = 100;
-/// Members that one `SSCAN` looks at, about.
+/// Approximate number of members that one `SSCAN` inspects.
 const SCANNED_AT_ONCE: &[u8] = b"500";
-/// Most ids that are remembered between tags.
+/// Most IDs remembered between tags.
 const REMEMBERED: usize = 300_000;
-/// How long a tag's collection pauses before the next one's.
+/// Pause between the collections of two tags.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Whether records exist, as far as it was asked.
+/// Whether records exist, for the IDs checked so far.
 type Exists = HashMap<Vec<u8>, bool>;
 
 impl CmRedis {
-    /// The way of 2019: each tag's whole set, and `EXISTS` for each id that was not asked for yet.
+    /// The 2019 method: reads each tag's whole set and sends `EXISTS` for each ID not checked
+    /// before.
     pub(super) fn collect(&mut self) -> Result<(), StoreError> {
         let mut exists = Exists::new();
         for tag in self.all_tags()?.iter() {
@@ -44,20 +45,20 @@ impl CmRedis {
         let mut members = Names::default();
         self.link.begin(2).part(&[b"SMEMBERS"]).part(&[TAG, tag]);
         self.link.ask_names("SMEMBERS", &mut members)?;
-        let (mut gone, mut there_number) = (Names::default(), 0);
+        let (mut gone, mut existing) = (Names::default(), 0);
         for id in members.iter().rev() {
             if self.exists(id, exists)? {
-                there_number += 1;
+                existing += 1;
                 continue;
             }
             gone.push(id);
-            // Not before one is there: a set without any goes as a whole.
-            if there_number > 0 && gone.len().is_multiple_of(FORGOTTEN_AT_ONCE) {
+            // Only once an existing record is found: a set without any is removed as a whole.
+            if existing > 0 && gone.len().is_multiple_of(FORGOTTEN_AT_ONCE) {
                 self.forget(tag, &gone)?;
                 gone.clear();
             }
         }
-        if there_number == 0 {
+        if existing == 0 {
             self.link.begin(2).part(&[self.options.removal.command()]).part(&[TAG, tag]);
             self.link.ask_number("DEL")?;
             self.link.request(&[b"SREM", TAGS, tag]).ask_number("SREM")?;
@@ -89,14 +90,14 @@ impl CmRedis {
         Ok(())
     }
 
-    /// The way since 2026: pieces of each tag's set, one pipeline of `EXISTS` for each piece, and a
-    /// script for each id that looks again.
+    /// The method since 2026: reads each tag's set in pages, sends one pipeline of `EXISTS` per
+    /// page, and runs a script per ID that checks again.
     pub(super) fn collect_by_scan(&mut self) -> Result<(), StoreError> {
         self.load_script()?;
         let (mut exists, mut members, mut scan) = (Exists::new(), Names::default(), Scan::new());
         for tag in self.all_tags()?.iter() {
             scan.restart();
-            let mut there_number = 0;
+            let mut existing = 0;
             loop {
                 let link = self.link.begin(5).part(&[b"SSCAN"]).part(&[TAG, tag]);
                 link.part(&[scan.cursor()]).part(&[b"COUNT"]).part(&[SCANNED_AT_ONCE]);
@@ -105,13 +106,13 @@ impl CmRedis {
                     break;
                 }
                 let gone = self.gone_of(&members, &mut exists)?;
-                there_number += members.len() - gone.len();
+                existing += members.len() - gone.len();
                 self.forget_by_script(tag, &gone)?;
                 if scan.is_over() {
                     break;
                 }
             }
-            if there_number == 0 {
+            if existing == 0 {
                 self.begin_pipeline();
                 self.link.begin(2).part(&[self.options.removal.command()]).part(&[TAG, tag]);
                 self.link.request(&[b"SREM", TAGS, tag]);
@@ -134,7 +135,7 @@ impl CmRedis {
         }
     }
 
-    /// Those of the members whose records do not exist.
+    /// The members whose records do not exist.
     fn gone_of(&mut self, members: &Names, exists: &mut Exists) -> Result<Names, StoreError> {
         let mut unknown = Names::default();
         for id in members.iter().filter(|id| !exists.contains_key(*id)) {
@@ -147,7 +148,7 @@ impl CmRedis {
         }
         for id in unknown.iter() {
             let Reply::Integer(there) = self.link.reply()? else {
-                let message = "`EXISTS` was answered by no number (expected 0 or 1)";
+                let message = "`EXISTS` did not return a number (expected 0 or 1)";
                 return Err(StoreError::fatal(ErrorClass::Protocol, message));
             };
             let into = if exists.len() < REMEMBERED { &mut *exists } else { &mut now };

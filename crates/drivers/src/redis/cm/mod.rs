@@ -1,20 +1,20 @@
-//! The layout of `Cm_Cache_Backend_Redis`, a cache with tags of Magento and others.
+//! The layout of `Cm_Cache_Backend_Redis`, a cache with tags used by Magento and others.
 //!
 //! | key | kind | holds |
 //! |---|---|---|
 //! | `zc:k:<id>` | hash | a record: its fields are below |
-//! | `zc:ti:<tag>` | set | ids of records that had the tag, until they are collected |
+//! | `zc:ti:<tag>` | set | IDs of records that had the tag, until they are collected |
 //! | `zc:tags` | set | all tags |
-//! | `zc:ids` | set | all ids, only with [`CmOptions::not_matching_tags`] |
+//! | `zc:ids` | set | all IDs, only with [`CmOptions::not_matching_tags`] |
 //!
-//! Fields of a record: `d` data, `t` tags joined by commas, `m` seconds since 1970 at which it was
-//! saved, `i` 1 if it never ends and else 0.
+//! Fields of a record: `d` data, `t` tags joined by commas, `m` save time in seconds since 1970,
+//! `i` 1 if it never expires, else 0.
 //!
-//! Only records have a lifetime. Tags and data from 20,480 bytes on are compressed (`compress`).
-//! Commands and pipelines are the module's, by the PHP extension redis, which asks for no
-//! transaction: as of 2019 ([`CmOptions::as_2019`]) or with the scripts of today
-//! ([`CmOptions::today`]). `save` saves and `garbage` collects ids of records that are gone, in the
-//! way of either.
+//! Only records have a lifetime. Tags and data of at least 20,480 bytes are compressed
+//! (`compress`). Commands and pipelines are those of the module on the PHP extension redis, which
+//! does not use transactions: as of 2019 ([`CmOptions::as_2019`]) or with today's scripts
+//! ([`CmOptions::today`]). `save` saves records, and `garbage` removes IDs of missing records, both
+//! in either version.
 
 mod compress;
 mod garbage;
@@ -32,9 +32,9 @@ use workloads::store::{Found, StoreError};
 pub use compress::Compression;
 pub use options::{CmOptions, Removal};
 
-use super::counted::{Counted, Names, digits};
+use super::counted::{CountingConnection, Names, digits};
 use super::errors::unexpected;
-use super::gathered::Gathered;
+use super::gathered::SetMembers;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
 use crate::cache::SlowLevel;
@@ -44,28 +44,28 @@ const TAG: &[u8] = b"zc:ti:";
 const TAGS: &[u8] = b"zc:tags";
 const IDS: &[u8] = b"zc:ids";
 
-/// Tags of one `SUNION`, or of one run of a script.
+/// Tags per `SUNION` or script run.
 const TAGS_AT_ONCE: usize = 500;
-/// Tags that a script unpacks at once, as text: Lua's stack has an end.
+/// Tags that a script unpacks at once, as text: Lua's stack is limited.
 const UNPACKED_AT_ONCE: &[u8] = b"5000";
 
 /// One client of such a cache.
 pub struct CmRedis {
-    link: Counted,
+    link: CountingConnection,
     options: CmOptions,
-    /// Data of the record that is saved, as it is written.
+    /// Data of the record being saved, as stored.
     data: Vec<u8>,
-    /// Its tags, as they are written.
+    /// Its tags, as stored.
     tags: Vec<u8>,
     /// Tags that a record had before, joined by commas.
     before: Vec<u8>,
     ids: Names,
-    /// Tags of records that were filled and are not told yet.
-    gathered: Gathered,
+    /// Tag members of filled records that are not yet sent.
+    gathered: SetMembers,
 }
 
 impl CmRedis {
-    /// Connects; errors as [`crate::open_tagged_cache`], and `Other` for options that cannot be.
+    /// Connects; errors as [`crate::open_tagged_cache`], and `Other` for invalid options.
     pub fn open(
         endpoint: &Endpoint,
         options: CmOptions,
@@ -76,18 +76,18 @@ impl CmRedis {
             return Err(Failure { class: ErrorClass::Other, message });
         }
         Ok(Self {
-            link: Counted::connect(endpoint, timeout)?,
+            link: CountingConnection::connect(endpoint, timeout)?,
             options,
             data: Vec::new(),
             tags: Vec::new(),
             before: Vec::new(),
             ids: Names::default(),
-            gathered: Gathered::default(),
+            gathered: SetMembers::default(),
         })
     }
 
-    /// Ids of records that had the tags as a clean of that mode asks for, each once, also of
-    /// records that ended; in no order.
+    /// IDs of records that a clean of that mode by these tags matches, including expired ones. Each
+    /// ID appears once, in no particular order.
     pub fn ids(&mut self, mode: CleanMode, tags: &[String]) -> Result<Vec<String>, StoreError> {
         self.find(mode, tags)?;
         Ok(self.ids.iter().map(|id| String::from_utf8_lossy(id).into_owned()).collect())
@@ -132,8 +132,8 @@ impl CmRedis {
 
     fn find_none(&mut self, tags: &[String]) -> Result<(), StoreError> {
         if !self.options.not_matching_tags {
-            let message = "what carries none of the tags cannot be found (expected the option \
-                           not_matching_tags: a set of all ids)";
+            let message = "records without these tags cannot be found (expected the option \
+                           not_matching_tags: a set of all IDs)";
             return Err(StoreError::soft(ErrorClass::Other, message));
         }
         self.ids.clear();
@@ -144,7 +144,7 @@ impl CmRedis {
         self.link.ask_names("SDIFF", &mut self.ids)
     }
 
-    /// Begins a request whose keys are tags' sets, and room for `more` parts.
+    /// Starts a request whose keys are tag sets, with room for `more` parts.
     fn begin_sets(&mut self, command: &[u8], more: usize, tags: &[String]) {
         self.link.begin(1 + tags.len() + more).part(&[command]);
         for tag in tags {
@@ -158,7 +158,7 @@ impl CmRedis {
         }
     }
 
-    /// Sends the pipeline: the first number among its replies.
+    /// Sends the pipeline and returns the first number among its replies.
     fn commit(&mut self) -> Result<i64, StoreError> {
         if !self.options.transaction {
             return self.link.all();
@@ -171,7 +171,7 @@ impl CmRedis {
         self.link.read_all(due)
     }
 
-    /// Reads the tags that a record had into `before`; nothing for none.
+    /// Reads a record's current tags into `before`; empty if it has none.
     fn read_tags(&mut self, id: &str) -> Result<(), StoreError> {
         self.before.clear();
         self.link.begin(3).part(&[b"HGET"]).part(&[RECORD, id.as_bytes()]).part(&[b"t"]);
@@ -182,7 +182,7 @@ impl CmRedis {
         }
     }
 
-    /// Adds the removal of some of the ids in hand.
+    /// Adds requests that remove the IDs from `first` to before `last`.
     fn remove_some(&mut self, ids: &Names, first: usize, last: usize) {
         self.link.begin(1 + last - first).part(&[self.options.removal.command()]);
         for at in first..last {
@@ -196,7 +196,7 @@ impl CmRedis {
         }
     }
 
-    /// Removes the records that were found, each command's worth by itself.
+    /// Removes the found records, one pipeline per command.
     fn remove_found(&mut self) -> Result<(), StoreError> {
         let ids = std::mem::take(&mut self.ids);
         for first in (0..ids.len()).step_by(self.options.records_at_once) {
@@ -288,7 +288,7 @@ impl TaggedCache for CmRedis {
         if self.options.not_matching_tags {
             link.request(&[b"SREM", IDS, id.as_bytes()]);
         }
-        // A record without tags is taken out of the set of the empty tag.
+        // A record without tags is removed from the set of the empty tag.
         for tag in self.before.split(|byte| *byte == b',') {
             link.begin(3).part(&[b"SREM"]).part(&[TAG, tag]).part(&[id.as_bytes()]);
         }

@@ -1,4 +1,4 @@
-//! What can be chosen of the module, and the defaults of its versions.
+//! Options of the module, and the defaults of its versions.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use super::Compression;
 /// How records are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// `DEL`: memory is free when it is answered. The module's until 2023.
+    /// `DEL`: frees memory before the reply. The module used it until 2023.
     Del,
-    /// `UNLINK`: a thread of the server frees memory later. The module's since.
+    /// `UNLINK`: a server thread frees memory later. The module uses it since.
     Unlink,
 }
 
@@ -24,21 +24,20 @@ impl Removal {
     }
 }
 
-/// The module's settings, as far as they change what is sent.
+/// The module's settings that affect its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CmOptions {
-    /// True to save, to clean by any tag and to collect by scripts.
+    /// True to save, clean by any tag and collect with scripts.
     pub scripts: bool,
-    /// How records and sets are removed, where no script does it.
+    /// How records and sets are removed without a script.
     pub removal: Removal,
-    /// True to put a pipeline between `MULTI` and `EXEC`, as the module does without PHP's
-    /// extension.
+    /// True to wrap a pipeline in `MULTI` and `EXEC`, as the module does without PHP's extension.
     pub transaction: bool,
-    /// Most records that one command removes, at least 1.
+    /// Most records per removal command, at least 1.
     pub records_at_once: usize,
-    /// True to keep the set of all ids, which a clean of what does not match needs.
+    /// True to maintain the set of all IDs, which a clean by missing tags needs.
     pub not_matching_tags: bool,
-    /// What compresses long data and tags; `None` for nothing.
+    /// Compression of long data and tags; `None` for off.
     pub compression: Option<Compression>,
     /// Data and tags of at least this many bytes are compressed.
     pub compress_from_bytes: usize,
@@ -58,14 +57,13 @@ impl CmOptions {
         }
     }
 
-    /// The defaults since October 2023: scripts, and elsewhere `UNLINK` of 10,000 records at once.
+    /// The defaults since October 2023: scripts, and otherwise `UNLINK` of 10,000 records at once.
     pub const fn today() -> Self {
         let then = Self::as_2019();
         Self { scripts: true, removal: Removal::Unlink, records_at_once: 10_000, ..then }
     }
 
-    /// The same with what was chosen instead, by [`model::CM_SETTINGS`]. Errors: a name or value
-    /// that is not known.
+    /// Applies settings by [`model::CM_SETTINGS`]. Errors: an unknown name or value.
     pub fn with(mut self, settings: &BTreeMap<String, String>) -> Result<Self, Failure> {
         for (name, value) in settings {
             let is_on = value == "on";
@@ -87,6 +85,6 @@ impl CmOptions {
 }
 
 fn unknown(name: &str, value: &str) -> Failure {
-    let message = format!("cm.{name}=`{value}` is not known (expected a setting of the module)");
+    let message = format!("cm.{name}=`{value}` is unknown (expected a setting of the module)");
     Failure { class: ErrorClass::Other, message }
 }

@@ -1,4 +1,4 @@
-//! Saving a record: by a pipeline as of 2019, by a script as of today, or many at once.
+//! Saves a record: with a pipeline as of 2019, with a script as of today, or in bulk.
 
 use workloads::app_cache::Record;
 use workloads::store::StoreError;
@@ -8,18 +8,18 @@ use super::super::errors::unexpected;
 use super::super::resp::Reply;
 use super::{CmRedis, IDS, RECORD, TAG, TAGS, compress, scripts};
 use crate::clock::now_s;
-use crate::tags::once;
+use crate::tags::unique;
 
 /// Longest lifetime: 30 days.
 const LIFETIME_S_MAX: u64 = 2_592_000;
 
 impl CmRedis {
-    /// Saves a record; a tag that it names twice is sent once.
+    /// Saves a record; duplicate tags are sent once.
     pub(super) fn save_record(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         let Record { id, value, lifetime_s, .. } = record;
-        let tags = &once(record.tags);
+        let tags = &unique(record.tags);
         self.pack(value, tags)?;
-        let lifetime_s = kept(lifetime_s);
+        let lifetime_s = stored_lifetime(lifetime_s);
         if self.options.scripts {
             self.save_by_script(id, tags, lifetime_s)
         } else {
@@ -27,13 +27,12 @@ impl CmRedis {
         }
     }
 
-    /// Saves a record of many that are not there yet: what it had before is not asked for, and sets
-    /// get their members later.
+    /// Saves a new record in bulk: does not read the previous tags, and adds members to sets later.
     pub(super) fn fill_record(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         let Record { id, value, lifetime_s, .. } = record;
-        let tags = &once(record.tags);
+        let tags = &unique(record.tags);
         self.pack(value, tags)?;
-        self.begin_record(id, kept(lifetime_s));
+        self.begin_record(id, stored_lifetime(lifetime_s));
         self.gathered.add(id.as_bytes(), tags.iter().copied());
         if self.gathered.is_full() {
             self.begin_gathered()?;
@@ -41,7 +40,7 @@ impl CmRedis {
         self.link.stream()
     }
 
-    /// Ends a fill. The server knows the script of a save afterwards, as it does after saves.
+    /// Ends a fill. Afterwards the server knows the save script, as after normal saves.
     pub(super) fn end_fill(&mut self) -> Result<(), StoreError> {
         self.begin_gathered()?;
         if self.options.scripts {
@@ -50,7 +49,7 @@ impl CmRedis {
         self.link.settle()
     }
 
-    /// Tells the sets their members.
+    /// Adds the filled records to their tag sets.
     fn begin_gathered(&mut self) -> Result<(), StoreError> {
         let gathered = std::mem::take(&mut self.gathered);
         let members = gathered.members();
@@ -96,7 +95,7 @@ impl CmRedis {
         for tag in tags {
             link.begin(3).part(&[b"SADD"]).part(&[TAG, tag.as_bytes()]).part(&[id.as_bytes()]);
         }
-        for tag in lost(&self.before, tags) {
+        for tag in dropped_tags(&self.before, tags) {
             link.begin(3).part(&[b"SREM"]).part(&[TAG, tag]).part(&[id.as_bytes()]);
         }
         if self.options.not_matching_tags {
@@ -105,7 +104,7 @@ impl CmRedis {
         self.commit().map(drop)
     }
 
-    /// Begins the requests that make a record, without its tags' sets.
+    /// Starts the requests that write a record, without its tag sets.
     fn begin_record(&mut self, id: &str, lifetime_s: Option<u64>) {
         let infinite: &[u8] = if lifetime_s.is_none() { b"1" } else { b"0" };
         let link = self.link.begin(10).part(&[b"HMSET"]).part(&[RECORD, id.as_bytes()]);
@@ -146,7 +145,7 @@ impl CmRedis {
             Reply::Bulk(before) => compress::unpack(before, &mut self.before)?,
             other => return Err(unexpected("EVALSHA", &other)),
         }
-        for tag in lost(&self.before, tags) {
+        for tag in dropped_tags(&self.before, tags) {
             self.link.begin(3).part(&[b"SREM"]).part(&[TAG, tag]).part(&[id.as_bytes()]);
             self.link.ask_number("SREM")?;
         }
@@ -165,13 +164,13 @@ impl CmRedis {
     }
 }
 
-/// The lifetime that the module gives a record: one of 0 is none.
-fn kept(lifetime_s: Option<u64>) -> Option<u64> {
+/// The lifetime that the module gives a record; 0 means none.
+fn stored_lifetime(lifetime_s: Option<u64>) -> Option<u64> {
     lifetime_s.filter(|s| *s > 0).map(|s| s.min(LIFETIME_S_MAX))
 }
 
-/// Tags that a record had and has no more. PHP takes a single tag `0` for none.
-fn lost<'a>(before: &'a [u8], tags: &[&str]) -> impl Iterator<Item = &'a [u8]> {
+/// Tags that a record no longer has. PHP treats a single tag `0` as none.
+fn dropped_tags<'a>(before: &'a [u8], tags: &[&str]) -> impl Iterator<Item = &'a [u8]> {
     let had_any = !matches!(before, b"" | b"0");
     let before = before.split(|byte| *byte == b',').filter(move |_| had_any);
     before.filter(|tag| !tags.iter().any(|kept| kept.as_bytes() == *tag))

@@ -1,16 +1,16 @@
-//! Scripts that do within the server what the module of 2019 does by pipelines.
+//! Scripts that do on the server what the module of 2019 does with pipelines.
 //!
-//! Each is our own text for the commands, keys and arguments of the module's script, so that the
-//! server is asked for and does the same; only the script's name differs from the module's. The
-//! first line tells Dragonfly that keys are made within.
+//! Each is our own text with the commands, keys and arguments of the module's script, so the server
+//! does the same work; only the script's name differs. The first line allows undeclared keys on
+//! Dragonfly.
 
 use super::super::counted::Script;
 
-/// Saves a record and gives the tags it had before, as they were written; empty for none.
+/// Saves a record and returns its previous tags as stored; empty for none.
 ///
-/// Keys: its tags. Arguments: prefix of records, fields of data, tags, time and infinity, set of
-/// tags, prefix of tags' sets, set of ids, id, data, tags, time, 1 for infinity or 0, lifetime, 1
-/// to keep the set of ids or 0.
+/// Keys: its tags. Arguments: prefix of records; fields of data, tags, time and infinity; set of
+/// tags; prefix of tag sets; set of IDs; ID; data; tags; time; 1 for infinity or 0; lifetime; 1 to
+/// maintain the set of IDs or 0.
 pub(super) const SAVE: Script = Script {
     text: "--!df flags=allow-undeclared-keys
 local key, id = ARGV[1] .. ARGV[9], ARGV[9]
@@ -26,10 +26,10 @@ return before or ''",
     sha: "5a3e69211080564164a95c90c00a0a4167bc8043",
 };
 
-/// Removes the records of any of some tags, and these tags.
+/// Removes the records with any of the tags, and these tags.
 ///
-/// Keys: the tags. Arguments: prefix of tags' sets, prefix of records, set of tags, set of ids, 1
-/// to keep the set of ids or 0, how many tags at once.
+/// Keys: the tags. Arguments: prefix of tag sets, prefix of records, set of tags, set of IDs, 1 to
+/// maintain the set of IDs or 0, number of tags per batch.
 pub(super) const CLEAN: Script = Script {
     text: "--!df flags=allow-undeclared-keys
 local sets, step = {}, tonumber(ARGV[6])
@@ -47,10 +47,10 @@ return 1",
     sha: "baf790654d9c066433b792930894c8dbdee2f4e5",
 };
 
-/// Takes an id out of a tag's set if its record is still gone; 1 if it is there again.
+/// Removes an ID from a tag's set if its record is still missing; returns 1 if it exists again.
 ///
-/// Keys: the record, the tag's set, the set of ids. Arguments: the id, 1 to keep the set of ids or
-/// 0.
+/// Keys: the record, the tag's set, the set of IDs. Arguments: the ID, 1 to maintain the set of IDs
+/// or 0.
 pub(super) const FORGET: Script = Script {
     text: "--!df flags=allow-undeclared-keys
 local there = redis.call('EXISTS', KEYS[1])

@@ -1,27 +1,30 @@
-//! Commands by name: a table that finds one in a few nanoseconds.
+//! Command lookup by name in a few nanoseconds.
 
 use std::collections::BTreeSet;
 
-/// Longest name of a command; longer ones are in no table.
+/// Maximum length of a command name.
 const NAME_BYTES_MAX: usize = 16;
 /// Slots of a table: a power of two, several times the number of commands.
 const SLOTS: usize = 1024;
 
-/// Which answer the commands of a protocol get. Names are found in any case.
+/// Maps the commands of a protocol to kinds of reply, ignoring case.
 #[derive(Debug)]
 pub(super) struct Commands<A> {
     slots: Vec<Option<(u128, A)>>,
 }
 
 impl<A: Copy> Commands<A> {
-    /// Answers with the names that share them, which blanks separate.
+    /// `groups`: each kind of reply with its command names, separated by blanks.
     pub(super) fn new(groups: &[(A, &str)]) -> Self {
         let mut slots = vec![None; SLOTS];
         let mut seen = BTreeSet::new();
         for (answer, name) in groups.iter().flat_map(|(a, names)| names.split(' ').map(|n| (*a, n)))
         {
             let packed = pack(name.as_bytes());
-            debug_assert!(packed.is_some() && seen.insert(packed), "`{name}` has no place");
+            debug_assert!(
+                packed.is_some() && seen.insert(packed),
+                "`{name}` is too long or repeated"
+            );
             let Some(packed) = packed else { continue };
             let mut at = slot(packed);
             while slots[at].is_some() {
@@ -32,7 +35,7 @@ impl<A: Copy> Commands<A> {
         Self { slots }
     }
 
-    /// The answer of a command; `None` for one that is not known.
+    /// The kind of reply of a command; `None` if it is unknown.
     #[inline]
     pub(super) fn find(&self, name: &[u8]) -> Option<A> {
         let packed = pack(name)?;
@@ -47,7 +50,7 @@ impl<A: Copy> Commands<A> {
     }
 }
 
-/// A name as one number, upper and lower case alike.
+/// A lower-case name packed into an integer; `None` if it is empty or too long.
 #[inline]
 fn pack(name: &[u8]) -> Option<u128> {
     let fits = (1..=NAME_BYTES_MAX).contains(&name.len());

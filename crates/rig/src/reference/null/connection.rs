@@ -1,6 +1,6 @@
-//! One connection of the null server: a read, its answers, a write.
+//! One connection of the null server: one read, its replies, one write.
 
-use super::answers::{Answers, Batch, Speech};
+use super::answers::{Answers, Batch, ConnectionProtocol};
 use super::mailbox::Mailbox;
 use crate::reference::listen::Socket;
 use crate::reference::scan::Parts;
@@ -8,29 +8,29 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Room for what is read at once.
+/// Bytes per read.
 const INBOX_BYTES: usize = 64 << 10;
-/// Most that is read at once when a long request is in flight.
+/// Maximum bytes per read while a long request is incomplete.
 const READ_BYTES_MAX: usize = 1 << 20;
-/// Buffers beyond this are given back when they are empty.
+/// Larger buffers are shrunk to this capacity when their content fits.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// What a thread's connections use in turn, so that it stays in the CPU's cache.
+/// Buffers shared by the connections of a thread, which keeps them in the CPU's cache.
 #[derive(Debug)]
-pub(super) struct Hands {
+pub(super) struct WorkerBuffers {
     inbox: Vec<u8>,
     out: Vec<u8>,
     parts: Parts,
     mailbox: Arc<Mailbox>,
 }
 
-impl Hands {
+impl WorkerBuffers {
     pub(super) fn new(mailbox: Arc<Mailbox>) -> Self {
         let inbox = vec![0; INBOX_BYTES];
         Self { inbox, out: Vec::new(), parts: Parts::default(), mailbox }
     }
 
-    /// Counts requests, before their answers are sent: who has an answer finds it counted.
+    /// Counts requests before their replies are sent, so a client that has a reply sees it counted.
     fn count(&self, requests: u64) {
         if requests > 0 {
             let before = self.mailbox.requests.load(Ordering::Relaxed);
@@ -39,54 +39,54 @@ impl Hands {
     }
 }
 
-/// What is to be done with a connection after its turn.
+/// Next step of a connection after its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// An event will tell of more.
+    /// Wait for an event.
     Wait,
-    /// The same, but the client must read first.
+    /// Wait until the socket is writable: the client must read first.
     Full,
-    /// There may be more already.
+    /// Serve again without an event: more input can be available.
     Again,
-    /// It is over.
+    /// Close the connection.
     End,
 }
 
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) socket: Socket,
-    /// Whether its events tell of room for writing.
-    pub(super) asked_for_room: bool,
-    /// Whether it stands among those that are served without an event.
+    /// Whether it is registered for writable events.
+    pub(super) watches_writable: bool,
+    /// Whether it is queued to be served without an event.
     pub(super) queued: bool,
-    speech: Speech,
-    /// What was read of requests that are not answered yet; mostly empty.
+    connection_protocol: ConnectionProtocol,
+    /// Bytes of requests not answered yet; mostly empty.
     rest: Vec<u8>,
-    /// At least so many bytes are missing to a whole request; 0 when one may stand in `rest`.
+    /// Minimum number of missing bytes; 0 if `rest` may contain a complete request.
     missing: usize,
-    /// Answers that the socket has not taken yet, from `sent` on.
+    /// Replies of which the bytes from `sent` on are not written yet.
     unsent: Vec<u8>,
     sent: usize,
     phase: Phase,
 }
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// The other side has stopped sending: there is an end to be read.
+    /// The client has stopped sending; the end of the stream must still be read.
     Ending,
-    /// It is over when everything is sent.
+    /// Closed once everything is sent.
     Closing,
 }
 
 impl Connection {
-    pub(super) fn new(socket: Socket, asked_for_room: bool) -> Self {
+    pub(super) fn new(socket: Socket, watches_writable: bool) -> Self {
         Self {
             socket,
-            asked_for_room,
+            watches_writable,
             queued: false,
-            speech: Speech::default(),
+            connection_protocol: ConnectionProtocol::default(),
             rest: Vec::new(),
             missing: 1,
             unsent: Vec::new(),
@@ -95,20 +95,20 @@ impl Connection {
         }
     }
 
-    /// Notes that the other side has stopped sending: there is an end to be read.
-    pub(super) fn ends(&mut self) {
+    /// Records that the client has stopped sending.
+    pub(super) fn mark_ending(&mut self) {
         if self.phase == Phase::Open {
             self.phase = Phase::Ending;
         }
     }
 
-    /// One read, its answers and one write; what is next.
-    pub(super) fn turn(&mut self, answers: &Answers, hands: &mut Hands) -> Next {
-        self.work(answers, hands).unwrap_or(Next::End)
+    /// One read, its replies and one write; returns the next step.
+    pub(super) fn turn(&mut self, answers: &Answers, buffers: &mut WorkerBuffers) -> Next {
+        self.work(answers, buffers).unwrap_or(Next::End)
     }
 
-    fn work(&mut self, answers: &Answers, hands: &mut Hands) -> io::Result<Next> {
-        if !self.send_rest()? {
+    fn work(&mut self, answers: &Answers, buffers: &mut WorkerBuffers) -> io::Result<Next> {
+        if !self.send_unsent()? {
             return Ok(Next::Full);
         }
         if self.phase == Phase::Closing {
@@ -116,10 +116,10 @@ impl Connection {
         }
         let mut more = self.phase == Phase::Ending;
         if self.missing == 0 {
-            self.answer_rest(answers, hands);
+            self.answer_buffered(answers, buffers);
             more = true;
         } else {
-            match self.read(answers, hands) {
+            match self.read(answers, buffers) {
                 Ok(None) => return Ok(Next::End),
                 Ok(Some(full)) => more |= full,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Next::Wait),
@@ -127,10 +127,10 @@ impl Connection {
                 Err(e) => return Err(e),
             }
         }
-        let all_sent = self.send(&hands.out)?;
-        hands.out.clear();
-        give_back(&mut hands.out);
-        give_back(&mut self.rest);
+        let all_sent = self.send(&buffers.out)?;
+        buffers.out.clear();
+        shrink(&mut buffers.out);
+        shrink(&mut self.rest);
         Ok(match self.phase {
             _ if !all_sent => Next::Full,
             Phase::Closing => Next::End,
@@ -139,19 +139,19 @@ impl Connection {
         })
     }
 
-    /// Reads once and answers what is whole; true when there may be more to read, `None` at the end
+    /// Reads once and answers complete requests; true if more may be readable, `None` at the end
     /// of the stream.
-    fn read(&mut self, answers: &Answers, hands: &mut Hands) -> io::Result<Option<bool>> {
-        hands.out.clear();
+    fn read(&mut self, answers: &Answers, buffers: &mut WorkerBuffers) -> io::Result<Option<bool>> {
+        buffers.out.clear();
         if self.rest.is_empty() {
-            let Hands { inbox, out, parts, .. } = hands;
+            let WorkerBuffers { inbox, out, parts, .. } = buffers;
             let count = self.socket.read(inbox)?;
             if count == 0 {
                 return Ok(None);
             }
-            let batch = answers.all(&mut self.speech, &inbox[..count], parts, out);
+            let batch = answers.all(&mut self.connection_protocol, &inbox[..count], parts, out);
             self.rest.extend_from_slice(&inbox[batch.used..count]);
-            self.note(&batch, hands);
+            self.note(&batch, buffers);
             return Ok(Some(count == INBOX_BYTES));
         }
         let before = self.rest.len();
@@ -165,37 +165,42 @@ impl Connection {
         }
         self.missing = self.missing.saturating_sub(count);
         if self.missing == 0 {
-            self.answer_rest(answers, hands);
+            self.answer_buffered(answers, buffers);
         }
         Ok(Some(count == room))
     }
 
-    /// Answers what was read before.
-    fn answer_rest(&mut self, answers: &Answers, hands: &mut Hands) {
-        hands.out.clear();
-        let batch = answers.all(&mut self.speech, &self.rest, &mut hands.parts, &mut hands.out);
+    /// Answers the requests in `rest`.
+    fn answer_buffered(&mut self, answers: &Answers, buffers: &mut WorkerBuffers) {
+        buffers.out.clear();
+        let batch = answers.all(
+            &mut self.connection_protocol,
+            &self.rest,
+            &mut buffers.parts,
+            &mut buffers.out,
+        );
         self.rest.drain(..batch.used);
-        self.note(&batch, hands);
+        self.note(&batch, buffers);
     }
 
-    /// Takes note of what became of some requests.
-    fn note(&mut self, batch: &Batch, hands: &Hands) {
+    /// Applies the result of a batch to the connection.
+    fn note(&mut self, batch: &Batch, buffers: &WorkerBuffers) {
         self.missing = batch.missing;
         if batch.close {
             self.phase = Phase::Closing;
         }
-        hands.count(batch.requests);
+        buffers.count(batch.requests);
     }
 
-    /// Sends answers; false when the socket takes no more for now.
+    /// Sends replies; false if the socket is full.
     fn send(&mut self, out: &[u8]) -> io::Result<bool> {
         let taken = if out.is_empty() { 0 } else { written(&mut self.socket, out)? };
         self.unsent.extend_from_slice(&out[taken..]);
         Ok(taken == out.len())
     }
 
-    /// Sends what the socket did not take before; false when some of it still waits.
-    fn send_rest(&mut self) -> io::Result<bool> {
+    /// Sends the unsent bytes; false if some remain.
+    fn send_unsent(&mut self) -> io::Result<bool> {
         if self.unsent.is_empty() {
             return Ok(true);
         }
@@ -205,12 +210,12 @@ impl Connection {
         }
         self.sent = 0;
         self.unsent.clear();
-        give_back(&mut self.unsent);
+        shrink(&mut self.unsent);
         Ok(true)
     }
 }
 
-/// Writes what the socket takes; 0 when it takes nothing for now.
+/// Writes as much as the socket accepts; 0 if it is full.
 fn written(socket: &mut Socket, bytes: &[u8]) -> io::Result<usize> {
     loop {
         match socket.write(bytes) {
@@ -221,8 +226,8 @@ fn written(socket: &mut Socket, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Gives the memory of a long request or answer back.
-fn give_back(buffer: &mut Vec<u8>) {
+/// Frees the memory of a long request or reply.
+fn shrink(buffer: &mut Vec<u8>) {
     if buffer.capacity() > KEPT_BYTES && buffer.len() <= KEPT_BYTES {
         buffer.shrink_to(KEPT_BYTES);
     }

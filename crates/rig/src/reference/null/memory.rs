@@ -1,13 +1,13 @@
-//! What a null server remembers when it is asked to: the last value of as many keys as wanted.
+//! The optional memory of a null server: the last value of a given number of keys.
 //!
-//! A table with at least two slots a key, each with its own lock. A key's place follows from its
-//! hash; the hash stands for the key, so that two keys of one hash (64 bits) would be one.
+//! A hash table with at least two slots per key, each with its own lock. Only the 64-bit hash
+//! identifies a key: two keys with the same hash share a value.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Slots in which a key is looked for. In a table that is half full, fewer than one key in a
-/// million finds none of them free; it then takes the place of another.
+/// Slots probed per key. In a half-full table, fewer than one key in a million finds no free slot;
+/// it then replaces another key.
 const PROBES: usize = 64;
 
 /// Values by key.
@@ -18,31 +18,30 @@ pub(super) struct Memory {
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// 0 where no key has ever been.
+    /// 0 if the slot was never used.
     hash: u64,
     flags: u32,
-    /// `None` when it was deleted.
+    /// `None` if it was deleted.
     value: Option<Vec<u8>>,
 }
 
 impl Memory {
-    /// Room for the values of `keys` keys; its memory is that of the values and 80 to 160 bytes a
-    /// key.
+    /// Memory for `keys` keys; uses 80 to 160 bytes per key in addition to the values.
     pub(super) fn new(keys: usize) -> Self {
         let slots = (keys * 2).next_power_of_two().max(PROBES);
         Self { slots: (0..slots).map(|_| Mutex::default()).collect() }
     }
 
-    /// Gives flags and value of a key to `take`; `None` when there is no value.
+    /// Passes a key's flags and value to `take`; `None` if there is no value.
     pub(super) fn get<T>(&self, key: &[u8], take: impl FnOnce(u32, &[u8]) -> T) -> Option<T> {
         let slot = self.find(hash(key))?;
         slot.value.as_deref().map(|value| take(slot.flags, value))
     }
 
-    /// Keeps a value; allocates only when it is longer than those that were there before.
+    /// Stores a value; allocates only if it is longer than the slot's earlier values.
     pub(super) fn set(&self, key: &[u8], flags: u32, value: &[u8]) {
         let hash = hash(key);
-        let mut slot = self.places(hash).find(|slot| slot.hash == hash || slot.hash == 0);
+        let mut slot = self.probe_slots(hash).find(|slot| slot.hash == hash || slot.hash == 0);
         let slot = slot.get_or_insert_with(|| self.lock(hash as usize));
         (slot.hash, slot.flags) = (hash, flags);
         let kept = slot.value.get_or_insert_default();
@@ -50,12 +49,12 @@ impl Memory {
         kept.extend_from_slice(value);
     }
 
-    /// Forgets the value of a key; false when there was none.
+    /// Removes a key's value; false if there was none.
     pub(super) fn remove(&self, key: &[u8]) -> bool {
         self.find(hash(key)).is_some_and(|mut slot| slot.value.take().is_some())
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub(super) fn clear(&self) {
         for at in 0..self.slots.len() {
             *self.lock(at) = Slot::default();
@@ -63,23 +62,23 @@ impl Memory {
     }
 
     fn find(&self, hash: u64) -> Option<MutexGuard<'_, Slot>> {
-        let found = self.places(hash).find(|slot| slot.hash == hash || slot.hash == 0)?;
+        let found = self.probe_slots(hash).find(|slot| slot.hash == hash || slot.hash == 0)?;
         (found.hash == hash).then_some(found)
     }
 
-    /// The slots of a hash, locked one after another.
-    fn places(&self, hash: u64) -> impl Iterator<Item = MutexGuard<'_, Slot>> {
+    /// The slots probed for a hash, locked one at a time.
+    fn probe_slots(&self, hash: u64) -> impl Iterator<Item = MutexGuard<'_, Slot>> {
         (0..PROBES).map(move |n| self.lock(hash as usize + n))
     }
 
     fn lock(&self, at: usize) -> MutexGuard<'_, Slot> {
-        // A thread that panicked left a slot that is whole: it is written field by field.
+        // A slot is consistent even after a panic: it is written field by field.
         let slot = &self.slots[at & (self.slots.len() - 1)];
         slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Never 0, which marks a free slot.
+/// A key's hash; never 0, which marks an unused slot.
 fn hash(key: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(key);
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_keys_as_wanted_are_kept_and_more_replace_others() {
+    fn the_given_number_of_keys_is_kept_and_further_keys_replace_others() {
         let memory = Memory::new(10_000);
         let key = |n: usize| format!("key:{n}");
         let keep = |n: usize| memory.set(key(n).as_bytes(), n as u32, key(n).as_bytes());
@@ -120,7 +119,7 @@ mod tests {
         (0..10_000).for_each(keep);
         assert_eq!((0..10_000).filter(kept).count(), 10_000);
         (10_000..200_000).for_each(keep);
-        assert!(kept(&199_999), "the newest is there");
+        assert!(kept(&199_999), "the newest key is missing");
         let left = (0..200_000).filter(kept).count();
         assert!((10_000..=32_768).contains(&left), "{left} in 32768 slots");
     }

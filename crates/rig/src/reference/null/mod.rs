@@ -1,17 +1,17 @@
-//! A server that answers at the least cost.
+//! A server that replies at the lowest possible cost.
 //!
-//! By default it remembers nothing: `GET` is answered by a value of the wanted length, whatever was
-//! written, and every other command by what it would mostly say. Type and length of a reply are
-//! then right, its content is not. With [`NullSettings::remember`] it keeps the last value of so
-//! many keys, and content is right too, at the cost of a table; times to live and conditions such
-//! as `NX` are not looked at.
+//! By default it stores nothing: `GET` returns a value of the configured length, whatever was
+//! written, and every other command its most common reply. The type and length of a reply are
+//! then correct, its content is not. With [`NullSettings::remember`] it keeps the last value of
+//! that many keys, and the content is correct too, at the cost of a table lookup. Times to live
+//! and conditions such as `NX` are ignored.
 //!
-//! Each thread has an epoll of its own, on which its connections are registered once,
-//! edge-triggered. All requests of one read are answered by one write, and nothing is allocated for
-//! a request. Another thread, asleep most of the time, takes connections and deals them out.
+//! Each worker thread has its own epoll, on which its connections are registered once,
+//! edge-triggered. It answers all requests of one read with one write and allocates nothing per
+//! request. A separate thread, mostly asleep, accepts connections and distributes them.
 //!
-//! Parts: `worker` waits, `connection` reads and writes, `answers` knows what is said, `commands`
-//! finds a command's name, `memory` remembers; `mailbox` is what threads share.
+//! Parts: `worker` is the event loop, `connection` reads and writes, `answers` builds the replies,
+//! `commands` identifies commands, `memory` stores values, `mailbox` connects the threads.
 
 mod answers;
 mod commands;
@@ -40,15 +40,15 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use worker::Worker;
 
-/// Pause when there are no file descriptors left for another connection.
+/// Pause after a failed accept, for example if no file descriptors are left.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What a null server has done.
+/// Connection and request counts of a null server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Served {
-    /// Connections taken.
+pub struct ServedCounts {
+    /// Connections accepted.
     pub connections: u64,
-    /// Requests answered (or, where memcached's protocol wants that, rightly not answered).
+    /// Requests handled, including memcached's quiet requests, which get no reply.
     pub requests: u64,
 }
 
@@ -63,14 +63,14 @@ pub struct NullServer {
 }
 
 impl NullServer {
-    /// Starts it; it takes connections when this returns. An error names the setting that cannot
-    /// be used, or what the system refused.
+    /// Starts the server, which accepts connections when this returns. An error names the invalid
+    /// setting or the failed system call.
     pub fn start(settings: &NullSettings) -> Result<Self> {
         settings.check()?;
         let listener = Listener::bind(&settings.listen)?;
         let answers = Arc::new(Answers::new(settings));
         let refused = refused(NAME);
-        // From here on, dropping it ends the threads that run.
+        // From here on, dropping the server stops its threads.
         let mut server = Self {
             address: listener.address().clone(),
             accepting: Arc::new(Wake::new().map_err(&refused)?),
@@ -78,7 +78,7 @@ impl NullServer {
             mailboxes: Vec::new(),
             threads: Vec::new(),
         };
-        let (pinned, told) = mpsc::channel();
+        let (pinned, pin_results) = mpsc::channel();
         for number in 0..settings.threads {
             let wake = Wake::new().map_err(&refused)?;
             let (sockets, requests) = (Mutex::default(), AtomicU64::new(0));
@@ -92,27 +92,30 @@ impl NullServer {
             let name = format!("null-{number}");
             server.threads.push(spawn(NAME, name, cpus, pinned.clone(), move || worker.run())?);
         }
-        let taker = Taker {
+        let acceptor = Acceptor {
             listener,
             wake: server.accepting.clone(),
-            taken: server.connections.clone(),
+            accepted: server.connections.clone(),
             mailboxes: server.mailboxes.clone(),
         };
         let (name, cpus) = ("null-accept".into(), settings.cpus.clone());
-        server.threads.push(spawn(NAME, name, cpus, pinned, move || taker.run())?);
-        told.iter().collect::<Result<()>>()?;
+        server.threads.push(spawn(NAME, name, cpus, pinned, move || acceptor.run())?);
+        pin_results.iter().collect::<Result<()>>()?;
         Ok(server)
     }
 
-    /// Where it listens: with the port that was free.
+    /// The listening address, with the actual port.
     pub fn address(&self) -> &Listen {
         &self.address
     }
 
-    /// What it has done so far.
-    pub fn served(&self) -> Served {
+    /// Connections and requests so far.
+    pub fn served(&self) -> ServedCounts {
         let requests = self.mailboxes.iter().map(|m| m.requests.load(Ordering::Acquire));
-        Served { connections: self.connections.load(Ordering::Relaxed), requests: requests.sum() }
+        ServedCounts {
+            connections: self.connections.load(Ordering::Relaxed),
+            requests: requests.sum(),
+        }
     }
 }
 
@@ -121,21 +124,21 @@ impl Drop for NullServer {
         self.accepting.stop();
         self.mailboxes.iter().for_each(|mailbox| mailbox.wake.stop());
         for thread in self.threads.drain(..) {
-            // One that panicked has said so on standard error.
+            // A panic was already printed to standard error.
             let _ = thread.join();
         }
     }
 }
 
-/// Takes connections and deals them out.
-struct Taker {
+/// Accepts connections and distributes them over the workers.
+struct Acceptor {
     listener: Listener,
     wake: Arc<Wake>,
-    taken: Arc<AtomicU64>,
+    accepted: Arc<AtomicU64>,
     mailboxes: Vec<Arc<Mailbox>>,
 }
 
-impl Taker {
+impl Acceptor {
     fn run(self) {
         loop {
             let mut both = [
@@ -144,14 +147,14 @@ impl Taker {
             ];
             match poll(&mut both, PollTimeout::NONE) {
                 Ok(_) | Err(Errno::EINTR) => {}
-                // Without memory for a system call there is nothing to serve with.
+                // Fails only if the system is out of memory: the thread cannot go on.
                 Err(_) => return,
             }
-            if self.wake.answered() {
+            if self.wake.clear_and_check_stop() {
                 return;
             }
-            match self.take() {
-                // The client has given up, or another was faster.
+            match self.accept_all() {
+                // The client closed the connection before it was accepted.
                 Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted) => {}
                 Err(_) => thread::sleep(PAUSE),
                 Ok(()) => {}
@@ -159,20 +162,20 @@ impl Taker {
         }
     }
 
-    /// Takes all connections that wait.
-    fn take(&self) -> io::Result<()> {
+    /// Accepts all pending connections.
+    fn accept_all(&self) -> io::Result<()> {
         loop {
             let socket = match self.listener.accept() {
                 Ok(socket) => socket,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(e) => return Err(e),
             };
-            let number = self.taken.fetch_add(1, Ordering::Relaxed) as usize;
+            let number = self.accepted.fetch_add(1, Ordering::Relaxed) as usize;
             let mailbox = &self.mailboxes[number % self.mailboxes.len()];
             let mut waiting = mailbox.sockets.lock().unwrap_or_else(PoisonError::into_inner);
             waiting.push(socket);
             drop(waiting);
-            mailbox.wake.ring();
+            mailbox.wake.wake();
         }
     }
 }

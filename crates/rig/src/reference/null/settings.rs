@@ -1,4 +1,4 @@
-//! Settings of the null server, and their limits.
+//! Settings of the null server and their limits.
 
 use crate::cpu::{allowed_by_the_system, cpu_set};
 use crate::error::{Result, RigError};
@@ -6,27 +6,27 @@ use crate::reference::listen::Listen;
 
 /// Name of this server in errors.
 pub(super) const NAME: &str = "null-server";
-/// Most threads.
+/// Maximum number of threads.
 const THREADS_MAX: usize = 1024;
-/// Longest value.
+/// Maximum length of a value in bytes.
 const VALUE_BYTES_MAX: usize = 64 << 20;
-/// Most keys that are remembered.
+/// Maximum number of remembered keys.
 const REMEMBER_MAX: usize = 1 << 28;
 
-/// What kind of null server to start.
+/// Settings of a null server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NullSettings {
-    /// Where it listens.
+    /// Listening address.
     pub listen: Listen,
     /// Threads that answer, 1 to 1024.
     pub threads: usize,
-    /// CPUs for the threads, one each, in turn; empty for all that the caller may use.
+    /// CPUs for the threads, assigned round-robin; empty for all CPUs available to the caller.
     pub cpus: Vec<usize>,
     /// Length of the values in replies, 0 to 64 MiB.
     pub value_bytes: usize,
-    /// Every key is missing: reads are answered by nil. Not together with `remember`.
+    /// Whether every read misses and returns nil. Excludes `remember`.
     pub miss: bool,
-    /// Keys whose last value is kept, up to 2²⁸; 0 keeps none.
+    /// Number of keys whose last value is kept, at most 2²⁸; 0 keeps none.
     pub remember: usize,
 }
 

@@ -1,7 +1,7 @@
 //! One thread of the null server: an event loop over its connections.
 
 use super::answers::Answers;
-use super::connection::{Connection, Hands, Next};
+use super::connection::{Connection, Next, WorkerBuffers};
 use super::mailbox::Mailbox;
 use crate::reference::listen::Socket;
 use nix::errno::Errno;
@@ -9,67 +9,67 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use std::mem;
 use std::sync::{Arc, PoisonError};
 
-/// Events that are taken at once.
+/// Maximum number of events per epoll call.
 const EVENTS: usize = 256;
-/// The event of the mailbox, which is no connection's.
+/// Event data of the mailbox; every other value is a connection's index.
 const MAIL: u64 = u64::MAX;
 
-/// A thread's own state.
+/// State of one worker thread.
 pub(super) struct Worker {
     mailbox: Arc<Mailbox>,
     answers: Arc<Answers>,
     epoll: Epoll,
-    /// By the number that their events carry; `None` where one has ended.
+    /// Indexed by the event data; `None` if the connection was closed.
     connections: Vec<Option<Connection>>,
-    /// Numbers without a connection.
+    /// Unused indexes of `connections`.
     free: Vec<usize>,
-    /// Connections that have more to do though no event will say so.
-    again: Vec<usize>,
-    /// Those of them whose turn it is; empty between turns.
-    turn: Vec<usize>,
-    hands: Hands,
+    /// Connections with remaining work for which no event will arrive.
+    queued: Vec<usize>,
+    /// The queued connections being served now; empty between turns.
+    current: Vec<usize>,
+    buffers: WorkerBuffers,
 }
 
 impl Worker {
     pub(super) fn new(mailbox: Arc<Mailbox>, answers: Arc<Answers>) -> nix::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         epoll.add(&mailbox.wake, EpollEvent::new(EpollFlags::EPOLLIN, MAIL))?;
-        let hands = Hands::new(mailbox.clone());
+        let buffers = WorkerBuffers::new(mailbox.clone());
         Ok(Self {
             mailbox,
             answers,
             epoll,
             connections: Vec::new(),
             free: Vec::new(),
-            again: Vec::new(),
-            turn: Vec::new(),
-            hands,
+            queued: Vec::new(),
+            current: Vec::new(),
+            buffers,
         })
     }
 
-    /// Serves until it is told to end.
+    /// Serves connections until stopped.
     pub(super) fn run(mut self) {
         let mut events = [EpollEvent::empty(); EVENTS];
         loop {
-            let idle = self.again.is_empty();
+            let idle = self.queued.is_empty();
             let timeout = if idle { EpollTimeout::NONE } else { EpollTimeout::ZERO };
             let count = match self.epoll.wait(&mut events, timeout) {
                 Ok(count) => count,
                 Err(Errno::EINTR) => continue,
-                // Without memory for a system call there is nothing to serve with.
+                // Fails only if the system is out of memory: the thread cannot go on.
                 Err(_) => return,
             };
             let mut mail = false;
             for event in &events[..count] {
                 match event.data() {
                     MAIL => mail = true,
-                    number => self.happened(number as usize, event.events()),
+                    number => self.handle_event(number as usize, event.events()),
                 }
             }
-            self.serve_again();
-            // Last, so that no event of an ended connection meets a new one of its number.
+            self.serve_queued();
+            // Last, so no event of a closed connection reaches a new one with the same index.
             if mail {
-                if self.mailbox.wake.answered() {
+                if self.mailbox.wake.clear_and_check_stop() {
                     return;
                 }
                 self.take_over();
@@ -77,34 +77,34 @@ impl Worker {
         }
     }
 
-    fn happened(&mut self, number: usize, events: EpollFlags) {
+    fn handle_event(&mut self, number: usize, events: EpollFlags) {
         let ending = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
         if events.intersects(ending)
             && let Some(connection) = &mut self.connections[number]
         {
-            connection.ends();
+            connection.mark_ending();
         }
         self.serve(number);
     }
 
-    /// Serves those that had more to do after their last turn.
-    fn serve_again(&mut self) {
-        mem::swap(&mut self.again, &mut self.turn);
-        for at in 0..self.turn.len() {
-            let number = self.turn[at];
+    /// Serves the connections that had remaining work after their last turn.
+    fn serve_queued(&mut self) {
+        mem::swap(&mut self.queued, &mut self.current);
+        for at in 0..self.current.len() {
+            let number = self.current[at];
             if let Some(connection) = &mut self.connections[number] {
                 connection.queued = false;
             }
             self.serve(number);
         }
-        self.turn.clear();
+        self.current.clear();
     }
 
-    /// One read, its answers and one write; a connection with more to do waits for its next turn.
+    /// One read, its replies and one write. A connection with remaining work is queued again.
     fn serve(&mut self, number: usize) {
         let Some(connection) = &mut self.connections[number] else { return };
-        let next = match connection.turn(&self.answers, &mut self.hands) {
-            Next::Full => self.wait_for_room(number),
+        let next = match connection.turn(&self.answers, &mut self.buffers) {
+            Next::Full => self.wait_until_writable(number),
             next => next,
         };
         match next {
@@ -120,19 +120,19 @@ impl Worker {
     fn queue(&mut self, number: usize) {
         if let Some(connection) = self.connections[number].as_mut().filter(|c| !c.queued) {
             connection.queued = true;
-            self.again.push(number);
+            self.queued.push(number);
         }
     }
 
-    /// A unix socket tells of room only when it was asked to: it would tell after every reply that
-    /// the client has read, and waking up for that costs as much as answering. TCP tells only of
-    /// room after there was none.
-    fn wait_for_room(&mut self, number: usize) -> Next {
+    /// Registers a unix socket for writable events only when its buffer is full. Otherwise every
+    /// reply that the client reads would cause one, and that wake-up costs as much as answering.
+    /// TCP reports writable only after its buffer was full.
+    fn wait_until_writable(&mut self, number: usize) -> Next {
         let Some(connection) = &mut self.connections[number] else { return Next::Wait };
-        if connection.asked_for_room {
+        if connection.watches_writable {
             return Next::Full;
         }
-        connection.asked_for_room = true;
+        connection.watches_writable = true;
         let mut event = EpollEvent::new(interest(true), number as u64);
         match self.epoll.modify(&connection.socket, &mut event) {
             Ok(()) => Next::Full,
@@ -150,18 +150,20 @@ impl Worker {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
-            let asked_for_room = matches!(socket, Socket::Tcp(_));
-            let event = EpollEvent::new(interest(asked_for_room), number as u64);
+            let watches_writable = matches!(socket, Socket::Tcp(_));
+            let event = EpollEvent::new(interest(watches_writable), number as u64);
             match self.epoll.add(&socket, event) {
-                Ok(()) => self.connections[number] = Some(Connection::new(socket, asked_for_room)),
-                // The kernel watches no more sockets: this one is closed.
+                Ok(()) => {
+                    self.connections[number] = Some(Connection::new(socket, watches_writable));
+                }
+                // The kernel cannot watch more sockets; this one is closed.
                 Err(_) => self.free.push(number),
             }
         }
     }
 }
 
-fn interest(room: bool) -> EpollFlags {
+fn interest(writable: bool) -> EpollFlags {
     let always = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
-    if room { always | EpollFlags::EPOLLOUT } else { always }
+    if writable { always | EpollFlags::EPOLLOUT } else { always }
 }

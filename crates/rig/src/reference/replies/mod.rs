@@ -1,11 +1,11 @@
-//! What both servers say alike: how replies are spelled, and what they tell about themselves.
+//! Replies that both servers share: their encoding, and information about the server.
 
 pub(super) mod resp;
 pub(super) mod text;
 
 use crate::reference::scan::{Broken, Protocol};
 
-/// The last words to a client whose bytes are no request.
+/// Appends the error reply to a malformed request, after which the connection is closed.
 pub(super) fn refuse(protocol: Protocol, Broken(expected): Broken, out: &mut Vec<u8>) {
     let before = match protocol {
         Protocol::Resp => "-ERR Protocol error: expected ",

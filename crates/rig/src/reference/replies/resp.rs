@@ -1,13 +1,13 @@
-//! Replies of RESP, and what is answered about the connection and the server.
+//! RESP replies, and the answers to commands about the connection and the server.
 
 use crate::reference::scan::Request;
 use stats::append_number;
 use std::ops::ControlFlow;
 
-/// What `CONFIG GET` knows.
+/// Settings that `CONFIG GET` returns.
 const CONFIG: [(&str, &str); 3] = [("save", ""), ("appendonly", "no"), ("maxmemory", "0")];
 
-/// Where replies go, and how their connection speaks.
+/// Reply buffer and protocol version of a connection.
 #[derive(Debug)]
 pub(crate) struct Resp<'a> {
     pub(crate) out: &'a mut Vec<u8>,
@@ -20,9 +20,9 @@ impl Resp<'_> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// A type's sign with a number.
-    pub(crate) fn head(&mut self, sign: u8, number: usize) {
-        self.out.push(sign);
+    /// A type prefix, a number and a line end.
+    pub(crate) fn head(&mut self, prefix: u8, number: usize) {
+        self.out.push(prefix);
         append_number(self.out, number as u64);
         self.say("\r\n");
     }
@@ -39,21 +39,21 @@ impl Resp<'_> {
         self.say("\r\n");
     }
 
-    /// The head of a map: of an array of twice the length in RESP 2.
+    /// The head of a map; in RESP 2, of an array of twice the length.
     pub(crate) fn pairs(&mut self, length: usize) {
         if self.is_3 { self.head(b'%', length) } else { self.head(b'*', length * 2) }
     }
 
     pub(crate) fn unknown(&mut self, name: &[u8]) {
         self.say("-ERR unknown command '");
-        // A name that is no text could break the line.
+        // Control characters in a name could break the line.
         let shown = name.iter().take(64).map(|b| if b.is_ascii_graphic() { *b } else { b'?' });
         self.out.extend(shown);
         self.say("'\r\n");
     }
 }
 
-/// What a command about the connection or the server asks for.
+/// Commands about the connection or the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
     Client,
@@ -67,7 +67,7 @@ pub(crate) enum About {
 }
 
 impl About {
-    /// By the name of the command, in lower case; `None` for one about data.
+    /// From a command's name in lower case; `None` for a data command.
     pub(crate) fn named(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"client" => Self::Client,
@@ -82,8 +82,8 @@ impl About {
         })
     }
 
-    /// Answers such a request as the server of that kind, `null` or `scripted`. Breaks where the
-    /// connection ends after it.
+    /// Answers the request as a server of this kind, `null` or `scripted`. Breaks if the connection
+    /// must be closed afterwards.
     pub(crate) fn answer(self, request: Request, kind: &str, resp: &mut Resp) -> ControlFlow<()> {
         match self {
             Self::Client => client(request, resp),
@@ -131,7 +131,7 @@ fn config(request: Request, resp: &mut Resp) {
     }
 }
 
-/// Answers `HELLO`, which may change how the connection speaks.
+/// Answers `HELLO`, which can change the connection's protocol version.
 fn hello(request: Request, kind: &str, resp: &mut Resp) {
     match request.word(1) {
         b"" => {}
@@ -155,7 +155,7 @@ fn hello(request: Request, kind: &str, resp: &mut Resp) {
     resp.say("*0\r\n");
 }
 
-/// What `INFO` says: the fields that clients ask for.
+/// The reply to `INFO`: the fields that clients use.
 fn info(kind: &str) -> String {
     format!(
         "# Server\r\nredis_version:0.0.0-{kind}\r\nserver_name:cachedyno-{kind}\r\n\

@@ -1,26 +1,26 @@
-//! Replies of memcached's text protocol and of its meta commands
+//! Replies of memcached's text protocol and its meta commands
 //! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
 
 use crate::reference::scan::Request;
 use stats::append_number;
 
-/// What a reply tells of an item besides its data.
+/// An item's metadata in a reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub(crate) flags: u32,
-    /// Bytes of its data.
+    /// Length of the data in bytes.
     pub(crate) length: usize,
-    /// The number of this value (memcached's `cas unique`).
+    /// Unique number of this value (memcached's `cas unique`).
     pub(crate) unique: u64,
 }
 
-/// Appends the beginning of a value's answer.
+/// Appends the start of a value's reply, up to the key.
 pub(crate) fn name(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
 }
 
-/// Appends what follows the key in a value's answer: flags, length, perhaps its number, data.
+/// Appends the part of a value's reply after the key: flags, length, unique number if any, data.
 pub(crate) fn value(out: &mut Vec<u8>, flags: u32, bytes: &[u8], unique: Option<u64>) {
     for number in [flags.into(), bytes.len() as u64].into_iter().chain(unique) {
         out.push(b' ');
@@ -36,12 +36,12 @@ pub(crate) fn data(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What a meta flag says, from the word on with which flags begin; `None` without that flag.
+/// The argument of a meta flag; flags start at word `from`. `None` if the flag is missing.
 pub(crate) fn flag(request: Request<'_>, from: usize, flag: u8) -> Option<&[u8]> {
     request.words(from).find_map(|word| word.strip_prefix(&[flag]))
 }
 
-/// A code with the flags that are sent back, unless the request is a quiet one.
+/// Appends a code and the returned flags, unless the request is quiet.
 pub(crate) fn meta(
     out: &mut Vec<u8>,
     code: &str,
@@ -55,7 +55,7 @@ pub(crate) fn meta(
     }
 }
 
-/// Sends back what each flag asks for, as far as the reply is about an item, and ends the line.
+/// Appends the value of each requested flag (item flags only with an item) and ends the line.
 pub(crate) fn meta_flags(out: &mut Vec<u8>, request: Request, from: usize, item: Option<Item>) {
     for word in request.words(from) {
         let number = match (word, item) {

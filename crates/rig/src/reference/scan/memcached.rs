@@ -1,10 +1,10 @@
 //! Requests of memcached's text protocol: words on a line and, in storage commands, a data block
-//! of the length that one of the words tells
+//! whose length is one of the words
 //! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
 
 use super::parts::{self, Broken, Found, Parts, VALUE_BYTES_MAX};
 
-/// Which word of a storage command tells the length of its data; `None` for other commands.
+/// Index of the word with the data length in a storage command; `None` for other commands.
 fn length_word(command: &[u8]) -> Option<usize> {
     match command {
         b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas" => Some(4),
@@ -14,20 +14,22 @@ fn length_word(command: &[u8]) -> Option<usize> {
 }
 
 pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
-    let Some((line, start)) = parts::line(bytes)? else { return Ok(Found::More { missing: 1 }) };
+    let Some((line, start)) = parts::line(bytes)? else {
+        return Ok(Found::Incomplete { missing: 1 });
+    };
     parts::split(line, parts);
     let Some(word) = length_word(parts.word(bytes, 0)) else {
-        return Ok(Found::Whole { used: start });
+        return Ok(Found::Complete { used: start });
     };
     let length = parts::number(parts.word(bytes, word)).filter(|n| *n <= VALUE_BYTES_MAX);
     let Some(length) = length else { return Err(Broken("a length of at most 512 MiB")) };
     let end = start + length;
     if bytes.len() < end + 2 {
-        return Ok(Found::More { missing: end + 2 - bytes.len() });
+        return Ok(Found::Incomplete { missing: end + 2 - bytes.len() });
     }
     if bytes[end..end + 2] != *b"\r\n" {
         return Err(Broken("CR LF after the data"));
     }
     parts.data = start..end;
-    Ok(Found::Whole { used: end + 2 })
+    Ok(Found::Complete { used: end + 2 })
 }

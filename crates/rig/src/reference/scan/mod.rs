@@ -1,8 +1,8 @@
-//! Finds requests in the bytes that were read, and copies none of them.
+//! Finds requests in received bytes without copying them.
 //!
 //! A request is its words (a command and its arguments) and, in memcached's storage commands, a
-//! block of data. Both scanners are given the bytes received so far and are called again from the
-//! same start when there are more; values are skipped by their length and never looked at.
+//! block of data. Both scanners take the bytes received so far and are called again from the same
+//! start when more arrive. They skip values by length without reading them.
 
 mod memcached;
 mod parts;
@@ -12,12 +12,12 @@ pub(super) use parts::{Broken, Found, Parts, Protocol, Request, number};
 
 use parts::LINE_BYTES_MAX;
 
-/// Words with which a request of memcached's text protocol can begin. They are told from inline
-/// commands of RESP by their being in lower case, as memcached wants them.
+/// Commands of memcached's text protocol. Lower case, which memcached requires, distinguishes them
+/// from inline commands of RESP.
 const MEMCACHED: &str = "get gets gat gats set add replace append prepend cas delete incr decr \
     touch mg ms md ma mn version stats flush_all verbosity quit";
 
-/// What a connection speaks, by its first bytes; `None` until they tell.
+/// Detects a connection's protocol from its first bytes; `None` if more are needed.
 pub(super) fn protocol(bytes: &[u8]) -> Option<Protocol> {
     let first = *bytes.first()?;
     if first == b'*' || !first.is_ascii() {
@@ -32,7 +32,7 @@ pub(super) fn protocol(bytes: &[u8]) -> Option<Protocol> {
     Some(if is_memcached { Protocol::Memcached } else { Protocol::Resp })
 }
 
-/// Looks for the next request at the start of `bytes`.
+/// Scans the request at the start of `bytes`.
 #[inline]
 pub(super) fn request(
     protocol: Protocol,

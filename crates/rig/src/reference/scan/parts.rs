@@ -1,15 +1,15 @@
-//! What scanners of both protocols find, and their limits.
+//! Types and limits shared by the scanners of both protocols.
 
 use std::ops::Range;
 
-/// Longest line: of a head, of inline RESP, of memcached's text.
+/// Maximum length of a line: a RESP head, inline RESP or memcached text.
 pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
-/// Longest value, the limit of Redis (`proto-max-bulk-len`).
+/// Maximum length of a value, the limit of Redis (`proto-max-bulk-len`).
 pub(super) const VALUE_BYTES_MAX: usize = 512 << 20;
-/// Most words of a request.
+/// Maximum number of words in a request.
 pub(super) const WORDS_MAX: usize = 1 << 20;
 
-/// What a connection speaks.
+/// Protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// Arrays of bulk strings, or words on a line (inline commands).
@@ -18,8 +18,7 @@ pub(crate) enum Protocol {
     Memcached,
 }
 
-/// The places of one request in the scanned bytes; kept and filled again, so that scanning
-/// allocates nothing.
+/// Byte ranges of one request's parts in the scanned bytes; reused, so scanning does not allocate.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     pub(super) words: Vec<Range<usize>>,
@@ -28,12 +27,12 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// How many words; 0 for an empty request, which is not answered.
+    /// Number of words; 0 for an empty request, which gets no reply.
     pub(crate) fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// A word by its number, the command being 0; empty where there is none.
+    /// Word by index, 0 for the command; empty if missing.
     pub(super) fn word<'a>(&self, bytes: &'a [u8], number: usize) -> &'a [u8] {
         self.words.get(number).map_or(&[], |range| &bytes[range.clone()])
     }
@@ -53,28 +52,28 @@ pub(crate) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// How many words.
+    /// Number of words.
     pub(crate) fn len(self) -> usize {
         self.parts.len()
     }
 
-    /// A word by its number, the command being 0; empty where there is none.
+    /// Word by index, 0 for the command; empty if missing.
     pub(crate) fn word(self, number: usize) -> &'a [u8] {
         self.parts.word(self.bytes, number)
     }
 
-    /// The words from this number on.
+    /// The words from this index on.
     pub(crate) fn words(self, from: usize) -> impl ExactSizeIterator<Item = &'a [u8]> {
         let ranges = self.parts.words.get(from..).unwrap_or_default();
         ranges.iter().map(move |range| &self.bytes[range.clone()])
     }
 
-    /// Whether a word is this one, in any case.
+    /// Whether a word equals `name`, ignoring case.
     pub(crate) fn is(self, number: usize, name: &[u8]) -> bool {
         self.word(number).eq_ignore_ascii_case(name)
     }
 
-    /// The key that a reply would be about.
+    /// The key: the first argument.
     pub(crate) fn key(self) -> &'a [u8] {
         self.word(1)
     }
@@ -85,21 +84,21 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What the bytes so far hold.
+/// Result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// A whole request in the first `used` bytes.
-    Whole { used: usize },
-    /// Not yet whole; at least so many bytes are missing.
-    More { missing: usize },
+    /// A complete request in the first `used` bytes.
+    Complete { used: usize },
+    /// An incomplete request; at least `missing` bytes are missing.
+    Incomplete { missing: usize },
 }
 
-/// Bytes that are of no request: what was expected instead, in the server's own words.
+/// A malformed request; contains what was expected, for the error reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken(pub(crate) &'static str);
 
-/// The line at the start of `bytes` without its end, and where the next one begins; `None` while it
-/// is not whole.
+/// The line at the start of `bytes` without its terminator, and the offset of the next one; `None`
+/// if the line is incomplete.
 pub(super) fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Broken> {
     let Some(end) = bytes.iter().take(LINE_BYTES_MAX).position(|b| *b == b'\n') else {
         let long = bytes.len() >= LINE_BYTES_MAX;
@@ -109,7 +108,7 @@ pub(super) fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Broken> {
     Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), end + 1)))
 }
 
-/// Notes the words of a line, which stands at the start of the scanned bytes.
+/// Stores the words of a line, which is at the start of the scanned bytes.
 pub(super) fn split(line: &[u8], parts: &mut Parts) {
     let mut at = 0;
     for word in line.split(|b| *b == b' ') {
@@ -120,7 +119,7 @@ pub(super) fn split(line: &[u8], parts: &mut Parts) {
     }
 }
 
-/// A number of decimal digits alone; `None` for anything else or more than nine of them.
+/// Parses one to nine decimal digits; `None` for anything else.
 pub(crate) fn number(digits: &[u8]) -> Option<usize> {
     let add = |sum: usize, digit: &u8| {
         let digit = digit.wrapping_sub(b'0');

@@ -1,9 +1,9 @@
-//! Requests of RESP: `*<n>\r\n` and n times `$<length>\r\n<bytes>\r\n`, or words on a line
+//! RESP requests: `*<n>\r\n` and n times `$<length>\r\n<bytes>\r\n`, or words on a line
 //! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 
 use super::parts::{self, Broken, Found, Parts, VALUE_BYTES_MAX, WORDS_MAX};
 
-/// A number and where the line after it begins; `None` while the line is not whole.
+/// A number and the offset of the line after it; `None` if the line is incomplete.
 #[inline]
 fn head(bytes: &[u8], mut at: usize) -> Result<Option<(usize, usize)>, Broken> {
     let first = at;
@@ -30,30 +30,32 @@ fn head(bytes: &[u8], mut at: usize) -> Result<Option<(usize, usize)>, Broken> {
 #[inline]
 pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
     match bytes.first() {
-        None => return Ok(Found::More { missing: 1 }),
+        None => return Ok(Found::Incomplete { missing: 1 }),
         Some(b'*') => {}
         Some(first) if !first.is_ascii() => return Err(Broken("RESP or memcached's text")),
         Some(_) => return inline(bytes, parts),
     }
-    let Some((count, mut at)) = head(bytes, 1)? else { return Ok(Found::More { missing: 1 }) };
+    let Some((count, mut at)) = head(bytes, 1)? else {
+        return Ok(Found::Incomplete { missing: 1 });
+    };
     if count > WORDS_MAX {
         return Err(Broken("at most 1048576 words"));
     }
     for _ in 0..count {
         match bytes.get(at) {
-            None => return Ok(Found::More { missing: 4 }),
+            None => return Ok(Found::Incomplete { missing: 4 }),
             Some(b'$') => {}
             Some(_) => return Err(Broken("'$'")),
         }
         let Some((length, start)) = head(bytes, at + 1)? else {
-            return Ok(Found::More { missing: 3 });
+            return Ok(Found::Incomplete { missing: 3 });
         };
         if length > VALUE_BYTES_MAX {
             return Err(Broken("a string of at most 512 MiB"));
         }
         let end = start + length;
         if bytes.len() < end + 2 {
-            return Ok(Found::More { missing: end + 2 - bytes.len() });
+            return Ok(Found::Incomplete { missing: end + 2 - bytes.len() });
         }
         if bytes[end..end + 2] != *b"\r\n" {
             return Err(Broken("CR LF after a string"));
@@ -61,12 +63,14 @@ pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> 
         parts.words.push(start..end);
         at = end + 2;
     }
-    Ok(Found::Whole { used: at })
+    Ok(Found::Complete { used: at })
 }
 
-/// Words on a line, as people type them.
+/// An inline command: words on a line.
 fn inline(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
-    let Some((line, used)) = parts::line(bytes)? else { return Ok(Found::More { missing: 1 }) };
+    let Some((line, used)) = parts::line(bytes)? else {
+        return Ok(Found::Incomplete { missing: 1 });
+    };
     parts::split(line, parts);
-    Ok(Found::Whole { used })
+    Ok(Found::Complete { used })
 }

@@ -4,7 +4,7 @@ use Protocol::{Memcached, Resp};
 /// The words of the only request in `bytes`, and its data.
 fn whole(protocol: Protocol, bytes: &[u8]) -> (Vec<&[u8]>, &[u8]) {
     let mut parts = Parts::default();
-    assert_eq!(request(protocol, bytes, &mut parts), Ok(Found::Whole { used: bytes.len() }));
+    assert_eq!(request(protocol, bytes, &mut parts), Ok(Found::Complete { used: bytes.len() }));
     let words = (0..parts.len()).map(|n| parts.word(bytes, n)).collect();
     (words, &bytes[parts.data.clone()])
 }
@@ -14,7 +14,7 @@ fn broken(protocol: Protocol, bytes: &[u8]) -> &'static str {
 }
 
 #[test]
-fn the_first_bytes_tell_the_protocol() {
+fn the_first_bytes_determine_the_protocol() {
     for resp in ["*1", "PING\r\n", "GET a\r\n", "INFO\n", "getx a\r\n", "\r\n", "\u{80}"] {
         assert_eq!(protocol(resp.as_bytes()), Some(Resp), "{resp:?}");
     }
@@ -41,7 +41,7 @@ fn words_and_data_are_found() {
 }
 
 #[test]
-fn a_request_in_pieces_is_found_when_it_is_whole_and_never_before() {
+fn a_request_in_pieces_is_found_only_when_complete() {
     let requests: [(Protocol, &[u8]); 4] = [
         (Resp, b"*2\r\n$4\r\nECHO\r\n$12\r\nabcdefghijkl\r\n"),
         (Resp, b"PING\r\n"),
@@ -52,7 +52,7 @@ fn a_request_in_pieces_is_found_when_it_is_whole_and_never_before() {
     for (protocol, bytes) in requests {
         for length in 0..bytes.len() {
             match request(protocol, &bytes[..length], &mut parts) {
-                Ok(Found::More { missing }) => {
+                Ok(Found::Incomplete { missing }) => {
                     assert!((1..=bytes.len() - length).contains(&missing), "{length}: {missing}");
                 }
                 other => panic!("{other:?} after {length} bytes"),
@@ -63,7 +63,7 @@ fn a_request_in_pieces_is_found_when_it_is_whole_and_never_before() {
 }
 
 #[test]
-fn what_is_no_request_is_told_apart() {
+fn malformed_requests_are_rejected_with_a_reason() {
     assert_eq!(broken(Resp, b"*a\r\n"), "a length");
     assert_eq!(broken(Resp, b"*-1\r\n"), "a length");
     assert_eq!(broken(Resp, b"*1\rx"), "a line that ends in CR LF");

@@ -1,4 +1,4 @@
-//! One connection of a scripted server: what it has read, and what it still has to send.
+//! One connection of a scripted server: its bytes to parse and its replies to send.
 
 use super::script::Drip;
 use crate::reference::listen::Socket;
@@ -8,71 +8,71 @@ use nix::sys::time::TimeSpec;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Sent bytes that are forgotten at once.
+/// Sent bytes are removed from the buffer in batches of at least this size.
 const SHED_BYTES: usize = 1 << 20;
 
-/// The end of a reply among the bytes of its connection.
+/// Position of a reply's end in the output of its connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    /// Bytes of the connection up to its end.
+    /// Output bytes of the connection up to the reply's end.
     end: u64,
-    /// Place of its stamp.
+    /// Index of its stamp.
     pub(super) stamp: Option<usize>,
 }
 
-/// What became of a write.
+/// Result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// There is nothing left to send.
+    /// Everything was sent.
     All,
-    /// There is more, and its time comes later.
+    /// The rest is due later.
     Piece,
-    /// The socket takes no more for now.
+    /// The socket is full.
     Full,
 }
 
-/// A connection as the engine sees it.
+/// State of a connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) socket: Socket,
-    /// What its socket is watched for; empty while it is not watched.
+    /// Events its socket is watched for; empty while it is not watched.
     pub(super) watched: EpollFlags,
     pub(super) protocol: Option<Protocol>,
     pub(super) resp3: bool,
-    /// What was read and is of no whole request yet.
+    /// Bytes read but not yet parsed as a complete request.
     pub(super) rest: Vec<u8>,
     /// Requests read.
     pub(super) requests: u64,
-    /// When its last reply is due: replies leave in the order of their requests.
+    /// Due time of its last reply: replies are sent in the order of their requests.
     pub(super) due_ns: u64,
     /// Replies that are not due yet.
     pub(super) waiting: usize,
     pub(super) state: State,
-    /// Time for which it is not read once it sends something; `None` afterwards.
+    /// Length of the stall that starts when it first sends something; `None` afterwards.
     pub(super) stall_ns: Option<u64>,
-    /// Whether the time of its next piece is set.
+    /// Whether its next piece is scheduled.
     pub(super) drips: bool,
-    /// The socket took no more at the last write.
+    /// Whether the socket was full at the last write.
     pub(super) full: bool,
     out: Vec<u8>,
     /// Bytes of `out` that were sent.
     out_sent: usize,
-    /// Bytes sent in all.
+    /// Total bytes sent.
     sent: u64,
     marks: VecDeque<Mark>,
 }
 
-/// How far a connection is.
+/// Phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Open,
-    /// Not read for a time.
+    /// Stalled: not read for a time.
     Stalled,
-    /// Read, and never answered again.
+    /// Hanging: read but never answered again.
     Hung,
-    /// It ends when everything is sent: it said so, or the other side has stopped sending.
+    /// Closed once everything is sent: requested by the client, or it has stopped sending.
     Ending,
-    /// Refused: what comes is thrown away until the other side ends it.
+    /// Refused: input is discarded until the client closes it.
     Refused,
 }
 
@@ -98,7 +98,7 @@ impl Connection {
         }
     }
 
-    /// What its socket should be watched for.
+    /// Events its socket should be watched for.
     pub(super) fn wants(&self) -> EpollFlags {
         let mut wants = EpollFlags::empty();
         wants.set(EpollFlags::EPOLLIN, !matches!(self.state, State::Stalled | State::Ending));
@@ -106,7 +106,7 @@ impl Connection {
         wants
     }
 
-    /// True when nothing is to be sent any more.
+    /// Whether the connection can be removed.
     pub(super) fn is_over(&self) -> bool {
         self.state == State::Ending && self.waiting == 0 && self.all_sent()
     }
@@ -115,9 +115,9 @@ impl Connection {
         self.out_sent == self.out.len()
     }
 
-    /// Reads once and adds it to `rest`: how many bytes, 0 at the end of the stream, and when they
-    /// had come, as far as a `control` with room asks for it. An error of kind `WouldBlock` when
-    /// there is nothing.
+    /// Reads once into `rest`; returns the number of bytes, 0 at the end of the stream, and their
+    /// arrival time if `control` is not empty. An error of kind `WouldBlock` if nothing is
+    /// available.
     pub(super) fn read(
         &mut self,
         inbox: &mut [u8],
@@ -134,19 +134,19 @@ impl Connection {
         Ok((count, arrived))
     }
 
-    /// Adds bytes that belong to no reply.
+    /// Appends bytes that do not belong to a reply.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Adds a reply, which may be empty.
+    /// Appends a reply, which can be empty.
     pub(super) fn push_reply(&mut self, bytes: &[u8], stamp: Option<usize>) {
         self.push(bytes);
         let end = self.sent + (self.out.len() - self.out_sent) as u64;
         self.marks.push_back(Mark { end, stamp });
     }
 
-    /// Writes what there is, or the next piece of it.
+    /// Writes all pending bytes, or the next piece.
     pub(super) fn send(&mut self, drip: Option<Drip>) -> io::Result<Sent> {
         self.full = false;
         while !self.all_sent() {
@@ -180,7 +180,7 @@ impl Connection {
         Ok(if self.full { Sent::Full } else { Sent::Piece })
     }
 
-    /// The next reply that was sent to its end.
+    /// The next completely sent reply.
     pub(super) fn next_sent(&mut self) -> Option<Mark> {
         self.marks.front().filter(|mark| mark.end <= self.sent)?;
         self.marks.pop_front()

@@ -1,8 +1,8 @@
-//! The thread of a scripted server: waits for requests, and sends replies when they are due.
+//! The scripted server's thread: reads requests and sends replies when they are due.
 
 use super::connection::{Connection, Sent, State};
 use super::record::Record;
-use super::schedule::{Dice, Schedule};
+use super::schedule::{FaultSampler, Schedule};
 use super::script::Script;
 use super::settings::ScriptedSettings;
 use super::store::Store;
@@ -23,57 +23,57 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A wait shorter than this is spent looking at the clock: a sleeping thread wakes up too late.
+/// Shorter waits spin on the clock, because a sleeping thread wakes up too late.
 const SPIN_NS: u64 = 60_000;
-/// Replies that may wait for their time; with more, nothing is read until the next one is due.
+/// Maximum number of pending replies; beyond it nothing is read until the next one is due.
 const AGENDA_MAX: usize = 1 << 20;
-/// Room for what is read at once.
+/// Bytes per read.
 const INBOX_BYTES: usize = 64 << 10;
-/// Nothing waits longer in a socket before it is read.
+/// Maximum age of an arrival; a greater one means that the wall clock was set.
 const AGE_NS_MAX: u64 = 60_000_000_000;
-/// Events that are taken at once.
+/// Maximum number of events per epoll call.
 const EVENTS: usize = 256;
-/// Events that are no connection's.
+/// Event data that does not belong to a connection.
 const LISTENER: u64 = u64::MAX;
 const WAKE: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
-/// Pieces of a line that does not end, and the time between two of them.
+/// Size of the pieces of an endless line, and the time between two of them.
 const FLOOD: [u8; 16 << 10] = [b'x'; 16 << 10];
 const FLOOD_EVERY_NS: u64 = 1_000_000;
 
-/// Something to be done at a time.
+/// A scheduled action.
 #[derive(Debug)]
 pub(super) enum Action {
-    /// A connection gets what one of its requests leads to.
+    /// Sends the outcome of a request.
     Answer { connection: u64, outcome: Outcome },
-    /// The next piece of a drip may leave.
+    /// Sends the next piece of a drip.
     Piece { connection: u64 },
-    /// A connection is read again.
+    /// Resumes reading a connection.
     Resume { connection: u64 },
-    /// More of a line that does not end.
+    /// Sends more of an endless line.
     Flood { connection: u64 },
 }
 
-/// What a request leads to.
+/// Outcome of a request.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// A reply, right or wrong, and the place of its stamp.
+    /// A reply, correct or wrong, and the index of its stamp.
     Reply {
         bytes: Vec<u8>,
         stamp: Option<usize>,
     },
-    /// Bytes that are no whole reply.
+    /// An incomplete reply.
     Bytes(Vec<u8>),
-    /// The beginning of a line that does not end.
+    /// The start of an endless line.
     Endless(Vec<u8>),
     Reset,
 }
 
-/// A scripted server's own state.
+/// State of a scripted server.
 pub(super) struct Engine {
     pub(super) script: Script,
     pub(super) schedule: Schedule,
-    pub(super) dice: Dice,
+    pub(super) fault_sampler: FaultSampler,
     pub(super) store: Store,
     pub(super) listener: Listener,
     epoll: Epoll,
@@ -81,17 +81,17 @@ pub(super) struct Engine {
     wake: Arc<Wake>,
     record: Arc<Mutex<Record>>,
     spin: bool,
-    /// By their number.
+    /// Connections by number.
     pub(super) connections: HashMap<u64, Connection>,
-    /// Connections taken, the number of the last one.
-    pub(super) taken: u64,
-    /// Requests taken, over all connections.
-    pub(super) admitted: u64,
-    /// What is to be done, by its time and by the order in which it was decided.
+    /// Connections accepted so far; the number of the last one.
+    pub(super) accepted_connections: u64,
+    /// Requests accepted so far, over all connections.
+    pub(super) accepted_requests: u64,
+    /// Scheduled actions by due time and by order of scheduling.
     agenda: BTreeMap<(u64, u64), Action>,
-    decided: u64,
+    scheduled: u64,
     pub(super) inbox: Vec<u8>,
-    /// Room for the time at which what is read had come; empty where that does not count.
+    /// Buffer for arrival timestamps; empty if they are not used.
     pub(super) control: Vec<u8>,
     pub(super) parts: Parts,
 }
@@ -111,7 +111,7 @@ impl Engine {
         epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
         Ok(Self {
             schedule: Schedule::new(&settings.script),
-            dice: Dice::new(&settings.script),
+            fault_sampler: FaultSampler::new(&settings.script),
             script: settings.script.clone(),
             store: Store::default(),
             listener,
@@ -121,48 +121,48 @@ impl Engine {
             record,
             spin: settings.spin,
             connections: HashMap::new(),
-            taken: 0,
-            admitted: 0,
+            accepted_connections: 0,
+            accepted_requests: 0,
             agenda: BTreeMap::new(),
-            decided: 0,
+            scheduled: 0,
             inbox: vec![0; INBOX_BYTES],
             control: if settings.from_arrival { cmsg_space!(TimeSpec) } else { Vec::new() },
             parts: Parts::default(),
         })
     }
 
-    /// Serves until it is told to end, or the system refuses to wait.
+    /// Serves until stopped, or until a wait fails.
     pub(super) fn run(mut self) {
-        // Where it is refused, the end of a stall is found by looking at the clock a little longer.
+        // If this fails, the end of a stall takes a little more spinning.
         let _ = nix::sys::prctl::set_timerslack(1);
         while self.step().is_ok_and(|goes_on| goes_on) {}
     }
 
-    /// One round; false when it was told to end.
+    /// One round; false if the server must stop.
     fn step(&mut self) -> nix::Result<bool> {
         let now = now_ns();
         if let Some(until_ns) = self.schedule.stalled_until(now) {
-            return self.stand_still(until_ns);
+            return self.stall_until(until_ns);
         }
         self.act(now);
         match self.agenda.first_key_value() {
-            Some(((at_ns, _), _)) if self.agenda.len() >= AGENDA_MAX => self.stand_still(*at_ns),
+            Some(((at_ns, _), _)) if self.agenda.len() >= AGENDA_MAX => self.stall_until(*at_ns),
             first => self.wait(first.map(|((at_ns, _), _)| *at_ns)),
         }
     }
 
-    /// What the server shares with who asks about it.
+    /// The record shared with the server's owner.
     pub(super) fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn decide(&mut self, at_ns: u64, action: Action) {
-        self.decided += 1;
-        self.agenda.insert((at_ns, self.decided), action);
+    pub(super) fn schedule_action(&mut self, at_ns: u64, action: Action) {
+        self.scheduled += 1;
+        self.agenda.insert((at_ns, self.scheduled), action);
     }
 
-    /// Does nothing until a time, but for hearing that it must end; false then.
-    fn stand_still(&self, until_ns: u64) -> nix::Result<bool> {
+    /// Does nothing until a time, unless stopped; false if stopped.
+    fn stall_until(&self, until_ns: u64) -> nix::Result<bool> {
         loop {
             let left_ns = until_ns.saturating_sub(now_ns());
             if left_ns == 0 {
@@ -173,7 +173,7 @@ impl Engine {
                 let mut wake = [PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)];
                 match ppoll(&mut wake, Some(timeout), None) {
                     Ok(0) | Err(Errno::EINTR) => {}
-                    Ok(_) if self.wake.answered() => return Ok(false),
+                    Ok(_) if self.wake.clear_and_check_stop() => return Ok(false),
                     Ok(_) => {}
                     Err(e) => return Err(e),
                 }
@@ -181,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// Waits for the sockets or until the next thing is due, and takes in what came.
+    /// Waits for the sockets or the next due action, and reads what arrived.
     fn wait(&mut self, next_ns: Option<u64>) -> nix::Result<bool> {
         let left_ns = next_ns.map(|at_ns| at_ns.saturating_sub(now_ns()));
         let timeout = match left_ns {
@@ -199,27 +199,27 @@ impl Engine {
             Err(Errno::EINTR) => 0,
             count => count?,
         };
-        // Who slept into a stall stands still before reading.
+        // If the sleep ran into a stall, stall before reading.
         if self.schedule.stalled_until(now_ns()).is_some() {
-            return Ok(!self.wake.answered());
+            return Ok(!self.wake.clear_and_check_stop());
         }
         for event in &events[..count] {
             match event.data() {
-                WAKE if self.wake.answered() => return Ok(false),
+                WAKE if self.wake.clear_and_check_stop() => return Ok(false),
                 WAKE => {}
-                // It was set for this, and what is due is seen next.
+                // Only a wake-up: due actions are handled next.
                 TIMER => drop(self.timer.wait()),
                 LISTENER => self.accept(),
                 number if event.events() == EpollFlags::EPOLLOUT => self.flush(number, now_ns()),
                 number => self.receive(number),
             }
-            // What is due does not wait for the other sockets.
+            // Due actions do not wait for the other sockets.
             self.act(now_ns());
         }
         Ok(true)
     }
 
-    /// Does what is due, and sends replies of a connection that follow each other in one write.
+    /// Runs the due actions. Consecutive replies of a connection are sent in one write.
     fn act(&mut self, now: u64) {
         if self.schedule.stalled_until(now).is_some() {
             return;
@@ -242,7 +242,7 @@ impl Engine {
         }
     }
 
-    /// Does one thing; gives the connection that has something to send now.
+    /// Runs one action; returns the connection that now has something to send.
     fn perform(&mut self, action: Action, at_ns: u64) -> u64 {
         match action {
             Action::Answer { connection, outcome } => {
@@ -268,7 +268,7 @@ impl Engine {
                     if known.all_sent() {
                         known.push(&FLOOD);
                     }
-                    self.decide(at_ns + FLOOD_EVERY_NS, Action::Flood { connection });
+                    self.schedule_action(at_ns + FLOOD_EVERY_NS, Action::Flood { connection });
                 }
                 connection
             }
@@ -284,23 +284,22 @@ impl Engine {
             Outcome::Endless(bytes) => {
                 connection.push(&bytes);
                 let flood = Action::Flood { connection: number };
-                self.decide(at_ns + FLOOD_EVERY_NS, flood);
+                self.schedule_action(at_ns + FLOOD_EVERY_NS, flood);
             }
             Outcome::Reset => {
                 if let Socket::Tcp(stream) = &connection.socket {
-                    // Where it is refused, the client sees an orderly end instead.
+                    // If this fails, the client sees an orderly close instead.
                     let _ =
                         setsockopt(stream, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 });
                 }
-                // Who sees it finds it counted.
+                // Counted first, so a client that sees it also sees the count.
                 self.record().tally.resets += 1;
                 self.remove(number);
             }
         }
     }
 
-    /// Sends what may be sent; `at_ns` is when that was due, from which the next piece of a drip is
-    /// counted.
+    /// Sends what is due. The interval to the next piece of a drip starts at `at_ns`, the due time.
     pub(super) fn flush(&mut self, number: u64, at_ns: u64) {
         let drip = self.script.drip;
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -315,13 +314,13 @@ impl Engine {
             }
             if let Some(drip) = drip {
                 let next_ns = (at_ns + drip.every_ns).max(sent_ns);
-                self.decide(next_ns, Action::Piece { connection: number });
+                self.schedule_action(next_ns, Action::Piece { connection: number });
             }
         }
         self.watch(number);
     }
 
-    /// Watches a socket for what its connection wants now; removes a connection that is over.
+    /// Updates the events that a socket is watched for; removes a finished connection.
     pub(super) fn watch(&mut self, number: u64) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         if connection.is_over() {
@@ -348,12 +347,12 @@ impl Engine {
 
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 pub(super) fn now_ns() -> u64 {
-    // This clock is there on every Linux, and it is after 0.
+    // Every Linux has this clock, and its time is positive.
     since_epoch_ns(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or(TimeSpec::new(0, 0)))
 }
 
-/// What was at a time of the wall clock a moment ago, in nanoseconds of `CLOCK_MONOTONIC`. Now,
-/// where the wall clock has been set meanwhile.
+/// Converts a recent wall-clock time to nanoseconds of `CLOCK_MONOTONIC`. Returns the current time
+/// if the wall clock was set in between.
 pub(super) fn arrival_ns(at: TimeSpec) -> u64 {
     let now = now_ns();
     let Ok(wall) = clock_gettime(ClockId::CLOCK_REALTIME) else { return now };

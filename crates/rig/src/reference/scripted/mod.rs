@@ -1,16 +1,16 @@
 //! A server with known times and faults.
 //!
-//! It remembers what it is given (strings by key, without times to live), so that data is wrong
-//! only where its [`Script`] says so. When a reply is due is computed from when its request was
-//! read, by a queue as in textbooks; the reply leaves at that time: the thread sleeps for the
-//! coarse part and looks at the clock for the last 60 µs. During a stall it reads, answers and
-//! takes nothing; what arrives waits in the sockets.
+//! It stores strings by key (without times to live), so data is wrong only if its [`Script`] says
+//! so. A textbook queue model computes each reply's due time from the time its request was read.
+//! The thread sleeps until shortly before that time and spins on the clock for the last 60 µs.
+//! During a stall it neither reads, replies nor accepts; incoming data waits in the sockets.
 //!
 //! It records when each request was read and when its reply left ([`Stamp`]), by `CLOCK_MONOTONIC`,
-//! so that a generator on the same machine can be compared with it.
+//! for comparison with a generator on the same machine.
 //!
-//! One thread does everything. Parts: `script` says what it does, `parse` reads that, `schedule`
-//! computes the times, `store` keeps values, `engine` waits, `connection` reads and writes.
+//! One thread does everything. Parts: `script` defines the behaviour, `parse` parses it, `schedule`
+//! computes due times, `store` keeps values, `engine` is the event loop, `connection` reads and
+//! writes.
 
 mod connection;
 mod engine;
@@ -51,8 +51,8 @@ pub struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// Starts it; it takes connections when this returns. An error names the CPU that cannot be
-    /// used, or what the system refused.
+    /// Starts the server, which accepts connections when this returns. An error names the CPU that
+    /// cannot be used, or the failed system call.
     pub fn start(settings: &ScriptedSettings) -> Result<Self> {
         cpu_set(&settings.cpus, &allowed_by_the_system())?;
         let listener = Listener::bind(&settings.listen)?;
@@ -64,41 +64,41 @@ impl ScriptedServer {
         let engine = engine.map_err(refused)?;
         let (pinned, told) = mpsc::channel();
         let cpus = settings.cpus.clone();
-        // From here on, dropping it ends the thread.
+        // From here on, dropping the server stops its thread.
         let thread = spawn(NAME, "scripted".into(), cpus, pinned, move || engine.run())?;
         let server = Self { address, wake, record, thread: Some(thread) };
         told.iter().collect::<Result<()>>()?;
         Ok(server)
     }
 
-    /// Where it listens: with the port that was free.
+    /// The listening address, with the actual port.
     pub fn address(&self) -> &Listen {
         &self.address
     }
 
-    /// What it has done so far.
+    /// Counts so far.
     pub fn tally(&self) -> Tally {
         self.record().tally
     }
 
-    /// A stamp of each request so far, in the order in which they were read. Copying a long log
-    /// delays replies: take it when the load is over.
+    /// The stamps of all requests so far, in the order they were read. Copying a long log delays
+    /// replies, so call this after the load.
     pub fn log(&self) -> Vec<Stamp> {
         self.record().stamps.clone()
     }
 
-    /// How long after they were due replies left: how exact the server itself was. Replies that a
-    /// full socket or a drip held back count by when they could have left.
+    /// Delay of replies after their due time: the server's own timing error. A reply held back by a
+    /// full socket or a drip counts at the time it could have left.
     pub fn lateness(&self) -> Histogram {
         self.record().lateness.clone()
     }
 
-    /// Stops it and waits for its end. What it has done is still told, and is whole only then: a
-    /// reply reaches its client a moment before it is noted.
+    /// Stops the server and waits for its thread. Counts and stamps remain available. They are
+    /// complete only then: a reply reaches its client shortly before it is recorded.
     pub fn stop(&mut self) {
         self.wake.stop();
         if let Some(thread) = self.thread.take() {
-            // One that panicked has said so on standard error.
+            // A panic was already printed to standard error.
             let _ = thread.join();
         }
     }

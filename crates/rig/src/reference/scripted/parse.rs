@@ -1,10 +1,10 @@
-//! Reads a script.
+//! Parser for scripts.
 
 use super::script::{ConnectionStall, Drip, Fault, Script, Service, Stall};
 use stats::{parse_bytes, parse_duration_ns};
 use std::str::FromStr;
 
-/// Every word that a script knows.
+/// All directives of a script.
 const WORDS: [&str; 21] = [
     "service",
     "servers",
@@ -28,19 +28,19 @@ const WORDS: [&str; 21] = [
     "max-connections",
     "seed",
 ];
-/// Words that may stand more than once.
+/// Options that can be repeated.
 const REPEATABLE: [&str; 4] = ["stall", "stall-once", "stall-connection", "error"];
-/// Most parallel servers.
+/// Maximum number of parallel servers.
 const SERVERS_MAX: usize = 1024;
-/// Longest time in a script: a year is beyond any measurement.
+/// Maximum time in a script: a year is longer than any measurement.
 const TIME_NS_MAX: u64 = 366 * 86_400 * 1_000_000_000;
 
-/// What is wrong with a script, in a sentence.
+/// An error in a script, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ScriptError(String);
 
-/// The known words as a list for people.
+/// The known directives as a list for messages.
 fn known() -> String {
     WORDS.map(|word| format!("`{word}`")).join(", ")
 }
@@ -48,7 +48,7 @@ fn known() -> String {
 impl FromStr for Script {
     type Err = ScriptError;
 
-    /// Reads words joined by commas; blanks around them and empty words are nothing.
+    /// Parses comma-separated directives; ignores surrounding blanks and empty directives.
     fn from_str(text: &str) -> Result<Self, ScriptError> {
         let mut script = Self::default();
         let mut seen = Vec::new();
@@ -57,12 +57,12 @@ impl FromStr for Script {
             let Some(word) = WORDS.into_iter().find(|word| *word == name) else {
                 let known = known();
                 return Err(ScriptError(format!(
-                    "unknown word `{name}` in a script, expected one of {known}"
+                    "unknown directive `{name}` in a script, expected one of {known}"
                 )));
             };
             if seen.contains(&word) && !REPEATABLE.contains(&word) {
                 return Err(ScriptError(format!(
-                    "`{word}` stands twice in a script, expected it once"
+                    "`{word}` appears twice in a script, expected once"
                 )));
             }
             seen.push(word);
@@ -71,7 +71,7 @@ impl FromStr for Script {
             })?;
         }
         let sum: f64 = script.faults.iter().map(|(_, share)| share).sum();
-        // Ten times 0.1 is a little more than 1.
+        // Ten times 0.1 is slightly more than 1.
         if sum > 1.0 + 1e-9 {
             return Err(ScriptError(format!(
                 "the shares of faults in a script add up to `{sum}`, expected at most 1"
@@ -81,7 +81,7 @@ impl FromStr for Script {
     }
 }
 
-/// Adds one word; otherwise what it takes.
+/// Adds one directive to the script; the error is the expected form.
 fn add(script: &mut Script, word: &str, value: &str) -> Result<(), &'static str> {
     match word {
         "service" => script.service = service(value).ok_or(SERVICE)?,
@@ -96,7 +96,7 @@ fn add(script: &mut Script, word: &str, value: &str) -> Result<(), &'static str>
         }
         "rate" => {
             let rate = value.parse().ok().filter(|rate| (1e-3..=1e9).contains(rate));
-            script.rate_per_s = Some(rate.ok_or("rate=N a second, from 0.001 to 1e9")?);
+            script.rate_per_s = Some(rate.ok_or("rate=N per second, from 0.001 to 1e9")?);
         }
         "drip" => script.drip = Some(drip(value).ok_or("drip=SIZE/TIME such as drip=1B/10ms")?),
         "error" => script.faults.push(error(value).ok_or(ERROR)?),
@@ -121,12 +121,12 @@ fn add(script: &mut Script, word: &str, value: &str) -> Result<(), &'static str>
 
 const SERVICE: &str = "service=constant:TIME, service=exponential:TIME or \
     service=bimodal:TIME:TIME:SHARE, such as service=bimodal:100us:10ms:0.01";
-const STALL: &str = "stall=TIME/TIME, the second longer, such as stall=200ms/2s";
-const STALL_ONCE: &str = "stall-once=TIME@TIME, such as stall-once=1s@5s";
+const STALL: &str = "stall=LENGTH/PERIOD, the period longer, such as stall=200ms/2s";
+const STALL_ONCE: &str = "stall-once=LENGTH@TIME, such as stall-once=1s@5s";
 const STALL_CONNECTION: &str = "stall-connection=TIME@N, such as stall-connection=2s@3";
 const ERROR: &str = "error=SHARE:TEXT on one line, such as error=0.01:LOADING";
 
-/// The fault of a word that takes a share alone.
+/// The fault of a directive whose only value is a share.
 fn plain_fault(word: &str) -> Option<Fault> {
     Some(match word {
         "wrong" => Fault::Wrong,
@@ -144,8 +144,8 @@ fn time(text: &str) -> Option<u64> {
     parse_duration_ns(text).ok().filter(|ns| *ns <= TIME_NS_MAX)
 }
 
-/// A time that is not zero.
-fn some_time(text: &str) -> Option<u64> {
+/// A time greater than zero.
+fn positive_time(text: &str) -> Option<u64> {
     time(text).filter(|ns| *ns > 0)
 }
 
@@ -169,25 +169,25 @@ fn service(text: &str) -> Option<Service> {
 
 fn stall(text: &str) -> Option<Stall> {
     let (for_, every) = text.split_once('/')?;
-    let (for_ns, every_ns) = (some_time(for_)?, some_time(every)?);
+    let (for_ns, every_ns) = (positive_time(for_)?, positive_time(every)?);
     (for_ns < every_ns).then_some(Stall::Every { for_ns, every_ns })
 }
 
 fn stall_once(text: &str) -> Option<Stall> {
     let (for_, after) = text.split_once('@')?;
-    Some(Stall::Once { for_ns: some_time(for_)?, after_ns: time(after)? })
+    Some(Stall::Once { for_ns: positive_time(for_)?, after_ns: time(after)? })
 }
 
 fn connection_stall(text: &str) -> Option<ConnectionStall> {
     let (for_, number) = text.split_once('@')?;
     let connection = number.parse().ok().filter(|n| *n > 0)?;
-    Some(ConnectionStall { connection, for_ns: some_time(for_)? })
+    Some(ConnectionStall { connection, for_ns: positive_time(for_)? })
 }
 
 fn drip(text: &str) -> Option<Drip> {
     let (bytes, every) = text.split_once('/')?;
     let bytes = usize::try_from(parse_bytes(bytes).ok()?).ok().filter(|bytes| *bytes > 0)?;
-    Some(Drip { bytes, every_ns: some_time(every)? })
+    Some(Drip { bytes, every_ns: positive_time(every)? })
 }
 
 fn error(text: &str) -> Option<(Fault, f64)> {
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_read() {
+    fn every_directive_is_parsed() {
         let text = "service=bimodal:100us:10ms:0.01, servers=2,stall=200ms/2s,stall-once=1s@5s,\
                     stall-connection=2s@3,rate=5000,drip=1B/10ms,error=0.01:LOADING it all,\
                     wrong=0.001,short=0.002,malformed=0.003,gigantic=0.004,endless=0.005,\
@@ -240,11 +240,11 @@ mod tests {
             seed: 42,
         };
         assert_eq!(text.parse(), Ok(expected));
-        assert_eq!(text.split(',').count(), WORDS.len(), "a word is not tried");
+        assert_eq!(text.split(',').count(), WORDS.len(), "a directive is not tested");
     }
 
     #[test]
-    fn nothing_is_a_script_too() {
+    fn an_empty_script_is_the_default() {
         assert_eq!("".parse(), Ok(Script::default()));
         let constant = Service::Constant { ns: 1_000_000 };
         let expected = Script { service: constant, ..Script::default() };
@@ -257,17 +257,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_with_what_can() {
+    fn errors_name_the_directive_and_the_expected_form() {
         let unknown = refused("sevice=constant:1ms");
         assert!(
-            unknown.starts_with("unknown word `sevice` in a script, expected one of `service`")
+            unknown
+                .starts_with("unknown directive `sevice` in a script, expected one of `service`")
         );
         for (text, expected) in [
             ("service=constant", "service=constant:TIME"),
             ("service=constant:1", "service=constant:TIME"),
             ("service=bimodal:1us:1ms:1.1", "service=bimodal:100us:10ms:0.01"),
             ("servers=0", "1 to 1024"),
-            ("stall=2s/200ms", "the second longer"),
+            ("stall=2s/200ms", "the period longer"),
             ("stall=0s/1s", "stall=200ms/2s"),
             ("stall-once=1s", "stall-once=1s@5s"),
             ("stall-once=1s@367d", "stall-once=1s@5s"),
@@ -288,7 +289,7 @@ mod tests {
             assert!(error.starts_with(&format!("`{text}` in a script, expected ")), "{error}");
             assert!(error.contains(expected), "{error}");
         }
-        assert_eq!(refused("seed=1,seed=2"), "`seed` stands twice in a script, expected it once");
+        assert_eq!(refused("seed=1,seed=2"), "`seed` appears twice in a script, expected once");
         let sum = refused("wrong=0.75,reset=0.5");
         let expected = "the shares of faults in a script add up to `1.25`, expected at most 1";
         assert_eq!(sum, expected);

@@ -1,62 +1,62 @@
-//! What a scripted server has done, and when.
+//! Counts and stamps of a scripted server.
 
 use stats::Histogram;
 
-/// Stamps that are kept: 480 MB of them.
+/// Maximum number of stamps kept (480 MB).
 const STAMPS_MAX: usize = 10_000_000;
 
-/// When a request was read and its reply left, nanoseconds of `CLOCK_MONOTONIC`.
+/// Times of a request and its reply, in nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Number of the connection, 1 for the first that was taken.
+    /// Number of the connection in order of acceptance, from 1.
     pub connection: u64,
     /// Number of the request on its connection, from 1.
     pub request: u64,
-    /// When it was read.
+    /// Time the request was read.
     pub received_ns: u64,
-    /// When its reply should leave, by the script.
+    /// Time the reply is due according to the script.
     pub due_ns: u64,
-    /// When the last byte of its reply was handed to the kernel; `None` while it was not.
+    /// Time the last byte of the reply was passed to the kernel; `None` before.
     pub sent_ns: Option<u64>,
 }
 
-/// How often a scripted server has done what.
+/// Counts of a scripted server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Connections taken, refused ones among them.
+    /// Connections accepted, including refused ones.
     pub connections: u64,
     /// Requests read.
     pub requests: u64,
-    /// Replies sent, wrong ones and errors of the script among them.
+    /// Replies sent, including wrong ones and scripted errors.
     pub replies: u64,
-    /// Requests answered by the script's error.
+    /// Requests answered with a scripted error.
     pub errors: u64,
     /// Replies with a changed value.
     pub wrong: u64,
     /// Replies with a shortened value.
     pub short: u64,
-    /// Replies that were not of the protocol.
+    /// Replies that violated the protocol.
     pub malformed: u64,
-    /// Replies that announced far too much.
+    /// Replies that announced 512 MiB.
     pub gigantic: u64,
-    /// Replies without an end.
+    /// Endless replies.
     pub endless: u64,
-    /// Requests that were left without a reply on a connection that hangs, also after a gigantic or
-    /// an endless reply.
+    /// Requests without a reply on a connection that hangs, including after a gigantic or endless
+    /// reply.
     pub hung: u64,
-    /// Connections reset instead of a reply.
+    /// Connections reset instead of a reply being sent.
     pub resets: u64,
-    /// Connections that stood still for a time.
+    /// Connections that stalled.
     pub stalled: u64,
     /// Connections refused because there were too many.
     pub refused: u64,
-    /// Connections closed as soon as they were taken.
+    /// Connections closed immediately after being accepted.
     pub closed: u64,
-    /// Requests without a stamp because too many were there already.
+    /// Requests without a stamp because the maximum was reached.
     pub unlogged: u64,
 }
 
-/// What the server shares with who asks about it.
+/// Counts and stamps, shared by the server's thread and its owner.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) tally: Tally,
@@ -71,7 +71,7 @@ impl Record {
         Self { tally, stamps, lateness: Histogram::new(), logs }
     }
 
-    /// Keeps a stamp; its place, where it is kept.
+    /// Stores a stamp; returns its index if it was stored.
     pub(super) fn log(&mut self, stamp: Stamp) -> Option<usize> {
         self.tally.requests += 1;
         if !self.logs {
@@ -85,7 +85,7 @@ impl Record {
         Some(self.stamps.len() - 1)
     }
 
-    /// Takes note that a reply has left.
+    /// Records that a reply was sent.
     pub(super) fn sent(&mut self, place: Option<usize>, sent_ns: u64) {
         self.tally.replies += 1;
         if let Some(stamp) = place.and_then(|place| self.stamps.get_mut(place)) {

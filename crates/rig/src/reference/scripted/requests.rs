@@ -1,10 +1,10 @@
-//! What a scripted server does with connections and requests as they come.
+//! Handling of new connections and requests in a scripted server.
 
 use super::connection::{Connection, State};
 use super::engine::{Action, Engine, Outcome, arrival_ns, now_ns};
 use super::record::{Stamp, Tally};
 use super::script::Fault;
-use super::store::Spoil;
+use super::store::Corruption;
 use crate::reference::listen::Socket;
 use crate::reference::replies::refuse;
 use crate::reference::scan::{self, Found, Protocol, Request};
@@ -13,18 +13,18 @@ use std::mem;
 use std::net::Shutdown;
 use std::time::Duration;
 
-/// What Redis says to a connection too many.
+/// Redis's reply to a connection beyond the maximum.
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
-/// A line that begins as no reply of any protocol does.
+/// A line that is not a valid start of a reply in either protocol.
 const MALFORMED: &[u8] = b"?malformed\r\n";
-/// Length that a gigantic reply announces, and what follows of it.
+/// Length that a gigantic reply announces, and the data actually sent.
 const GIGANTIC: usize = 512 << 20;
 const GIGANTIC_BEGINS: &str = "xxxxxxxxxxxxxxxx";
-/// Pause when there are no file descriptors left for another connection.
+/// Pause after a failed accept, for example if no file descriptors are left.
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl Engine {
-    /// Takes all connections that wait.
+    /// Accepts all pending connections.
     pub(super) fn accept(&mut self) {
         loop {
             match self.listener.accept() {
@@ -37,8 +37,8 @@ impl Engine {
     }
 
     fn take(&mut self, mut socket: Socket) {
-        self.taken += 1;
-        let number = self.taken;
+        self.accepted_connections += 1;
+        let number = self.accepted_connections;
         let open = || self.connections.values().filter(|c| c.state != State::Refused).count();
         let is_full = self.script.connections_max.is_some_and(|most| open() as u64 >= most);
         let closes = self.script.close_on_accept;
@@ -53,7 +53,7 @@ impl Engine {
         let stalls = &self.script.connection_stalls;
         let stall_ns = stalls.iter().find(|s| s.connection == number).map(|s| s.for_ns);
         if is_full {
-            // A new socket has room for a line; who has left already misses nothing.
+            // A new socket has room for a line. An error means that the client is gone.
             let _ = socket.write(TOO_MANY);
             let _ = match &socket {
                 Socket::Tcp(stream) => stream.shutdown(Shutdown::Write),
@@ -61,8 +61,8 @@ impl Engine {
             };
         }
         if !self.control.is_empty() {
-            // Where it is refused, what is read counts from when it was read.
-            let _ = socket.tell_arrivals();
+            // If this fails, the read time counts as the arrival.
+            let _ = socket.enable_arrival_times();
         }
         let mut connection = Connection::new(socket, stall_ns.filter(|_| !is_full));
         if is_full {
@@ -76,14 +76,15 @@ impl Engine {
         add(&mut self.record().tally);
     }
 
-    /// Reads a connection once and takes the requests that are whole.
+    /// Reads a connection once and handles the complete requests.
     pub(super) fn receive(&mut self, number: u64) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         if let Some(stall_ns) = connection.stall_ns.take() {
             connection.state = State::Stalled;
             self.watch(number);
             self.count(|tally| tally.stalled += 1);
-            return self.decide(now_ns() + stall_ns, Action::Resume { connection: number });
+            return self
+                .schedule_action(now_ns() + stall_ns, Action::Resume { connection: number });
         }
         match connection.read(&mut self.inbox, &mut self.control) {
             Ok((1.., arrived)) => {
@@ -96,7 +97,7 @@ impl Engine {
             }
             Ok(_) => {
                 connection.state = State::Ending;
-                // Where the other side is gone altogether, that is only seen by writing.
+                // Only a write shows whether the client has closed the connection entirely.
                 return self.flush(number, now_ns());
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
@@ -105,7 +106,7 @@ impl Engine {
         self.watch(number);
     }
 
-    /// Takes the whole requests of what was read, which had come and was read at these times.
+    /// Handles the complete requests in the buffer; the last bytes arrived and were read then.
     fn digest(&mut self, number: u64, (arrived_ns, received_ns): (u64, u64)) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let mut rest = mem::take(&mut connection.rest);
@@ -118,8 +119,8 @@ impl Engine {
             connection.protocol = known;
             let (Some(protocol), false) = (known, connection.state == State::Ending) else { break };
             match scan::request(protocol, bytes, &mut parts) {
-                Ok(Found::More { .. }) => break,
-                Ok(Found::Whole { used: length }) => {
+                Ok(Found::Incomplete { .. }) => break,
+                Ok(Found::Complete { used: length }) => {
                     used += length;
                     if parts.len() > 0 {
                         let request = Request { protocol, bytes, parts: &parts };
@@ -133,7 +134,7 @@ impl Engine {
                     let mut refusal = Vec::new();
                     refuse(protocol, broken, &mut refusal);
                     let outcome = Outcome::Bytes(refusal);
-                    self.decide(at_ns, Action::Answer { connection: number, outcome });
+                    self.schedule_action(at_ns, Action::Answer { connection: number, outcome });
                 }
             }
         }
@@ -144,7 +145,7 @@ impl Engine {
         self.parts = parts;
     }
 
-    /// Takes a request: computes when its reply is due, carries it out and decides what it gets.
+    /// Executes a request, computes the due time of its reply and schedules the outcome.
     fn admit(&mut self, number: u64, request: Request, (arrived_ns, received_ns): (u64, u64)) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.requests += 1;
@@ -156,7 +157,7 @@ impl Engine {
         let stamp = self.record().log(stamp);
         let resets = self.script.reset_after.is_some_and(|replies| requests > replies);
         let may_fail = self.may_fail(request);
-        let fault = match self.dice.draw().filter(|_| may_fail).cloned() {
+        let fault = match self.fault_sampler.draw().filter(|_| may_fail).cloned() {
             _ if hung => Some(Fault::Hang),
             _ if resets => Some(Fault::Reset),
             fault => fault,
@@ -167,18 +168,18 @@ impl Engine {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.waiting += 1;
         }
-        self.decide(due_ns, Action::Answer { connection: number, outcome });
+        self.schedule_action(due_ns, Action::Answer { connection: number, outcome });
     }
 
-    /// Whether a fault with a share may happen to this request, the next one.
+    /// Counts the request; true if a fault with a share can affect it.
     fn may_fail(&mut self, request: Request) -> bool {
-        self.admitted += 1;
+        self.accepted_requests += 1;
         let on = self.script.faults_on.as_ref();
-        self.admitted > self.script.faults_after
+        self.accepted_requests > self.script.faults_after
             && on.is_none_or(|name| request.is(0, name.as_bytes()))
     }
 
-    /// Carries a request out, rightly or with a fault; `None` when it gets no reply.
+    /// Executes a request, correctly or with a fault; `None` if it gets no reply.
     fn outcome(
         &mut self,
         number: u64,
@@ -191,20 +192,20 @@ impl Engine {
             let bytes = error(request.protocol, text);
             return Some(Outcome::Reply { bytes, stamp });
         }
-        let spoil = match fault {
-            Some(Fault::Wrong) => Some(Spoil::Change),
-            Some(Fault::Short) => Some(Spoil::Shorten),
+        let corruption = match fault {
+            Some(Fault::Wrong) => Some(Corruption::Change),
+            Some(Fault::Short) => Some(Corruption::Shorten),
             _ => None,
         };
         let connection = self.connections.get_mut(&number)?;
-        let reply = self.store.answer(request, &mut connection.resp3, spoil);
+        let reply = self.store.answer(request, &mut connection.resp3, corruption);
         if reply.close {
             connection.state = State::Ending;
         }
         if matches!(fault, Some(Fault::Hang | Fault::Gigantic | Fault::Endless)) {
             connection.state = State::Hung;
         }
-        let spoiled = reply.spoil.is_none();
+        let corrupted = reply.corruption.is_none();
         Some(match fault {
             Some(Fault::Hang) => return None,
             Some(Fault::Reset) => Outcome::Reset,
@@ -221,9 +222,9 @@ impl Engine {
                 Outcome::Reply { bytes: MALFORMED.to_vec(), stamp }
             }
             _ => {
-                self.count(|tally| match spoil {
-                    Some(Spoil::Change) if spoiled => tally.wrong += 1,
-                    Some(Spoil::Shorten) if spoiled => tally.short += 1,
+                self.count(|tally| match corruption {
+                    Some(Corruption::Change) if corrupted => tally.wrong += 1,
+                    Some(Corruption::Shorten) if corrupted => tally.short += 1,
                     _ => {}
                 });
                 Outcome::Reply { bytes: reply.bytes, stamp }
@@ -255,7 +256,7 @@ fn gigantic(request: Request) -> Vec<u8> {
     }
 }
 
-/// The beginning of a line that does not end.
+/// The start of an endless line.
 fn endless(protocol: Protocol) -> Vec<u8> {
     match protocol {
         Protocol::Resp => b"+x".to_vec(),

@@ -1,16 +1,16 @@
-//! When replies are due: a queue as it stands in textbooks, computed and not waited for.
+//! Due times of replies, computed with a textbook queue model.
 //!
-//! `due = max(arrival, end of the request before) + service`, with as many ends as there are
-//! servers, moved back by stalls. It knows no clock: equal arrivals give equal replies.
+//! `due = max(arrival, end of the previous request) + service`, with one end per server,
+//! delayed by stalls. It does not read a clock: equal arrivals give equal due times.
 
 use super::script::{Fault, Script, Service, Stall};
 use stats::SplitMix64;
 
-/// What the random numbers are for.
+/// Purposes of random numbers.
 const SERVICES: u64 = 1;
 const FAULTS: u64 = 2;
 
-/// The numbers for one of several independent purposes under the same seed.
+/// An independent random number generator per purpose for the same seed.
 fn numbers(seed: u64, purpose: u64) -> SplitMix64 {
     SplitMix64::new(SplitMix64::new(seed ^ purpose.wrapping_mul(0xd1b5_4a32_d192_ed03)).next_u64())
 }
@@ -20,9 +20,9 @@ fn numbers(seed: u64, purpose: u64) -> SplitMix64 {
 pub(super) struct Schedule {
     service: Service,
     random: SplitMix64,
-    /// When each server has finished what it has.
+    /// Time at which each server becomes free.
     free_ns: Vec<u64>,
-    /// Least time between two replies, and when the last one leaves.
+    /// Minimum time between two replies, and the time of the last one.
     gap_ns: u64,
     left_ns: u64,
     calendar: Calendar,
@@ -36,17 +36,16 @@ impl Schedule {
             free_ns: vec![0; script.servers.max(1)],
             gap_ns: script.rate_per_s.map_or(0, |rate| (1e9 / rate).round() as u64),
             left_ns: 0,
-            calendar: Calendar { begins_ns: None, stalls: script.stalls.clone() },
+            calendar: Calendar { first_request_ns: None, stalls: script.stalls.clone() },
         }
     }
 
-    /// Takes a request that was read at this time, which is not before that of the last one; when
-    /// its reply is due.
+    /// Adds a request and returns the due time of its reply. Arrivals must not go back in time.
     pub(super) fn admit(&mut self, arrival_ns: u64) -> u64 {
-        self.calendar.begins_ns.get_or_insert(arrival_ns);
+        self.calendar.first_request_ns.get_or_insert(arrival_ns);
         let service_ns = self.draw_ns();
         let mut due_ns = arrival_ns;
-        // There is at least one server, and the first one to be free takes the request.
+        // There is at least one server; the first one to become free serves the request.
         if let Some(free_ns) = self.free_ns.iter_mut().min() {
             due_ns = self.calendar.after(arrival_ns.max(*free_ns), service_ns);
             *free_ns = due_ns;
@@ -58,7 +57,7 @@ impl Schedule {
         due_ns
     }
 
-    /// Until when the server stands still at this time; `None` when it does not.
+    /// End of the stall at this time; `None` if there is none.
     pub(super) fn stalled_until(&self, now_ns: u64) -> Option<u64> {
         self.calendar.stalled_until(now_ns)
     }
@@ -75,17 +74,17 @@ impl Schedule {
     }
 }
 
-/// When the server stands still.
+/// Stalls of the server.
 #[derive(Clone, Debug)]
 struct Calendar {
-    /// When the first request was read; nothing stalls before.
-    begins_ns: Option<u64>,
+    /// Time of the first request; no stall starts before it.
+    first_request_ns: Option<u64>,
     stalls: Vec<Stall>,
 }
 
 impl Calendar {
-    /// When `work_ns` of work are done that begin at `start_ns`: stalls count for nothing, and what
-    /// would be done while one begins is done at its end.
+    /// End of `work_ns` of work that starts at `start_ns`. Work does not advance during stalls.
+    /// Work that would finish when a stall starts finishes at its end.
     fn after(&self, start_ns: u64, mut work_ns: u64) -> u64 {
         let mut at_ns = start_ns;
         loop {
@@ -103,7 +102,7 @@ impl Calendar {
     }
 
     fn stalled_until(&self, at_ns: u64) -> Option<u64> {
-        let since_ns = at_ns.checked_sub(self.begins_ns?)?;
+        let since_ns = at_ns.checked_sub(self.first_request_ns?)?;
         let end_ns = |stall: &Stall| match *stall {
             Stall::Every { for_ns, every_ns } => {
                 let into_ns = since_ns % every_ns;
@@ -117,9 +116,9 @@ impl Calendar {
         self.stalls.iter().filter_map(end_ns).max()
     }
 
-    /// When the next stall begins after this time, in which there is none.
+    /// Start of the next stall after this time, at which there is none.
     fn next_ns(&self, at_ns: u64) -> Option<u64> {
-        let since_ns = at_ns.checked_sub(self.begins_ns?)?;
+        let since_ns = at_ns.checked_sub(self.first_request_ns?)?;
         let into_ns = |stall: &Stall| match *stall {
             Stall::Every { every_ns, .. } => Some((since_ns / every_ns + 1) * every_ns),
             Stall::Once { after_ns, .. } => (after_ns > since_ns).then_some(after_ns),
@@ -128,15 +127,15 @@ impl Calendar {
     }
 }
 
-/// Which fault happens to which request.
+/// Draws the faults of requests.
 #[derive(Clone, Debug)]
-pub(super) struct Dice {
+pub(super) struct FaultSampler {
     random: SplitMix64,
-    /// Faults by the upper end of their share.
+    /// Faults with the cumulative share up to and including each.
     faults: Vec<(Fault, f64)>,
 }
 
-impl Dice {
+impl FaultSampler {
     pub(super) fn new(script: &Script) -> Self {
         let mut end = 0.0;
         let upper = |(fault, share): &(Fault, f64)| {
@@ -147,7 +146,7 @@ impl Dice {
         Self { random: numbers(script.seed, FAULTS), faults }
     }
 
-    /// The fault of the next request; mostly none.
+    /// The fault of the next request, if any.
     pub(super) fn draw(&mut self) -> Option<&Fault> {
         if self.faults.is_empty() {
             return None;

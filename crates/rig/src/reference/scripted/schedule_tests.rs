@@ -1,4 +1,4 @@
-//! The queue against the closed forms of queueing theory, with arrivals of a Poisson process.
+//! The queue compared with closed forms of queueing theory, with Poisson arrivals.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn script(text: &str) -> Script {
     text.parse().unwrap()
 }
 
-/// Arrivals at this mean rate a second, from 1 s on.
+/// Poisson arrivals at this mean rate per second, starting at 1 s.
 fn poisson(rate: f64, count: usize) -> Vec<u64> {
     let mut random = numbers(11, 99);
     let mut at_ns = SECOND as f64;
@@ -44,7 +44,7 @@ fn near(got: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn a_constant_service_takes_so_long_and_the_next_one_waits_for_it() {
+fn requests_queue_behind_a_constant_service_time() {
     let alone = responses("service=constant:1ms", &[SECOND, 2 * SECOND, 2 * SECOND + MS]);
     assert_eq!(alone, [MS, MS, MS]);
     let together = responses("service=constant:1ms", &[SECOND, SECOND, SECOND, SECOND + MS / 2]);
@@ -55,7 +55,7 @@ fn a_constant_service_takes_so_long_and_the_next_one_waits_for_it() {
 }
 
 #[test]
-fn m_m_1_waits_as_it_must() {
+fn m_m_1_matches_theory() {
     // Response times of M/M/1 are exponential with the rate mu - lambda.
     for load in [0.5, 0.8] {
         let arrivals = poisson(load * 100_000.0, 2_000_000);
@@ -68,7 +68,7 @@ fn m_m_1_waits_as_it_must() {
 }
 
 #[test]
-fn other_services_and_servers_wait_as_they_must() {
+fn other_distributions_and_server_counts_match_theory() {
     let arrivals = poisson(80_000.0, 2_000_000);
     // M/D/1: mean waiting time rho D / (2 (1 - rho)).
     let waits = |text, service_ns: f64| mean(&responses(text, &arrivals)) - service_ns;
@@ -86,17 +86,17 @@ fn other_services_and_servers_wait_as_they_must() {
 }
 
 #[test]
-fn a_stall_delays_who_arrives_in_it_to_its_end() {
+fn a_stall_delays_its_arrivals_until_its_end() {
     // quantile(q) = b + S - (1 - q) T / k for q > 1 - k S / T, for k stalls of S in a run of T.
     let arrivals: Vec<u64> = (0..200_000).map(|n| SECOND + n * MS).collect();
     let check = |text: &str, stall_ns: f64, count: f64, q: f64| {
         let got = quantile(&responses(text, &arrivals), q);
         let expected = stall_ns - (1.0 - q) * 200e9 / count;
-        // One arrival each millisecond; those that waited leave one after another, in 1 ms at most.
+        // One arrival per millisecond; delayed replies leave one after another, within 1 ms.
         assert!((got - expected).abs() < 1.5e6, "{got} instead of {expected}");
     };
     for q in [0.92, 0.95, 0.99, 0.999] {
-        // The first one begins 2 s after the first request, so there are 99.
+        // The first stall starts 2 s after the first request, so there are 99.
         check("service=constant:1us,stall=200ms/2s", 200e6, 99.0, q);
     }
     check("service=constant:1us,stall-once=1s@5s", 1e9, 1.0, 0.996);
@@ -105,14 +105,14 @@ fn a_stall_delays_who_arrives_in_it_to_its_end() {
 }
 
 #[test]
-fn a_stall_suspends_the_service_that_it_meets() {
+fn a_stall_suspends_a_service_in_progress() {
     let text = "service=constant:4ms,stall=10ms/100ms,stall-once=5ms@205ms";
     let at = |ms: u64| SECOND + ms * MS;
-    // The first request begins the calendar: stalls at 100 to 110, 200 to 210, 205 to 210, ….
+    // The first request starts the calendar: stalls at 100 to 110, 200 to 210, 205 to 210, ….
     let arrivals = [at(0), at(98), at(150), at(203), at(296), at(397), at(398)];
     let dues: Vec<u64> =
         responses(text, &arrivals).iter().zip(arrivals).map(|(r, at)| r + at).collect();
-    // What would be done as a stall begins (296 + 4) is done at its end.
+    // Work that would finish when a stall starts (296 + 4) finishes at its end.
     let expected = [at(4), at(112), at(154), at(214), at(310), at(411), at(415)];
     assert_eq!(dues, expected);
 
@@ -132,32 +132,32 @@ fn a_stall_suspends_the_service_that_it_meets() {
 }
 
 #[test]
-fn a_rate_keeps_replies_apart() {
+fn a_rate_spaces_replies() {
     let burst = [SECOND; 5];
     assert_eq!(responses("rate=5000", &burst), [0, 1, 2, 3, 4].map(|n| n * 200 * US));
-    // Slower than the rate, it changes nothing.
+    // It has no effect on arrivals slower than the rate.
     let slow = [SECOND, 2 * SECOND, 3 * SECOND];
     assert_eq!(responses("rate=5000,service=constant:1ms", &slow), [MS, MS, MS]);
     let arrivals = poisson(20_000.0, 20_000);
     let last = arrivals[19_999] + responses("rate=5000", &arrivals)[19_999];
     near((last - arrivals[0]) as f64, 4e9, 0.001);
-    // What would leave in a stall leaves at its end.
+    // A reply due during a stall leaves at its end.
     let stalled = responses("rate=10,stall-once=50ms@80ms", &[SECOND, SECOND, SECOND]);
     assert_eq!(stalled, [0, 130 * MS, 230 * MS]);
 }
 
 #[test]
-fn faults_have_their_shares_and_leave_the_services_alone() {
+fn faults_have_their_shares_and_do_not_change_service_times() {
     let text = "wrong=0.1,reset=0.02";
-    let mut dice = Dice::new(&script(text));
-    let drawn: Vec<Option<Fault>> = (0..100_000).map(|_| dice.draw().cloned()).collect();
+    let mut sampler = FaultSampler::new(&script(text));
+    let drawn: Vec<Option<Fault>> = (0..100_000).map(|_| sampler.draw().cloned()).collect();
     let count = |fault: &Fault| drawn.iter().flatten().filter(|f| *f == fault).count();
     assert!(count(&Fault::Wrong).abs_diff(10_000) < 400, "{}", count(&Fault::Wrong));
     assert!(count(&Fault::Reset).abs_diff(2_000) < 200, "{}", count(&Fault::Reset));
     assert_eq!(drawn.iter().flatten().count(), count(&Fault::Wrong) + count(&Fault::Reset));
-    let mut always = Dice::new(&script("hang=1"));
+    let mut always = FaultSampler::new(&script("hang=1"));
     assert!((0..1000).all(|_| always.draw() == Some(&Fault::Hang)));
-    assert!(Dice::new(&script("hang=0")).draw().is_none());
+    assert!(FaultSampler::new(&script("hang=0")).draw().is_none());
 
     let arrivals = poisson(50_000.0, 1000);
     let plain = responses("service=exponential:10us", &arrivals);

@@ -1,153 +1,154 @@
-//! What a scripted server does, as a value.
+//! Behaviour of a scripted server.
 //!
-//! Written as words joined by commas, such as `service=exponential:1ms,stall=200ms/2s,wrong=0.01`:
+//! Written as comma-separated directives, such as
+//! `service=exponential:1ms,stall=200ms/2s,wrong=0.01`:
 //!
-//! | word | meaning |
+//! | directive | meaning |
 //! |---|---|
-//! | `service=constant:TIME` | each request takes so long |
-//! | `service=exponential:TIME` | takes a time of the exponential distribution with this mean |
-//! | `service=bimodal:TIME:TIME:SHARE` | takes the first time, or with this share the second |
-//! | `servers=N` | so many requests are served at once (1) |
-//! | `stall=TIME/TIME` | stops for the first time once every second time |
-//! | `stall-once=TIME@TIME` | stops for the first time, the second time after the first request |
-//! | `stall-connection=TIME@N` | the N-th connection is not read for this time |
-//! | `rate=N` | at most so many replies a second |
-//! | `drip=SIZE/TIME` | replies go out in pieces of this size, one each time |
-//! | `error=SHARE:TEXT` | this share of requests is answered by an error |
+//! | `service=constant:TIME` | each request takes this time |
+//! | `service=exponential:TIME` | each takes an exponentially distributed time with this mean |
+//! | `service=bimodal:TIME:TIME:SHARE` | the first time, or the second for this share |
+//! | `servers=N` | number of requests served in parallel (1) |
+//! | `stall=LENGTH/PERIOD` | stalls for this length once per period |
+//! | `stall-once=LENGTH@TIME` | stalls once, this long after the first request |
+//! | `stall-connection=TIME@N` | connection N is not read for this time |
+//! | `rate=N` | at most N replies per second |
+//! | `drip=SIZE/TIME` | replies are sent in pieces of this size, one per interval |
+//! | `error=SHARE:TEXT` | this share of requests is answered with an error |
 //! | `wrong=SHARE` | one byte of a value is changed |
-//! | `short=SHARE` | a value lacks its last byte |
-//! | `malformed=SHARE` | the reply is not of the protocol |
-//! | `gigantic=SHARE` | the reply announces 512 MiB, of which hardly anything follows |
-//! | `endless=SHARE` | the reply is a line that does not end |
-//! | `hang=SHARE` | the connection is not answered any more |
+//! | `short=SHARE` | the last byte of a value is missing |
+//! | `malformed=SHARE` | the reply violates the protocol |
+//! | `gigantic=SHARE` | the reply announces 512 MiB, but almost nothing follows |
+//! | `endless=SHARE` | the reply is an endless line |
+//! | `hang=SHARE` | the connection gets no further replies |
 //! | `reset=SHARE` | the connection is reset instead of a reply |
-//! | `faults-on=COMMAND` | faults with a share happen to requests of this command only |
-//! | `faults-after=N` | faults with a share begin after this many requests, over all connections |
-//! | `reset-after=N` | each connection is reset instead of a reply after N of them |
-//! | `close-on-accept` | connections are closed at once |
-//! | `max-connections=N` | more connections than that are refused as Redis does |
-//! | `seed=N` | another draw of random times and faults (1) |
+//! | `faults-on=COMMAND` | faults with a share affect only this command |
+//! | `faults-after=N` | faults with a share start after N requests, over all connections |
+//! | `reset-after=N` | each connection is reset after N replies |
+//! | `close-on-accept` | connections are closed immediately |
+//! | `max-connections=N` | further connections are refused as Redis does |
+//! | `seed=N` | seed of random times and faults (1) |
 //!
-//! Stalls and the rate may be given together with any service. Faults with a share exclude each
-//! other: of each request at most one happens.
+//! Stalls and the rate can be combined with any service. At most one fault with a share happens per
+//! request.
 
-/// How long a request is served.
+/// Service time of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Service {
-    /// No time at all: a reply is due when its request was read.
+    /// No service time: a reply is due when its request was read.
     #[default]
     None,
-    /// Always as long.
+    /// Constant.
     Constant {
         /// Nanoseconds.
         ns: u64,
     },
-    /// Of the exponential distribution.
+    /// Exponentially distributed.
     Exponential {
-        /// Its mean, in nanoseconds.
+        /// Mean in nanoseconds.
         mean_ns: u64,
     },
     /// One of two times.
     Bimodal {
-        /// The one, in nanoseconds.
+        /// The usual time in nanoseconds.
         fast_ns: u64,
-        /// The other, in nanoseconds.
+        /// The slow time in nanoseconds.
         slow_ns: u64,
-        /// Share of requests that take the other, 0 to 1.
+        /// Share of slow requests, 0 to 1.
         slow_share: f64,
     },
 }
 
-/// When the whole server stops. While it does, nothing is read, answered or accepted, and the time
-/// counts for no request: it is as if the process were stopped.
+/// A stall of the whole server. During it, the server neither reads, replies nor accepts, and
+/// service times do not advance, as if the process were stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// For `for_ns` once every `every_ns`, for the first time `every_ns` after the first request.
+    /// Periodic; the first stall starts `every_ns` after the first request.
     Every {
-        /// How long, in nanoseconds; less than `every_ns`.
+        /// Length in nanoseconds; less than `every_ns`.
         for_ns: u64,
-        /// From one beginning to the next, in nanoseconds.
+        /// Time between two starts, in nanoseconds.
         every_ns: u64,
     },
     /// Once, `after_ns` after the first request.
     Once {
-        /// How long, in nanoseconds.
+        /// Length in nanoseconds.
         for_ns: u64,
-        /// When it begins, in nanoseconds after the first request.
+        /// Start, in nanoseconds after the first request.
         after_ns: u64,
     },
 }
 
-/// One connection that stops: what it sends is not read for a time from when it first sends.
+/// A stall of one connection: from its first data on, it is not read for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionStall {
-    /// Number of the connection, 1 for the first that was taken.
+    /// Number of the connection in order of acceptance, from 1.
     pub connection: u64,
-    /// How long, in nanoseconds.
+    /// Length in nanoseconds.
     pub for_ns: u64,
 }
 
-/// How reply bytes go out piecemeal.
+/// Sending of replies in small pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drip {
-    /// Bytes of a piece, at least 1.
+    /// Bytes per piece, at least 1.
     pub bytes: usize,
-    /// Time from one piece to the next, in nanoseconds.
+    /// Time between two pieces, in nanoseconds.
     pub every_ns: u64,
 }
 
-/// What goes wrong with a request.
+/// A fault injected into the handling of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is answered by an error of this text, and not carried out.
+    /// The request is answered with this error and not executed.
     Error(String),
-    /// One byte of the (first) value in the reply is changed. Other replies stay as they are.
+    /// One byte of the (first) value in the reply is changed. Other replies are unchanged.
     Wrong,
-    /// The (first) value in the reply lacks its last byte. Other replies stay as they are.
+    /// The last byte of the (first) value in the reply is missing. Other replies are unchanged.
     Short,
-    /// The reply is a line that is not of the protocol.
+    /// The reply is a line that violates the protocol.
     Malformed,
-    /// The reply announces 512 MiB; 16 bytes follow, and then nothing on this connection.
+    /// The reply announces 512 MiB; 16 bytes follow, then nothing more on this connection.
     Gigantic,
-    /// The reply is a line without end: 16 KiB a millisecond, as long as they are taken.
+    /// The reply is an endless line: 16 KiB per millisecond, as long as the client reads.
     Endless,
-    /// It is carried out, but neither it nor a later one on its connection is answered.
+    /// The request is executed, but neither it nor a later one on its connection is answered.
     Hang,
-    /// It is carried out and the connection is reset instead of a reply: with RST on TCP; a unix
-    /// socket knows no such thing and is closed.
+    /// The request is executed, then the connection is reset instead of a reply: TCP sends RST; a
+    /// unix socket has no equivalent and is closed.
     Reset,
 }
 
-/// What a scripted server does. Without anything it answers at once and rightly.
+/// Behaviour of a scripted server. By default it replies immediately and correctly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    /// How long a request is served.
+    /// Service time of a request.
     pub service: Service,
-    /// How many requests are served at once, at least 1. The others of all connections wait in one
-    /// queue, in the order in which they were read.
+    /// Number of requests served in parallel, at least 1. Further requests of all connections wait
+    /// in one queue in the order they were read.
     pub servers: usize,
-    /// When the whole server stops.
+    /// Stalls of the whole server.
     pub stalls: Vec<Stall>,
-    /// Which connections stop.
+    /// Stalls of single connections.
     pub connection_stalls: Vec<ConnectionStall>,
-    /// Most replies a second; they leave at least this far apart, in order of arrival.
+    /// Maximum replies per second, evenly spaced at that rate and in order of arrival.
     pub rate_per_s: Option<f64>,
-    /// How reply bytes go out; `None` for as fast as they are taken.
+    /// Sending of replies in pieces; `None` to send them as fast as possible.
     pub drip: Option<Drip>,
-    /// Each fault with the share of requests that it happens to; all shares together are at most 1.
+    /// Faults with the share of requests that each affects; the sum is at most 1.
     pub faults: Vec<(Fault, f64)>,
-    /// The command, in lower case, that these faults happen to; `None` for every command.
+    /// The command, in lower case, that these faults affect; `None` for all commands.
     pub faults_on: Option<String>,
-    /// Requests, over all connections, before the first of these faults may happen.
+    /// Number of requests, over all connections, before the first of these faults.
     pub faults_after: u64,
-    /// Replies after which a connection is reset.
+    /// Number of replies after which a connection is reset.
     pub reset_after: Option<u64>,
-    /// Connections are closed at once.
+    /// Whether connections are closed immediately.
     pub close_on_accept: bool,
-    /// Connections that may be open at once; one more is told so and closed.
+    /// Maximum number of open connections; further ones get an error and are closed.
     pub connections_max: Option<u64>,
-    /// Where random times and faults begin. They are drawn apart, so that times stay the same when
-    /// faults are added.
+    /// Seed of random times and faults. They are drawn independently, so adding faults does not
+    /// change the times.
     pub seed: u64,
 }
 

@@ -3,27 +3,27 @@
 use super::script::Script;
 use crate::reference::listen::Listen;
 
-/// What kind of scripted server to start.
+/// Settings of a scripted server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptedSettings {
-    /// Where it listens.
+    /// Listening address.
     pub listen: Listen,
-    /// What it does.
+    /// Its behaviour.
     pub script: Script,
-    /// Whether each request leaves a [`Stamp`](super::Stamp), of which ten million are kept.
+    /// Whether to keep a [`Stamp`](super::Stamp) of each request, up to ten million.
     pub log: bool,
-    /// Never sleep: costs a CPU, and saves the time that waking up takes before a request is read.
+    /// Never sleep: occupies a CPU, but saves the wake-up time before each read.
     pub spin: bool,
-    /// Whether replies are due as if each request had been read when it came (TCP only): a machine
-    /// that takes the server's CPU away for milliseconds delays replies that were due meanwhile,
-    /// but the queue loses none of its capacity.
+    /// Whether due times are computed from each request's arrival instead of its read (TCP only).
+    /// If the server loses its CPU for milliseconds, replies due in that time are late, but the
+    /// queue keeps its capacity.
     pub from_arrival: bool,
-    /// CPUs for its thread; empty for all that the caller may use.
+    /// CPUs for its thread; empty for all CPUs available to the caller.
     pub cpus: Vec<usize>,
 }
 
 impl Default for ScriptedSettings {
-    /// Answers at once on a free port of 127.0.0.1, with stamps, on any CPU.
+    /// Replies immediately, on a free port of 127.0.0.1, with stamps, on any CPU.
     fn default() -> Self {
         Self {
             listen: Listen::default(),

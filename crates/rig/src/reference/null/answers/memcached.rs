@@ -1,4 +1,4 @@
-//! Answers of memcached's text protocol and of its meta commands.
+//! Replies of memcached's text protocol and meta commands.
 
 use super::ready::Ready;
 use crate::reference::null::commands::Commands;
@@ -7,7 +7,7 @@ use crate::reference::scan::Request;
 use stats::append_number;
 use std::ops::ControlFlow;
 
-/// How the commands of a group are answered.
+/// Kind of reply for a group of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// A value for each key from this word on, with a unique number or without.
@@ -31,7 +31,7 @@ pub(super) enum Answer {
     Quit,
 }
 
-/// Every command that is known, by its answer.
+/// All known commands by kind of reply.
 pub(super) const COMMANDS: [(Answer, &str); 18] = [
     (Answer::Get { from: 1, unique: false }, "get"),
     (Answer::Get { from: 1, unique: true }, "gets"),
@@ -53,18 +53,18 @@ pub(super) const COMMANDS: [(Answer, &str); 18] = [
     (Answer::Quit, "quit"),
 ];
 
-/// The number of every value, which clients send back unchanged.
+/// The `cas unique` number of every value.
 const UNIQUE: u64 = 1;
 
-/// One request and where its answer goes.
-struct Asked<'a> {
+/// A request and the buffer for its reply.
+struct RequestHandler<'a> {
     answers: &'a Ready,
     request: Request<'a>,
     out: &'a mut Vec<u8>,
 }
 
-/// Answers one request of memcached's text protocol, which has at least one word. Breaks where the
-/// connection ends after it.
+/// Answers one request of memcached's text protocol, which has at least one word. Breaks if the
+/// connection must be closed afterwards.
 #[inline]
 pub(super) fn answer(
     commands: &Commands<Answer>,
@@ -72,16 +72,16 @@ pub(super) fn answer(
     request: Request<'_>,
     out: &mut Vec<u8>,
 ) -> ControlFlow<()> {
-    let mut asked = Asked { answers, request, out };
+    let mut handler = RequestHandler { answers, request, out };
     match commands.find(request.word(0)) {
         Some(Answer::Quit) => return ControlFlow::Break(()),
-        Some(answer) => asked.answer(answer),
-        None => asked.say("ERROR\r\n"),
+        Some(answer) => handler.answer(answer),
+        None => handler.say("ERROR\r\n"),
     }
     ControlFlow::Continue(())
 }
 
-impl Asked<'_> {
+impl RequestHandler<'_> {
     fn answer(&mut self, answer: Answer) {
         match answer {
             Answer::Get { from, unique } => self.get(from, unique),
@@ -94,10 +94,14 @@ impl Asked<'_> {
                 self.say_unless_quiet(if there { "DELETED\r\n" } else { "NOT_FOUND\r\n" });
             }
             Answer::Count => {
-                self.say_unless_quiet(if self.there() { "1\r\n" } else { "NOT_FOUND\r\n" });
+                self.say_unless_quiet(if self.key_exists() { "1\r\n" } else { "NOT_FOUND\r\n" });
             }
             Answer::Touch => {
-                self.say_unless_quiet(if self.there() { "TOUCHED\r\n" } else { "NOT_FOUND\r\n" });
+                self.say_unless_quiet(if self.key_exists() {
+                    "TOUCHED\r\n"
+                } else {
+                    "NOT_FOUND\r\n"
+                });
             }
             Answer::Flush => {
                 if let Some(memory) = &self.answers.memory {
@@ -119,7 +123,7 @@ impl Asked<'_> {
             }
             Answer::MetaCount => self.meta_count(),
             Answer::MetaNothing => self.say("MN\r\n"),
-            // It ends the connection and is not answered.
+            // Handled by the caller: closes the connection without a reply.
             Answer::Quit => {}
         }
     }
@@ -128,22 +132,22 @@ impl Asked<'_> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Says it, unless the client has asked for no reply.
+    /// Appends the reply, unless the request says `noreply`.
     fn say_unless_quiet(&mut self, text: &str) {
         if self.request.word(self.request.len() - 1) != b"noreply" {
             self.say(text);
         }
     }
 
-    /// Whether the key, the word after the command, is there.
-    fn there(&self) -> bool {
+    /// Whether the key, the word after the command, exists.
+    fn key_exists(&self) -> bool {
         match &self.answers.memory {
             Some(memory) => memory.get(self.request.word(1), |_, _| ()).is_some(),
             None => !self.answers.miss,
         }
     }
 
-    /// Keeps the data, with its flags, where values are remembered.
+    /// Stores the data and its flags if values are remembered.
     fn keep(&mut self) {
         let Some(memory) = &self.answers.memory else { return };
         let flags = match self.request.word(0) {
@@ -154,7 +158,7 @@ impl Asked<'_> {
         memory.set(self.request.word(1), flags.unwrap_or(0), self.request.data());
     }
 
-    /// Forgets the key; whether it was there.
+    /// Deletes the key; true if it existed.
     fn forget(&mut self) -> bool {
         match &self.answers.memory {
             Some(memory) => memory.remove(self.request.word(1)),
@@ -210,7 +214,7 @@ impl Asked<'_> {
         } else {
             (!answers.miss).then(|| self.meta_value(0, &answers.value, wants_value))
         };
-        // A quiet request is answered only when the key is there.
+        // A quiet request is answered only if the key exists.
         if found.is_none() && flag(self.request, 2, b'q').is_none() {
             self.say("EN\r\n");
         }
@@ -231,22 +235,22 @@ impl Asked<'_> {
 
     fn meta_count(&mut self) {
         let loud = flag(self.request, 2, b'q').is_none();
-        if self.there() && flag(self.request, 2, b'v').is_some() && loud {
+        if self.key_exists() && flag(self.request, 2, b'v').is_some() && loud {
             self.say("VA 1");
             text::meta_flags(self.out, self.request, 2, Some(item(0, 1)));
             self.say("1\r\n");
         } else {
-            self.meta(if self.there() { "HD" } else { "NF" }, 2);
+            self.meta(if self.key_exists() { "HD" } else { "NF" }, 2);
         }
     }
 
-    /// A code with the flags that are sent back, unless the request is a quiet one.
+    /// Appends a code and the returned flags, unless the request is quiet.
     fn meta(&mut self, code: &str, from: usize) {
         text::meta(self.out, code, self.request, from, Some(item(0, 0)));
     }
 }
 
-/// What is told of a value besides its data.
+/// Metadata of a value.
 fn item(flags: u32, length: usize) -> Item {
     Item { flags, length, unique: UNIQUE }
 }

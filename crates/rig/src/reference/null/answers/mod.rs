@@ -1,4 +1,4 @@
-//! What the null server says.
+//! Replies of the null server.
 
 mod memcached;
 mod ready;
@@ -13,35 +13,35 @@ use crate::reference::replies::text;
 use crate::reference::scan::{self, Found, Parts, Protocol, Request};
 use ready::Ready;
 
-/// Answers of one turn are at most this long, but for the last of them; the rest waits.
+/// A turn ends once its replies reach this many bytes; further requests wait.
 const OUT_BYTES_MAX: usize = 1 << 20;
-/// What every value is made of.
+/// Fill byte of all values.
 const FILLING: u8 = b'x';
 
-/// How a connection speaks.
+/// Protocol and version of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Speech {
-    /// `None` until its first request tells.
+pub(super) struct ConnectionProtocol {
+    /// `None` until detected from its first request.
     protocol: Option<Protocol>,
     /// RESP 3, after `HELLO 3`.
     resp3: bool,
 }
 
-/// What became of the requests in some bytes.
+/// Result of answering the requests in a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
     /// Bytes of requests that were answered.
     pub(super) used: usize,
-    /// How many there were.
+    /// Number of requests answered.
     pub(super) requests: u64,
-    /// Bytes that are at least missing to the next one; 0 when it may be whole and was left for
-    /// later, because the answers are long already.
+    /// Minimum number of missing bytes of the next request; 0 if it can be complete and was
+    /// postponed because the replies are long already.
     pub(super) missing: usize,
-    /// The connection ends after these answers.
+    /// Whether to close the connection after these replies.
     pub(super) close: bool,
 }
 
-/// All answers, shared by all threads.
+/// Reply tables and data shared by all threads.
 #[derive(Debug)]
 pub(super) struct Answers {
     resp: Commands<resp::Answer>,
@@ -63,20 +63,20 @@ impl Answers {
         }
     }
 
-    /// Answers the requests in `input` one after another and appends the answers to `out`. `parts`
-    /// is there to be used again.
+    /// Answers the requests in `input` in order and appends the replies to `out`. `parts` is a
+    /// reused buffer.
     pub(super) fn all(
         &self,
-        speech: &mut Speech,
+        connection_protocol: &mut ConnectionProtocol,
         input: &[u8],
         parts: &mut Parts,
         out: &mut Vec<u8>,
     ) -> Batch {
         let mut batch = Batch { missing: 1, ..Batch::default() };
-        let Some(protocol) = speech.protocol.or_else(|| scan::protocol(input)) else {
+        let Some(protocol) = connection_protocol.protocol.or_else(|| scan::protocol(input)) else {
             return batch;
         };
-        speech.protocol = Some(protocol);
+        connection_protocol.protocol = Some(protocol);
         while batch.used < input.len() {
             if out.len() >= OUT_BYTES_MAX {
                 batch.missing = 0;
@@ -84,8 +84,8 @@ impl Answers {
             }
             let rest = &input[batch.used..];
             let used = match scan::request(protocol, rest, parts) {
-                Ok(Found::Whole { used }) => used,
-                Ok(Found::More { missing }) => {
+                Ok(Found::Complete { used }) => used,
+                Ok(Found::Incomplete { missing }) => {
                     batch.missing = missing;
                     break;
                 }
@@ -103,7 +103,7 @@ impl Answers {
             let request = Request { protocol, bytes: rest, parts };
             let then = match protocol {
                 Protocol::Resp => {
-                    let resp3 = &mut speech.resp3;
+                    let resp3 = &mut connection_protocol.resp3;
                     resp::answer(&self.resp, &self.ready, resp3, request, out)
                 }
                 Protocol::Memcached => {

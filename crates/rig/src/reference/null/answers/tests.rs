@@ -4,12 +4,13 @@ fn settings(value_bytes: usize) -> NullSettings {
     NullSettings { value_bytes, ..NullSettings::default() }
 }
 
-/// The answers to one connection's bytes, all of which must be used.
+/// The replies to one connection's input, all of which must be consumed.
 #[track_caller]
-fn asked(settings: &NullSettings, input: &str) -> String {
-    let (mut out, mut speech) = (Vec::new(), Speech::default());
+fn replies_to(settings: &NullSettings, input: &str) -> String {
+    let (mut out, mut connection_protocol) = (Vec::new(), ConnectionProtocol::default());
     let answers = Answers::new(settings);
-    let batch = answers.all(&mut speech, input.as_bytes(), &mut Parts::default(), &mut out);
+    let batch =
+        answers.all(&mut connection_protocol, input.as_bytes(), &mut Parts::default(), &mut out);
     assert_eq!((batch.used, batch.missing), (input.len(), 1), "{input:?}");
     String::from_utf8(out).unwrap()
 }
@@ -19,11 +20,11 @@ fn asked(settings: &NullSettings, input: &str) -> String {
 fn resp(settings: &NullSettings, words: &str) -> String {
     let words: Vec<String> =
         words.split(' ').map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
-    asked(settings, &format!("*{}\r\n{}", words.len(), words.concat()))
+    replies_to(settings, &format!("*{}\r\n{}", words.len(), words.concat()))
 }
 
 #[test]
-fn resp_is_answered_by_the_type_that_the_command_has() {
+fn resp_replies_have_the_type_of_the_command() {
     let three = settings(3);
     for (words, answer) in [
         ("PING", "+PONG\r\n"),
@@ -69,7 +70,7 @@ fn resp_is_answered_by_the_type_that_the_command_has() {
 }
 
 #[test]
-fn a_server_that_misses_has_nothing() {
+fn every_key_is_missing_with_miss() {
     let miss = NullSettings { miss: true, ..settings(3) };
     for (words, answer) in [
         ("GET k", "$-1\r\n"),
@@ -86,14 +87,14 @@ fn a_server_that_misses_has_nothing() {
     }
     let text = "get a b\r\ndelete a\r\nincr a 1\r\ntouch a 1\r\nmg a v\r\nmg a v q\r\nmd a\r\n";
     let answers = "END\r\nNOT_FOUND\r\nNOT_FOUND\r\nNOT_FOUND\r\nEN\r\nNF\r\n";
-    assert_eq!(asked(&miss, text), answers);
+    assert_eq!(replies_to(&miss, text), answers);
 }
 
 #[test]
 fn hello_changes_the_protocol_of_its_connection_only() {
     let hello = |version: u8| {
         let input = format!("HELLO {version}\r\nHGETALL k\r\nRESET\r\nHGETALL k\r\n");
-        asked(&settings(1), &input)
+        replies_to(&settings(1), &input)
     };
     let three = hello(3);
     assert!(three.starts_with("%7\r\n$6\r\nserver\r\n"), "{three}");
@@ -104,13 +105,13 @@ fn hello_changes_the_protocol_of_its_connection_only() {
     assert!(two.starts_with("*14\r\n") && two.contains("$5\r\nproto\r\n:2\r\n"), "{two}");
     assert!(hello(4).starts_with("-NOPROTO "));
     let miss = NullSettings { miss: true, ..settings(1) };
-    assert!(asked(&miss, "HELLO 3\r\nGET k\r\n").ends_with("*0\r\n_\r\n"));
+    assert!(replies_to(&miss, "HELLO 3\r\nGET k\r\n").ends_with("*0\r\n_\r\n"));
 }
 
 #[test]
 fn memcached_is_answered_in_text() {
     let two = settings(2);
-    let ask = |input: &str| asked(&two, input);
+    let ask = |input: &str| replies_to(&two, input);
     assert_eq!(ask("get a b\r\n"), "VALUE a 0 2\r\nxx\r\nVALUE b 0 2\r\nxx\r\nEND\r\n");
     assert_eq!(ask("gets a\r\n"), "VALUE a 0 2 1\r\nxx\r\nEND\r\n");
     assert_eq!(ask("gat 60 a\r\n"), "VALUE a 0 2\r\nxx\r\nEND\r\n");
@@ -124,8 +125,8 @@ fn memcached_is_answered_in_text() {
 }
 
 #[test]
-fn meta_commands_send_back_what_their_flags_ask_for() {
-    let ask = |input: &str| asked(&settings(2), input);
+fn meta_commands_return_the_requested_flags() {
+    let ask = |input: &str| replies_to(&settings(2), input);
     assert_eq!(ask("mn\r\nmg a v\r\n"), "MN\r\nVA 2\r\nxx\r\n");
     assert_eq!(ask("mg a\r\n"), "HD\r\n");
     assert_eq!(ask("mg a s v f t k O12 c q\r\n"), "VA 2 s2 f0 t-1 ka O12 c1\r\nxx\r\n");
@@ -135,38 +136,41 @@ fn meta_commands_send_back_what_their_flags_ask_for() {
 }
 
 #[test]
-fn what_is_remembered_comes_back() {
+fn remembered_values_are_returned() {
     let remember = NullSettings { remember: 10, ..settings(2) };
     let text = "SET a 1\r\nGET a\r\nGET b\r\nMSET b 22 c 3\r\nMGET b x c\r\nEXISTS a x c\r\n\
                 DEL a x\r\nGET a\r\nSETEX a 60 v\r\nGET a\r\nFLUSHALL\r\nGET a\r\n";
     let answers = "+OK\r\n$1\r\n1\r\n$-1\r\n+OK\r\n*3\r\n$2\r\n22\r\n$-1\r\n$1\r\n3\r\n:2\r\n\
                    :1\r\n$-1\r\n+OK\r\n$1\r\nv\r\n+OK\r\n$-1\r\n";
-    assert_eq!(asked(&remember, text), answers);
+    assert_eq!(replies_to(&remember, text), answers);
     let text = "set a 5 0 3\r\nabc\r\nget a b\r\nms b 1 F9\r\nz\r\nmg b f v\r\nmg c v\r\n\
                 md b\r\nmd b\r\ngets a\r\ndelete a\r\nget a\r\n";
     let answers = "STORED\r\nVALUE a 5 3\r\nabc\r\nEND\r\nHD\r\nVA 1 f9\r\nz\r\nEN\r\nHD\r\nNF\r\n\
                    VALUE a 5 3 1\r\nabc\r\nEND\r\nDELETED\r\nEND\r\n";
-    assert_eq!(asked(&remember, text), answers);
+    assert_eq!(replies_to(&remember, text), answers);
 }
 
-/// Answers in turn, as a connection does.
+/// Answers in several turns, like a connection.
 struct Turns {
     answers: Answers,
-    speech: Speech,
+    connection_protocol: ConnectionProtocol,
 }
 
 impl Turns {
     fn next(&mut self, input: &[u8]) -> (Batch, Vec<u8>) {
         let mut out = Vec::new();
-        let batch = self.answers.all(&mut self.speech, input, &mut Parts::default(), &mut out);
+        let batch =
+            self.answers.all(&mut self.connection_protocol, input, &mut Parts::default(), &mut out);
         (batch, out)
     }
 }
 
 #[test]
-fn long_answers_are_given_in_several_turns() {
-    let mut turns =
-        Turns { answers: Answers::new(&settings(300 << 10)), speech: Speech::default() };
+fn long_replies_take_several_turns() {
+    let mut turns = Turns {
+        answers: Answers::new(&settings(300 << 10)),
+        connection_protocol: ConnectionProtocol::default(),
+    };
     let get = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
     let input = get.repeat(10);
     let (first, out) = turns.next(&input);
@@ -179,9 +183,12 @@ fn long_answers_are_given_in_several_turns() {
 }
 
 #[test]
-fn what_ends_a_connection_ends_it_after_its_answer() {
+fn a_connection_is_closed_after_the_reply_to_quit_or_a_malformed_request() {
     let turn = |input: &[u8]| {
-        let mut turns = Turns { answers: Answers::new(&settings(1)), speech: Speech::default() };
+        let mut turns = Turns {
+            answers: Answers::new(&settings(1)),
+            connection_protocol: ConnectionProtocol::default(),
+        };
         let (batch, out) = turns.next(input);
         (batch.close, batch.requests, String::from_utf8(out).unwrap())
     };

@@ -1,15 +1,14 @@
-//! The commands of memcached that a scripted server knows: its text protocol and meta get, set and
-//! delete.
+//! Memcached commands of a scripted server: the text protocol, and meta get, set and delete.
 
-use super::{Item, Reply, Store, integer, spoiled};
+use super::{Item, Reply, Store, corrupted, integer};
 use crate::reference::replies::text::{self, flag};
 use crate::reference::scan::Request;
 
 impl Store {
     pub(super) fn memcached(&mut self, request: Request, reply: &mut Reply) {
         let key = request.key();
-        // What is said unless the client wants to hear nothing.
-        let said = match request.word(0) {
+        // The reply, unless the client does not want one.
+        let answer = match request.word(0) {
             b"get" => return self.get_all(request, 1, false, reply),
             b"gets" => return self.get_all(request, 1, true, reply),
             b"gat" => return self.get_all(request, 2, false, reply),
@@ -41,14 +40,14 @@ impl Store {
             _ => "ERROR\r\n".into(),
         };
         if request.word(request.len() - 1) != b"noreply" {
-            reply.say(&said);
+            reply.say(&answer);
         }
     }
 
     fn get_all(&self, request: Request, from: usize, unique: bool, reply: &mut Reply) {
         for key in request.words(from) {
             let Some(item) = self.get(key) else { continue };
-            let value = spoiled(&mut reply.spoil, &item.value);
+            let value = corrupted(&mut reply.corruption, &item.value);
             text::name(&mut reply.bytes, key);
             let unique = unique.then_some(item.unique);
             text::value(&mut reply.bytes, item.flags, &value, unique);
@@ -56,7 +55,7 @@ impl Store {
         reply.say("END\r\n");
     }
 
-    /// A storage command; what is said to it.
+    /// Executes a storage command and returns its reply.
     fn store(&mut self, request: Request) -> String {
         let (key, data) = (request.key(), request.data());
         let flags = flags(request.word(2));
@@ -83,7 +82,7 @@ impl Store {
             let wrong = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
             return if now.is_none() { "NOT_FOUND\r\n" } else { wrong }.into();
         };
-        // Down to zero and not beyond.
+        // Not below zero.
         let by = if request.word(0) == b"decr" { -by.min(now) } else { by };
         match self.add(key, by) {
             Some(sum) => format!("{sum}\r\n"),
@@ -108,11 +107,16 @@ impl Store {
         };
         if flag(request, 2, b'v').is_none() {
             reply.say("HD");
-            return text::meta_flags(&mut reply.bytes, request, 2, Some(told(item, &item.value)));
+            return text::meta_flags(
+                &mut reply.bytes,
+                request,
+                2,
+                Some(item_with(item, &item.value)),
+            );
         }
-        let value = spoiled(&mut reply.spoil, &item.value);
+        let value = corrupted(&mut reply.corruption, &item.value);
         reply.say(&format!("VA {}", value.len()));
-        text::meta_flags(&mut reply.bytes, request, 2, Some(told(item, &value)));
+        text::meta_flags(&mut reply.bytes, request, 2, Some(item_with(item, &value)));
         text::data(&mut reply.bytes, &value);
     }
 
@@ -123,8 +127,8 @@ impl Store {
     }
 }
 
-/// What is told of an item that is sent with that value.
-fn told(item: &Item, value: &[u8]) -> text::Item {
+/// Metadata of an item that is sent with this value.
+fn item_with(item: &Item, value: &[u8]) -> text::Item {
     text::Item { flags: item.flags, length: value.len(), unique: item.unique }
 }
 

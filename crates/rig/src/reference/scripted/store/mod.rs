@@ -1,5 +1,5 @@
-//! What a scripted server keeps: strings by key, remembered until they are deleted. Times to live
-//! are taken and not looked at.
+//! The store of a scripted server: strings by key, kept until deleted. Times to live are accepted
+//! and ignored.
 
 mod memcached;
 mod resp;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Store {
     items: HashMap<Vec<u8>, Item>,
-    /// How many values were ever kept; each has its number (memcached's `cas unique`).
+    /// Number of values ever stored; numbers the values (memcached's `cas unique`).
     kept: u64,
 }
 
@@ -24,24 +24,24 @@ struct Item {
     unique: u64,
 }
 
-/// How the first value of a reply is spoiled.
+/// Corruption of the first value in a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spoil {
+pub(super) enum Corruption {
     /// One byte is changed.
     Change,
-    /// The last byte is left out.
+    /// The last byte is dropped.
     Shorten,
 }
 
-/// A reply while it is made.
+/// A reply under construction.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
-    /// Its bytes; none where the client wants no reply.
+    /// Its bytes; empty if the client does not want a reply.
     pub(super) bytes: Vec<u8>,
-    /// The connection ends after it.
+    /// Whether to close the connection after it.
     pub(super) close: bool,
-    /// What is still to be spoiled: `None` when nothing was, or when it is done.
-    pub(super) spoil: Option<Spoil>,
+    /// Corruption still to be applied; `None` if none was requested or it is done.
+    pub(super) corruption: Option<Corruption>,
 }
 
 impl Reply {
@@ -50,15 +50,15 @@ impl Reply {
     }
 }
 
-/// A value as it is sent; an empty one cannot be spoiled.
-fn spoiled<'a>(spoil: &mut Option<Spoil>, value: &'a [u8]) -> Cow<'a, [u8]> {
+/// The value to send, corrupted if requested; an empty one cannot be corrupted.
+fn corrupted<'a>(corruption: &mut Option<Corruption>, value: &'a [u8]) -> Cow<'a, [u8]> {
     let Some(last) = value.len().checked_sub(1) else { return value.into() };
-    match spoil.take() {
+    match corruption.take() {
         None => value.into(),
-        Some(Spoil::Shorten) => value[..last].into(),
-        Some(Spoil::Change) => {
+        Some(Corruption::Shorten) => value[..last].into(),
+        Some(Corruption::Change) => {
             let mut changed = value.to_vec();
-            // A letter stays a letter, so that only a comparison finds it.
+            // A letter stays a letter, so only a comparison detects the change.
             changed[last / 2] ^= 1;
             changed.into()
         }
@@ -66,19 +66,19 @@ fn spoiled<'a>(spoil: &mut Option<Spoil>, value: &'a [u8]) -> Cow<'a, [u8]> {
 }
 
 impl Store {
-    /// Carries out a request of at least one word. `resp3` is how its connection speaks.
+    /// Executes a request of at least one word. `resp3`: whether its connection uses RESP 3.
     pub(super) fn answer(
         &mut self,
         request: Request,
         resp3: &mut bool,
-        spoil: Option<Spoil>,
+        corruption: Option<Corruption>,
     ) -> Reply {
-        let mut reply = Reply { spoil, ..Reply::default() };
+        let mut reply = Reply { corruption, ..Reply::default() };
         match request.protocol {
             Protocol::Resp => {
-                let Reply { bytes, close, spoil } = &mut reply;
+                let Reply { bytes, close, corruption } = &mut reply;
                 let mut resp = Resp { out: bytes, is_3: *resp3 };
-                *close = self.resp(request, spoil, &mut resp).is_break();
+                *close = self.resp(request, corruption, &mut resp).is_break();
                 *resp3 = resp.is_3;
             }
             Protocol::Memcached => self.memcached(request, &mut reply),
@@ -96,7 +96,7 @@ impl Store {
         self.items.insert(key.to_vec(), item);
     }
 
-    /// Adds to a number; `None` where there is none or it would grow too large.
+    /// Adds to a number; `None` if it is missing, not a number or would overflow.
     fn add(&mut self, key: &[u8], by: i64) -> Option<i64> {
         let item = self.items.get_mut(key)?;
         let number = integer(&item.value)?.checked_add(by)?;
@@ -107,7 +107,7 @@ impl Store {
     }
 }
 
-/// A whole number in decimal digits.
+/// Parses a decimal integer.
 fn integer(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }

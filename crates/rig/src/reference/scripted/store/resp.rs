@@ -1,6 +1,6 @@
-//! The commands of Redis that a scripted server knows.
+//! Redis commands of a scripted server.
 
-use super::{Spoil, Store, integer, spoiled};
+use super::{Corruption, Store, corrupted, integer};
 use crate::reference::replies::resp::{About, Resp};
 use crate::reference::scan::Request;
 use std::fmt::Display;
@@ -10,49 +10,49 @@ const NOT_A_NUMBER: &str = "-ERR value is not an integer or out of range\r\n";
 const WORDS_MISSING: &str = "-ERR wrong number of arguments\r\n";
 
 impl Store {
-    /// Breaks where the connection ends after the reply.
+    /// Answers a request. Breaks if the connection must be closed after the reply.
     pub(super) fn resp(
         &mut self,
         request: Request,
-        spoil: &mut Option<Spoil>,
+        corruption: &mut Option<Corruption>,
         resp: &mut Resp,
     ) -> ControlFlow<()> {
         let name = request.word(0).to_ascii_lowercase();
         if let Some(about) = About::named(&name) {
             return about.answer(request, "scripted", resp);
         }
-        if request.len() < least_words(&name) {
+        if request.len() < min_words(&name) {
             resp.say(WORDS_MISSING);
         } else {
-            self.of_data(&name, request, spoil, resp);
+            self.run_command(&name, request, corruption, resp);
         }
         ControlFlow::Continue(())
     }
 
-    /// Carries out a command that has its words, mostly on data.
-    fn of_data(
+    /// Executes a command that has enough arguments.
+    fn run_command(
         &mut self,
         name: &[u8],
         request: Request,
-        spoil: &mut Option<Spoil>,
+        corruption: &mut Option<Corruption>,
         resp: &mut Resp,
     ) {
         let key = request.key();
         match name {
             b"ping" if request.len() < 2 => resp.say("+PONG\r\n"),
             b"ping" | b"echo" => resp.bulk(key),
-            b"get" | b"getex" => self.send(key, spoil, resp),
+            b"get" | b"getex" => self.send(key, corruption, resp),
             b"getset" => {
-                self.send(key, spoil, resp);
+                self.send(key, corruption, resp);
                 self.set(key, request.word(2), 0);
             }
             b"getdel" => {
-                self.send(key, spoil, resp);
+                self.send(key, corruption, resp);
                 self.items.remove(key);
             }
             b"mget" => {
                 resp.head(b'*', request.words(1).len());
-                request.words(1).for_each(|key| self.send(key, spoil, resp));
+                request.words(1).for_each(|key| self.send(key, corruption, resp));
             }
             b"set" => self.set_if(request, resp),
             b"setex" | b"psetex" => {
@@ -97,10 +97,10 @@ impl Store {
         }
     }
 
-    fn send(&self, key: &[u8], spoil: &mut Option<Spoil>, resp: &mut Resp) {
+    fn send(&self, key: &[u8], corruption: &mut Option<Corruption>, resp: &mut Resp) {
         match self.get(key) {
             None => resp.nil(),
-            Some(item) => resp.bulk(&spoiled(spoil, &item.value)),
+            Some(item) => resp.bulk(&corrupted(corruption, &item.value)),
         }
     }
 
@@ -145,8 +145,8 @@ impl Store {
     }
 }
 
-/// Words that a command has at least, itself among them.
-fn least_words(name: &[u8]) -> usize {
+/// Minimum number of words of a command, including its name.
+fn min_words(name: &[u8]) -> usize {
     match name {
         b"get" | b"getex" | b"getdel" | b"mget" | b"del" | b"unlink" | b"exists" | b"touch"
         | b"strlen" | b"ttl" | b"pttl" | b"incr" | b"decr" | b"echo" | b"scan" => 2,
@@ -161,7 +161,7 @@ fn number(resp: &mut Resp, number: impl Display) {
     resp.say(&format!(":{number}\r\n"));
 }
 
-/// Whether a pattern of `*`, `?`, escaped and plain characters matches a whole text.
+/// Whether a pattern of `*`, `?`, escaped and plain characters matches the entire text.
 pub(super) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern, text) {
         ([], []) => true,

@@ -9,16 +9,16 @@ struct Session {
 }
 
 impl Session {
-    /// The replies to the requests in `input`; the first value of each is spoiled.
+    /// The replies to the requests in `input`; the first value of each is corrupted.
     #[track_caller]
-    fn spoiled(&mut self, input: &str, spoil: Option<Spoil>) -> String {
+    fn corrupted(&mut self, input: &str, corruption: Option<Corruption>) -> String {
         let (mut bytes, mut parts, mut said) = (input.as_bytes(), Parts::default(), String::new());
         let protocol = scan::protocol(bytes).unwrap();
         while !bytes.is_empty() {
             let found = scan::request(protocol, bytes, &mut parts).unwrap();
-            let Found::Whole { used } = found else { panic!("{found:?} of {input:?}") };
+            let Found::Complete { used } = found else { panic!("{found:?} of {input:?}") };
             let request = Request { protocol, bytes, parts: &parts };
-            let reply = self.store.answer(request, &mut self.resp3, spoil);
+            let reply = self.store.answer(request, &mut self.resp3, corruption);
             said += std::str::from_utf8(&reply.bytes).unwrap();
             bytes = &bytes[used..];
         }
@@ -26,13 +26,13 @@ impl Session {
     }
 
     #[track_caller]
-    fn asked(&mut self, input: &str, expected: &str) {
-        assert_eq!(self.spoiled(input, None), expected, "{input}");
+    fn assert_reply(&mut self, input: &str, expected: &str) {
+        assert_eq!(self.corrupted(input, None), expected, "{input}");
     }
 }
 
 #[test]
-fn redis_commands_do_what_they_do_there() {
+fn redis_commands_behave_as_in_redis() {
     let mut session = Session::default();
     for (input, expected) in [
         ("PING\r\nPING hello\r\n", "+PONG\r\n$5\r\nhello\r\n"),
@@ -53,9 +53,9 @@ fn redis_commands_do_what_they_do_there() {
         ("LPUSH a b\r\n", "-ERR unknown command 'lpush'\r\n"),
         ("HELLO 4\r\n", "-NOPROTO unsupported protocol version\r\n"),
     ] {
-        session.asked(input, expected);
+        session.assert_reply(input, expected);
     }
-    let hello = session.spoiled("HELLO 3\r\nGET none\r\nRESET\r\nGET none\r\n", None);
+    let hello = session.corrupted("HELLO 3\r\nGET none\r\nRESET\r\nGET none\r\n", None);
     assert!(hello.starts_with("%7\r\n$6\r\nserver\r\n"), "{hello}");
     assert!(hello.ends_with("*0\r\n_\r\n+RESET\r\n$-1\r\n"), "{hello}");
 }
@@ -76,7 +76,7 @@ fn patterns_match_whole_keys() {
 }
 
 #[test]
-fn memcached_commands_do_what_they_do_there() {
+fn memcached_commands_behave_as_in_memcached() {
     let mut session = Session::default();
     for (input, expected) in [
         (
@@ -105,21 +105,21 @@ fn memcached_commands_do_what_they_do_there() {
         ),
         ("verbosity 1\r\nwhat\r\n", "OK\r\nERROR\r\n"),
     ] {
-        session.asked(input, expected);
+        session.assert_reply(input, expected);
     }
 }
 
 #[test]
-fn only_the_first_value_is_spoiled_and_its_length_is_told_rightly() {
+fn only_the_first_value_is_corrupted_and_its_length_is_correct() {
     let mut session = Session::default();
-    session.asked("MSET a abc b xyz\r\n", "+OK\r\n");
+    session.assert_reply("MSET a abc b xyz\r\n", "+OK\r\n");
     session.store.set(b"e", b"", 0);
-    let change = session.spoiled("MGET a b\r\n", Some(Spoil::Change));
+    let change = session.corrupted("MGET a b\r\n", Some(Corruption::Change));
     assert_eq!(change, "*2\r\n$3\r\nacc\r\n$3\r\nxyz\r\n");
-    let short = session.spoiled("GET a\r\nGET e\r\nGET none\r\n", Some(Spoil::Shorten));
+    let short = session.corrupted("GET a\r\nGET e\r\nGET none\r\n", Some(Corruption::Shorten));
     assert_eq!(short, "$2\r\nab\r\n$0\r\n\r\n$-1\r\n");
-    let text = session.spoiled("get a b\r\nmg a v s\r\n", Some(Spoil::Shorten));
+    let text = session.corrupted("get a b\r\nmg a v s\r\n", Some(Corruption::Shorten));
     let expected = "VALUE a 0 2\r\nab\r\nVALUE b 0 3\r\nxyz\r\nEND\r\nVA 2 s2\r\nab\r\n";
     assert_eq!(text, expected);
-    session.asked("GET a\r\n", "$3\r\nabc\r\n");
+    session.assert_reply("GET a\r\n", "$3\r\nabc\r\n");
 }

@@ -1,8 +1,8 @@
-//! The commands of Redis that the null server knows.
+//! Redis commands of the null server.
 
 use crate::reference::replies::resp::About;
 
-/// How the commands of a group are answered.
+/// Kind of reply for a group of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::reference::null::answers) enum Answer {
     Ok,
@@ -10,47 +10,47 @@ pub(in crate::reference::null::answers) enum Answer {
     Zero,
     /// The number 1.
     One,
-    /// How many of the keys there are.
+    /// Number of the keys that exist.
     Exists,
-    /// The same, and they are gone.
+    /// Number of the keys that existed, after deleting them.
     Delete,
     Ping,
     Echo,
-    /// `GET`, remembered.
+    /// `GET`, using remembered values.
     Get,
     /// A value that is never remembered.
     Value,
-    /// A value, or with a count that many.
+    /// One value, or as many as the count says.
     Pop,
     /// A member and its score.
     PopScore,
     /// A value for each field.
     Values,
-    /// `MGET`, remembered.
+    /// `MGET`, using remembered values.
     GetMany,
-    /// As many values as lie between the first and the last index.
+    /// The number of values between the first and the last index.
     Range,
-    /// One value in a list.
+    /// A list of one value.
     List,
     /// One name and its value.
     Map,
-    /// A list of nothing.
+    /// An empty list.
     Nothing,
-    /// A cursor at its end and a list of nothing.
+    /// A finished cursor and an empty list.
     Scan,
-    /// `SET`, whose value is the third word.
+    /// `SET`: the value is the third word.
     Set,
-    /// `SETEX`, whose value is the fourth.
+    /// `SETEX`: the value is the fourth word.
     SetFor,
     SetMany,
     Flush,
     Type,
     Script,
-    /// What both servers tell about the connection and themselves.
+    /// Commands about the connection or the server.
     About(About),
 }
 
-/// Every command that is known, by its answer.
+/// All known commands by kind of reply.
 pub(in crate::reference::null::answers) const COMMANDS: [(Answer, &str); 32] = [
     (Answer::Get, "get getex"),
     (Answer::Set, "set"),

@@ -1,4 +1,4 @@
-//! Answers of RESP.
+//! RESP replies of the null server.
 
 mod commands;
 
@@ -10,20 +10,20 @@ use crate::reference::replies::resp::Resp;
 use crate::reference::scan::{Request, number};
 use std::ops::ControlFlow;
 
-/// Elements of the longest range that is answered.
+/// Maximum number of elements in a reply.
 const RANGE_MAX: usize = 4096;
-/// A SHA-1 sum in hexadecimal digits, the name of every script.
+/// Name of every script: a SHA-1 hash in hexadecimal.
 const SCRIPT: &[u8] = b"0000000000000000000000000000000000000000";
 
-/// One request and where its answer goes.
-struct Asked<'a> {
+/// A request and the buffer for its reply.
+struct RequestHandler<'a> {
     answers: &'a Ready,
     request: Request<'a>,
     resp: Resp<'a>,
 }
 
-/// Answers one request of RESP, which has at least one word. Breaks where the connection ends after
-/// it.
+/// Answers one request of RESP, which has at least one word. Breaks if the connection must be
+/// closed afterwards.
 #[inline]
 pub(super) fn answer(
     commands: &Commands<Answer>,
@@ -39,13 +39,13 @@ pub(super) fn answer(
             *resp3 = resp.is_3;
             return then;
         }
-        Some(answer) => Asked { answers, request, resp }.answer(answer),
+        Some(answer) => RequestHandler { answers, request, resp }.answer(answer),
         None => resp.unknown(request.word(0)),
     }
     ControlFlow::Continue(())
 }
 
-impl Asked<'_> {
+impl RequestHandler<'_> {
     fn answer(&mut self, answer: Answer) {
         match answer {
             Answer::Ok => self.resp.say("+OK\r\n"),
@@ -73,7 +73,7 @@ impl Asked<'_> {
             Answer::Type => self.resp.say("+string\r\n"),
             Answer::Script => self.resp.bulk(SCRIPT),
             Answer::Nothing => self.resp.say("*0\r\n"),
-            // It may change the connection and is answered before.
+            // Handled by the caller, because it can change the connection.
             Answer::About(_) => {}
         }
     }
@@ -92,7 +92,7 @@ impl Asked<'_> {
         (0..names).for_each(|_| self.value());
     }
 
-    /// So many values of a list, which is empty when every key is missing.
+    /// A list of `length` values; empty if every key is missing.
     fn list(&mut self, length: usize) {
         self.values(if self.answers.miss { 0 } else { length });
     }
@@ -150,7 +150,7 @@ impl Asked<'_> {
         let keys = self.request.words(1);
         let count = match &self.answers.memory {
             Some(memory) => keys.filter(|key| memory.remove(key)).count(),
-            None => self.there(keys.len()),
+            None => self.existing(keys.len()),
         };
         self.resp.head(b':', count);
     }
@@ -159,13 +159,13 @@ impl Asked<'_> {
         let keys = self.request.words(1);
         let count = match &self.answers.memory {
             Some(memory) => keys.filter(|key| memory.get(key, |_, _| ()).is_some()).count(),
-            None => self.there(keys.len()),
+            None => self.existing(keys.len()),
         };
         self.resp.head(b':', count);
     }
 
-    /// How many of so many keys there are.
-    fn there(&self, keys: usize) -> usize {
+    /// Number of existing keys among `keys`.
+    fn existing(&self, keys: usize) -> usize {
         if self.answers.miss { 0 } else { keys }
     }
 
@@ -177,12 +177,12 @@ impl Asked<'_> {
     }
 }
 
-/// How many elements are asked for; none where that is not a number.
+/// Number of requested elements; 0 if it is not a number.
 fn count(word: &[u8]) -> usize {
     number(word).unwrap_or(0).min(RANGE_MAX)
 }
 
-/// How many elements lie between two indices; one where an index counts from the end.
+/// Number of elements between two indices; 1 if an index counts from the end.
 fn range(first: &[u8], last: &[u8]) -> usize {
     match (number(first), number(last)) {
         (Some(first), Some(last)) => (last + 1).saturating_sub(first).min(RANGE_MAX),

@@ -1,14 +1,14 @@
-//! Commands that reach data of others, with settings that make them short.
+//! Commands that can access foreign data, with settings that make them short.
 
 use super::foreign::{Foreign, Store};
 
 /// A command of a campaign.
-pub(super) struct Deed {
+pub(super) struct HarmCase {
     pub(super) name: &'static str,
-    pub(super) reaches: Store,
-    /// Exit codes that it may have where nothing interrupts it.
+    pub(super) store: Store,
+    /// Expected exit codes if it is not interrupted.
     pub(super) codes: &'static [i32],
-    /// True where it writes a record.
+    /// True if it writes a record.
     pub(super) keeps_record: bool,
     pub(super) arguments: fn(&Foreign) -> Vec<String>,
 }
@@ -18,20 +18,20 @@ const MEASURED: &[i32] = &[0, 4];
 /// The store cannot be used.
 const REFUSED: &[i32] = &[3];
 
-const fn deed(
+const fn case(
     name: &'static str,
-    reaches: Store,
+    store: Store,
     codes: &'static [i32],
     arguments: fn(&Foreign) -> Vec<String>,
-) -> Deed {
-    Deed { name, reaches, codes, keeps_record: true, arguments }
+) -> HarmCase {
+    HarmCase { name, store, codes, keeps_record: true, arguments }
 }
 
-pub(super) const DEEDS: [Deed; 18] = [
-    deed("sessions on Redis", Store::Redis, MEASURED, |f| {
+pub(super) const CASES: [HarmCase; 18] = [
+    case("sessions on Redis", Store::Redis, MEASURED, |f| {
         sessions(&[&target(&redis(f, 0)), "--allow-shared", "--set", "profile=steady,page"])
     }),
-    deed("sessions on MySQL", Store::Mysql, MEASURED, |f| {
+    case("sessions on MySQL", Store::Mysql, MEASURED, |f| {
         sessions(&[
             &format!("--target=my={}", f.mysql.url()),
             "--allow-shared",
@@ -39,60 +39,60 @@ pub(super) const DEEDS: [Deed; 18] = [
             "profile=steady,page",
         ])
     }),
-    deed("sessions in a directory", Store::Files, MEASURED, |f| {
+    case("sessions in a directory", Store::Files, MEASURED, |f| {
         sessions(&[&target(&files(f)), "--set", "profile=steady,page"])
     }),
-    deed("bench of Redis", Store::Redis, MEASURED, |f| {
+    case("bench of Redis", Store::Redis, MEASURED, |f| {
         bench(&redis(f, 0), &["--allow-shared", "--op", "get=1,set=1,insert=1,rmw=1"])
     }),
-    deed("bench of a Redis that evicts", Store::TightRedis, REFUSED, |f| {
+    case("bench of a Redis that evicts", Store::TightRedis, REFUSED, |f| {
         bench(&redis_at(f.tight.port, 9), &["--keys", "20000", "--value", "1KiB"])
     }),
-    deed("bench of memcached", Store::Memcached, MEASURED, |f| {
+    case("bench of memcached", Store::Memcached, MEASURED, |f| {
         bench(&memcached(f), &["--i-own-this-server", "--op", "get=1,set=1,insert=1"])
     }),
-    deed("bench of a memcached that holds items", Store::Memcached, REFUSED, |f| {
+    case("bench of a memcached that holds items", Store::Memcached, REFUSED, |f| {
         bench(&memcached(f), &["--allow-shared"])
     }),
-    deed("sessions on private servers", Store::Private, MEASURED, |_| {
+    case("sessions on private servers", Store::Private, MEASURED, |_| {
         sessions(&["--target=redis", "--target=mysql", "--target=files"])
     }),
-    deed("a Redis that evicts, within its room", Store::TightRedis, MEASURED, |f| {
+    case("a Redis that evicts, within its room", Store::TightRedis, MEASURED, |f| {
         bench(&redis_at(f.tight.port, 9), &["--keys", "500", "--value", "100", "--clients", "4"])
     }),
-    deed("application cache in an empty database", Store::Redis, MEASURED, |f| {
+    case("application cache in an empty database", Store::Redis, MEASURED, |f| {
         cache(&[&format!("--target=cm-redis={}", redis(f, 9))])
     }),
-    deed("application cache in a directory", Store::Files, MEASURED, |f| {
+    case("application cache in a directory", Store::Files, MEASURED, |f| {
         cache(&[&format!("--target=zend-file={}", files(f))])
     }),
-    deed("ramp of Redis and memcached", Store::Redis, MEASURED, |f| {
+    case("ramp of Redis and memcached", Store::Redis, MEASURED, |f| {
         let targets = [format!("--target=x={}", redis(f, 0)), "--target=memcached".into()];
         let short = ["rates=2000,4000", "stage_ms=700", "blocks_min=1", "blocks_max=1"];
         let short = short.map(|set| ["--set", set]).concat();
         let short = [&short[..], &["--allow-shared"]].concat();
         words(&[&["run", "ramp", "--scale", "quick"], &short[..], &refs(&targets)].concat())
     }),
-    deed("find-max of Redis", Store::Redis, MEASURED, |f| {
+    case("find-max of Redis", Store::Redis, MEASURED, |f| {
         let short = ["--slo", "p99<100ms", "--probe", "500ms", "--rounds", "2", "--keys", "20000"];
         let target = format!("x={}", redis(f, 0));
         words(&[&["find-max", &target, "--allow-shared"], &short[..]].concat())
     }),
-    deed("bench with commands of the user", Store::Redis, MEASURED, |f| {
+    case("bench with commands of the user", Store::Redis, MEASURED, |f| {
         let commands = ["--command", "SET __key__ __data__", "--command", "HINCRBY __key__:h f 1"];
         bench(&redis(f, 0), &[&["--allow-shared"], &commands[..]].concat())
     }),
-    deed("bench with a command that names a foreign key", Store::Redis, &[2, 3], |f| {
+    case("bench with a command that names a foreign key", Store::Redis, &[2, 3], |f| {
         bench(&redis(f, 0), &["--allow-shared", "--command", "DEL cart:17"])
     }),
-    deed("bench with a script", Store::Redis, &[2, 3], |f| {
+    case("bench with a script", Store::Redis, &[2, 3], |f| {
         let flush = "EVAL \"return redis.call('FLUSHALL')\" 0";
         bench(&redis(f, 0), &["--allow-shared", "--command", flush])
     }),
-    deed("application cache under a memory limit", Store::Private, &[0, 1, 3, 4], |_| {
+    case("application cache under a memory limit", Store::Private, &[0, 1, 3, 4], |_| {
         cache(&["--target=zend-file", "--target=cm-redis", "--set", "memory_limit=64MiB"])
     }),
-    deed("resume of the last run", Store::Redis, &[0, 2, 3, 4], |f| {
+    case("resume of the last run", Store::Redis, &[0, 2, 3, 4], |f| {
         words(&["run", "--resume", "latest", &target(&redis(f, 0)), "--allow-shared"])
     }),
 ];

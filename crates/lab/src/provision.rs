@@ -1,6 +1,6 @@
-//! The targets made ready: private servers that are started for each trial, or existing stores.
+//! Prepares targets for a trial: starts private servers, or connects to existing stores.
 
-use drivers::{Admin, Facts, Patience, Room, SessionOptions};
+use drivers::{Admin, CleanupDeadline, Facts, Room, SessionOptions};
 use model::leftovers::own_names;
 use model::{
     Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryUse, Plan, PlannedTarget,
@@ -23,49 +23,49 @@ use crate::ready::{Ready, Store, unremoved};
 use crate::wall::unix_ms;
 use crate::{app_cache, room};
 
-/// What a run needs that is not in its plan: places, and credentials.
+/// What a run needs besides its plan: directories, CPUs, and endpoints with credentials.
 pub struct Setup {
-    /// Watches over everything that is started.
+    /// Cleans up every process and directory should this process die.
     pub guard: Guard,
     /// Directory on the disk under test: data of private servers and session files.
     pub disk: PathBuf,
-    /// How the CPUs are divided.
+    /// CPUs of the generator and of the servers.
     pub pinning: Pinning,
-    /// Endpoints of the targets that exist already, by name.
+    /// Endpoints of existing targets, by target name.
     pub endpoints: BTreeMap<String, Endpoint>,
-    /// True when existing stores may hold other people's data.
+    /// True if existing stores may contain data that is not ours.
     pub allow_shared: bool,
-    /// True when an earlier process began the run: it may have left something in existing stores.
+    /// True if an earlier process started this run; it may have left data in existing stores.
     pub resumes: bool,
-    /// True when the user answers for what happens to existing servers: no data of others
-    /// are on them, so that nobody loses what they evict or what a command reaches.
+    /// True if the user confirms that existing servers contain nobody else's data, so that
+    /// evictions and user-defined commands harm nobody.
     pub i_own_this_server: bool,
 }
 
 /// Turns planned targets into stores that can be measured.
-pub struct Bench<'a> {
-    /// The plan that is run.
+pub struct TargetProvisioner<'a> {
+    /// The plan of this run.
     pub plan: &'a Plan,
-    /// Places and credentials.
+    /// Directories, CPUs and endpoints.
     pub setup: &'a Setup,
     run: String,
-    /// When this process began to work on the run: a run that was killed may have left tables,
-    /// and names must not meet them when it is resumed.
+    /// When this process took up the run. Part of table names, so that a resumed run does not
+    /// collide with tables that a killed process left behind.
     since_unix_ms: u64,
     search: SearchPath,
-    /// Made once a run, copied for each server.
+    /// Data directories, created once per run and copied for each server.
     templates: Templates,
-    /// Where session files go, by the directory that was given for them.
-    shelves: BTreeMap<PathBuf, Arc<TrialDirs>>,
-    /// This machine before the run wrote anything, by the directory on its disk.
+    /// Trial directories for stores of files, by parent directory.
+    trial_dirs: BTreeMap<PathBuf, Arc<TrialDirs>>,
+    /// Free memory and disk before the run wrote anything, by directory.
     machines: BTreeMap<PathBuf, Machine>,
 }
 
-/// Where a store is, the servers started for it, and what its files lie on.
+/// Endpoint of a store, the servers started for it, and the directories of its files.
 type Placed = (Endpoint, Vec<(Role, Server)>, Option<Arc<TrialDirs>>);
 
-impl<'a> Bench<'a> {
-    /// Nothing is started yet.
+impl<'a> TargetProvisioner<'a> {
+    /// Starts nothing yet.
     pub fn new(plan: &'a Plan, run: &str, setup: &'a Setup) -> Self {
         Self {
             plan,
@@ -74,18 +74,18 @@ impl<'a> Bench<'a> {
             since_unix_ms: unix_ms(),
             search: SearchPath::of_process(),
             templates: Templates::default(),
-            shelves: BTreeMap::new(),
+            trial_dirs: BTreeMap::new(),
             machines: BTreeMap::new(),
         }
     }
 
-    /// Starts or reaches the target, reads its version, writes and reads one session or record in
-    /// every layout of the plan, and leaves nothing behind.
+    /// Starts or connects to the target, reads its version, writes and reads one session or record
+    /// in every layout of the plan, and removes them.
     pub fn check(&mut self, target: &PlannedTarget, stop: &AtomicBool) -> Result<Facts, Failure> {
         let mut layouts: Vec<(Layout, &Workload)> = Vec::new();
         let cells = self.plan.cells.iter().filter(|c| c.target == target.name);
         let mut cells: Vec<_> = cells.collect();
-        // A limit or swap that cannot be had fails the trials that need it, and no others.
+        // If a memory limit or swap is unavailable, only the trials that need it must fail.
         cells.sort_by_key(|cell| cell.workload.memory().map(|plan| plan.swap_bytes));
         for cell in cells {
             let layout = cell.workload.layout();
@@ -93,7 +93,7 @@ impl<'a> Bench<'a> {
                 layouts.push((layout, &cell.workload));
             }
         }
-        // What a killed run left of a cache's records has no name of its own: it is for its owner.
+        // Cache records of a killed run do not carry its name: only the owner can remove them.
         let existing = self.setup.endpoints.get(&target.name).filter(|_| self.setup.resumes);
         if let Some(endpoint) = existing.filter(|_| target.backend.is_none()) {
             remove_leftovers((self.plan, &self.run), target, endpoint, stop)?;
@@ -102,18 +102,18 @@ impl<'a> Bench<'a> {
         for (number, (_, workload)) in layouts.into_iter().enumerate() {
             let mut ready = self.ready(target, workload, &format!("check{number}"))?;
             let checked = checked(&mut ready);
-            // Also after a fault: what is left in an existing store is ours to remove.
+            // Clean up even after an error: what we wrote to an existing store is ours to remove.
             let finished = ready.finish(stop);
             facts = Some(checked?);
             finished?;
         }
         facts.ok_or_else(|| Failure {
             class: ErrorClass::Other,
-            message: format!("target `{}` has no cell in this plan", target.name),
+            message: format!("target `{}` has no cells in this plan", target.name),
         })
     }
 
-    /// Fresh stores for one trial; `label` makes their names unique in the run.
+    /// Prepares fresh stores for one trial. `label` makes their names unique within the run.
     pub fn ready(
         &mut self,
         target: &PlannedTarget,
@@ -171,7 +171,8 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// One store: a private one is started, an existing one must be empty or shared knowingly.
+    /// Starts a private store, or admits an existing one: it must be empty unless sharing is
+    /// allowed.
     fn store(
         &mut self,
         target: &PlannedTarget,
@@ -185,7 +186,7 @@ impl<'a> Bench<'a> {
             None => Some(self.setup.disk.clone()),
         };
         let machine = disk.map(|disk| self.machine(&disk));
-        let (endpoint, servers, lies_on) = if product.has_server() {
+        let (endpoint, servers, trial_dirs) = if product.has_server() {
             let (endpoint, servers) = match existing {
                 Some(endpoint) => (endpoint, Vec::new()),
                 None => self.servers(product, target, group)?,
@@ -211,17 +212,18 @@ impl<'a> Bench<'a> {
         }
         let rooms =
             if shared { self.admit(target, &endpoint, admin.as_mut(), &own)? } else { Vec::new() };
-        Ok(Store { product, endpoint, admin, own, rooms, machine, written: None, servers, lies_on })
+        let written = None;
+        Ok(Store { product, endpoint, admin, own, rooms, machine, written, servers, trial_dirs })
     }
 
-    /// This machine as it was when the run first used a directory.
+    /// Free memory and disk when the run first used this directory.
     fn machine(&mut self, disk: &Path) -> Machine {
         let machine = self.machines.entry(disk.to_path_buf());
         machine.or_insert_with(|| Machine::now(disk)).clone()
     }
 
-    /// Refuses an existing store where data of others could be lost; what its servers tell about
-    /// memory where that is to be watched.
+    /// Refuses an existing store if data of others could be lost. Returns the memory status of its
+    /// servers if the trial has to watch it.
     fn admit(
         &self,
         target: &PlannedTarget,
@@ -248,20 +250,20 @@ impl<'a> Bench<'a> {
         Ok(rooms)
     }
 
-    /// A new directory below `parent`, watched over by the guard.
+    /// Creates a directory below `parent`, which the guard removes should this process die.
     fn directory(&mut self, product: Product, parent: &Path) -> Result<Placed, Failure> {
-        let place = match self.shelves.entry(parent.to_path_buf()) {
-            Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(free) => {
-                free.insert(Arc::new(TrialDirs::new(&self.setup.guard, parent)?))
+        let dirs = match self.trial_dirs.entry(parent.to_path_buf()) {
+            Entry::Occupied(existing) => existing.into_mut(),
+            Entry::Vacant(vacant) => {
+                vacant.insert(Arc::new(TrialDirs::new(&self.setup.guard, parent)?))
             }
         };
-        let endpoint = Endpoint::in_directory(product, place.directory()?);
+        let endpoint = Endpoint::in_directory(product, dirs.directory()?);
         let endpoint = endpoint.ok_or_else(|| Failure {
             class: ErrorClass::Other,
             message: format!("{} needs a server (expected a store of files)", product.name()),
         })?;
-        Ok((endpoint, Vec::new(), Some(place.clone())))
+        Ok((endpoint, Vec::new(), Some(dirs.clone())))
     }
 
     fn servers(
@@ -286,13 +288,12 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Ends the bench; what its trials left on the disk stays as long as what is returned.
+    /// Hands over the trial directories. Dropping them removes the files.
     pub fn into_files(self) -> Vec<Arc<TrialDirs>> {
-        self.shelves.into_values().collect()
+        self.trial_dirs.into_values().collect()
     }
 
-    /// CPUs of the client threads: a store without a server has the whole machine's share that
-    /// the others divide between clients and server.
+    /// CPUs of the client threads. Clients of a store without a server also get the server's CPUs.
     pub fn client_cpus(&self, ready: &Ready) -> Vec<usize> {
         let pinning = &self.setup.pinning;
         let mut cpus = pinning.generator.clone();
@@ -303,8 +304,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Removes from an existing server what the run `run` left there when it was killed: the keys and
-/// tables that carry its name, or all that have the names of an application cache.
+/// Removes from an existing server what a killed run `run` left there: keys and tables that carry
+/// its name, or, for an application cache, all keys named like the cache's.
 pub fn remove_leftovers(
     (plan, run): (&Plan, &str),
     target: &PlannedTarget,
@@ -319,13 +320,13 @@ pub fn remove_leftovers(
         return Ok(());
     }
     let mut admin = admin(endpoint, Duration::from_nanos(plan.timeout_ns))?;
-    let patience = &mut Patience::new(stop);
+    let patience = &mut CleanupDeadline::new(stop);
     let mut layouts = plan.layouts(&target.name).into_iter();
     let swept = layouts.try_for_each(|layout| admin.sweep(layout, &own, patience));
     swept.map_err(|failure| unremoved(&own, failure))
 }
 
-/// Facts, after one session or record was written and read.
+/// Writes and reads one session or record, and returns the store's facts.
 fn checked(ready: &mut Ready) -> Result<Facts, Failure> {
     let facts = ready.facts()?;
     if let Some(backend) = ready.backend {
@@ -339,7 +340,7 @@ fn checked(ready: &mut Ready) -> Result<Facts, Failure> {
     Ok(facts)
 }
 
-/// Connects for administration, and says what to look at where TLS is in the way.
+/// Opens an administrative connection; the error suggests a cure for TLS problems.
 fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failure> {
     drivers::admin(endpoint, timeout).map_err(|failure| {
         let speaks_tls = endpoint.clone().tls_mut().is_some();
@@ -354,50 +355,50 @@ fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failu
     })
 }
 
-/// Memory that a private server takes at most by its own settings; `None` where it sets no limit.
+/// Memory limit that a private server's settings impose, bytes; `None` if there is none.
 fn limit(admin: &mut dyn Admin) -> Option<u64> {
     let rooms = admin.room().unwrap_or_default();
     rooms.iter().filter_map(|room| room.limit_bytes).filter(|limit| *limit > 0).max()
 }
 
-/// Says that a server needs more than its memory limit to start.
+/// Explains a failed start by the memory limit, if the kernel killed the server for it.
 fn starved(failure: Failure, group: Option<&MemoryGroup>) -> Failure {
     match group.map(MemoryGroup::usage) {
         Some(Ok(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
             let limit = stats::format_bytes(limit_bytes);
-            let message = format!("more than memory_limit of {limit}: {}", failure.message);
+            let message = format!("memory_limit of {limit} exceeded: {}", failure.message);
             Failure { class: ErrorClass::Full, message }
         }
         _ => failure,
     }
 }
 
-/// Says that an existing store holds data, or that it does not tell whether it does.
+/// The error for an existing store that is not empty, or that cannot report whether it is.
 fn not_ours(
     endpoint: &Endpoint,
     (backend, by_size_class): (Option<Backend>, bool),
     empty: Option<bool>,
 ) -> Failure {
     let cure = if backend.is_some() {
-        "use an empty one that nobody else uses meanwhile; --allow-shared is of no use here: the \
-         names that a shop's cache has cannot be told from those of another. If a run that was \
-         killed left them, `cachedyno show RUN` says how to remove them"
+        "use an empty one that nobody else uses during the run; --allow-shared does not help: keys \
+         of different shop caches have the same names. If a killed run left them, `cachedyno show \
+         RUN` says how to remove them"
     } else if by_size_class {
         "use an empty one, or --i-own-this-server if its items may be lost; --allow-shared is not \
-         enough here: the server evicts items by their size, so free memory protects none of them"
+         enough: the server evicts items per size class, so free memory does not protect them"
     } else {
-        "use an empty one, or allow it with --allow-shared: keys and tables of this run then \
-         carry its name, and only those are removed"
+        "use an empty one, or pass --allow-shared: keys and tables of this run then carry its \
+         name, and only those are removed"
     };
     let state = match empty {
-        None => "does not tell whether it is empty",
+        None => "does not report whether it is empty",
         Some(_) => "is not empty",
     };
     let message = format!("{endpoint} {state} ({cure})");
     Failure { class: ErrorClass::NotOurs, message }
 }
 
-/// The commands of a user's own among a workload's operations.
+/// User-defined commands among a workload's operations.
 fn commands(workload: &Workload) -> Vec<&str> {
     match workload {
         Workload::Kv(kv) => kv.operations.iter().filter_map(|o| o.command.as_deref()).collect(),
