@@ -14,8 +14,8 @@ export const VIEW_FORMAT = 1;
 export type Validity = "valid" | "unreplicated" | "not-steady" | "invalid";
 
 /**
- * A centre with the ends of its 95 % interval over blocks, within what was observed; `lo` and `hi` are null below three
- * blocks.
+ * A centre with the bounds of its 95 % interval over blocks, within the observed range; `lo` and `hi` are null with
+ * fewer than three blocks.
  */
 export interface Value {
   center: number;
@@ -82,9 +82,9 @@ export interface CurvePoint {
 export interface RowCharts {
   time_curve: CurvePoint[];
   lock_wait_curve: CurvePoint[];
-  /** One series a block: operations per second in each interval. */
+  /** One series per block: operations per second in each interval. */
   rate_series: number[][];
-  /** Share of reads that hit, one series a block in which any missed; null in an interval without reads. */
+  /** Hit ratio of reads, one series per block with misses; null for an interval without reads. */
   hit_series: (number | null)[][];
   /** Length of an interval of `rate_series` and `hit_series`, seconds. */
   interval_s: number;
@@ -262,7 +262,7 @@ export interface StageInTime {
   holds: boolean;
 }
 
-/** What server and generator used: of each quantity the lowest and the highest value in spans of equal length. */
+/** Resource usage of server and generator: the lowest and the highest value of each quantity in spans of equal length. */
 export interface Saturation {
   span_s: number;
   series: SaturationSeries[];

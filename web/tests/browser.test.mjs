@@ -29,7 +29,7 @@ after(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** A page with a view written into it as the crate `report` does it. */
+/** A page with an embedded view, as the crate `report` writes it. */
 function written(name, view) {
   const whole = view.targets === undefined ? view : { ...view, sheet: sheetOf(view) };
   const escaped = JSON.stringify(whole).replace(
@@ -41,7 +41,7 @@ function written(name, view) {
   return path;
 }
 
-/** Opens a file and hands it to `look`; whatever the page asks for or complains of is a failure. */
+/** Opens a file and passes it to `look`; requests and console messages of the page are failures. */
 async function open(path, look, { width = 1280, height = 900, colorScheme = "light" } = {}) {
   const page = await browser.newPage({ viewport: { width, height }, colorScheme });
   const asked = [];
@@ -61,7 +61,7 @@ async function open(path, look, { width = 1280, height = 900, colorScheme = "lig
 
 const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
-/** Milliseconds until tables are there, and until charts are drawn as well. */
+/** Milliseconds until the tables exist, and until the charts are drawn. */
 async function openTimes(page) {
   await page.waitForFunction(() => [...document.querySelectorAll(".canvas")].every((c) => c.querySelector("svg")));
   return page.evaluate(() => [performance.getEntriesByType("navigation")[0].domComplete, performance.now()]);
@@ -69,7 +69,7 @@ async function openTimes(page) {
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-/** Moves the pointer over a chart until its tooltip shows; its text, or null. */
+/** Moves the pointer over a chart until its tooltip appears; returns its text, or null. */
 async function tooltip(page, chart) {
   const canvas = page.locator(`${chart} .canvas`);
   await canvas.scrollIntoViewIfNeeded();
@@ -164,7 +164,7 @@ for (const [name, path] of reports) {
       });
     });
 
-    it("zooms and comes back", async () => {
+    it("zooms in and out", async () => {
       await open(path(), async (page) => {
         for (const chart of ["#chart-latency", "#chart-time"]) {
           await page.locator(`${chart} .canvas`).scrollIntoViewIfNeeded();
@@ -320,7 +320,7 @@ describe("controls", () => {
     });
   });
 
-  it("draw the same at a width, however it was reached", async () => {
+  it("draw the same at a width after any resize", async () => {
     const parts = (page) => page.locator("#chart-rates svg path").evaluateAll((all) => all.map((path) => {
       const { x, width } = path.getBoundingClientRect();
       return `${Math.round(x)} ${Math.round(width)}`;
@@ -358,7 +358,7 @@ describe("events", () => {
         const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 1 && b.top < a.bottom - 1;
         for (const [i, one] of words.entries()) {
           assert.ok(one.left >= box.x && one.right <= box.x + box.width && one.top >= box.y - 1, `${one.said} leaves the chart`);
-          for (const other of all) assert.ok(other === one || !overlap(one, other), `${one.said} lies on ${other.said}`);
+          for (const other of all) assert.ok(other === one || !overlap(one, other), `${one.said} overlaps ${other.said}`);
           assert.ok(!words.slice(i + 1).some((other) => overlap(one, other)));
         }
         assert.match(await page.locator("#chart-time .chart-note").innerText(), /Vertical lines: events in the first block/);
@@ -438,7 +438,7 @@ describe("ramps", () => {
     }
   });
 
-  it("show the values of all panels at one time", async () => {
+  it("show the values of all panels at the same time", async () => {
     await open(written("ramps", variants.ramps()), async (page) => {
       assert.match(await tooltip(page, "#chart-ramp"), /redis[^]* at [\d.]+k\/s/);
       const all = await tooltip(page, "#chart-saturation");

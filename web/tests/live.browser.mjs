@@ -46,7 +46,7 @@ async function started(more) {
   return { address, ended, kill: () => run.kill("SIGKILL") };
 }
 
-/** A page of its own; what it complains of is gathered. */
+/** A separate page, with its console messages and errors. */
 async function opened(address, { width = 1280, colorScheme = "light" } = {}) {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
   page.setDefaultTimeout(PATIENCE_MS);
@@ -85,8 +85,8 @@ describe("a run in progress", () => {
     assert.equal(await narrow.page.locator("html").getAttribute("data-theme"), "dark");
     // The program exits only once its readers have the report.
     await page.locator("a#report").waitFor();
-    const { code, said: told } = await run.ended;
-    assert.ok(code === 0 || code === 4, `exit code ${code}: ${told}`);
+    const { code, said: output } = await run.ended;
+    assert.ok(code === 0 || code === 4, `exit code ${code}: ${output}`);
     assert.match(await status.innerText(), /complete\s+The run is over/);
     assert.match(await page.locator("#now .validity .chip").innerText(), code === 0 ? /VALID|UNREPLICATED/ : /INVALID|NOT-STEADY/);
     assert.deepEqual(said, [], "the page wrote to the console");
@@ -99,7 +99,7 @@ describe("a run in progress", () => {
     await narrow.page.close();
   });
 
-  it("tells an excess reader that there are too many, and shows the run once another has left", async () => {
+  it("rejects a reader beyond the maximum, and shows the run once another has left", async () => {
     const run = await started(["--duration", "60s", "--blocks", "1", "--keys", "2000", "--clients", "4"]);
     const others = new AbortController();
     const read = () => fetch(new URL("/events", run.address), { signal: others.signal });

@@ -111,8 +111,8 @@ describe("lines", () => {
 
   it("mark a percentile as a bound if failures reach it", () => {
     const operation = { operation: "get", rate_per_s: 1, ns_p50: 1, errors: 2, misses: 0 };
-    const told = [5, { at_least: 5e9 }, { at_least: 0 }, null].map((ns_p99, i) => point(i + 1, { operations: [{ ...operation, ns_p99 }] }));
-    const [line] = latencyLines(stored({ points: told }), lookOf);
+    const percentiles = [5, { at_least: 5e9 }, { at_least: 0 }, null].map((ns_p99, i) => point(i + 1, { operations: [{ ...operation, ns_p99 }] }));
+    const [line] = latencyLines(stored({ points: percentiles }), lookOf);
     expect(line?.data).toEqual([[1, 5], [2, 5e9, 1]]);
   });
 
@@ -176,9 +176,9 @@ describe("words", () => {
     expect(head(ended, "connected", null, 30).querySelector(".chip-good")).toBeNull();
     const page = (data: string): string => `<!doctype html><script type="application/json" id="cachedyno-view">${data}</script>`;
     const view = viewOf(page(JSON.stringify({ ...variants.notSteady(), sheet: [] })));
-    const told = head(ended, "closed", { url: "blob:x", view }, 30);
-    expect(told.querySelector(".validity-warn .chip")?.textContent).toBe("!NOT-STEADY");
-    expect(told.textContent).toContain("two halves differ by 5 %");
+    const built = head(ended, "closed", { url: "blob:x", view }, 30);
+    expect(built.querySelector(".validity-warn .chip")?.textContent).toBe("!NOT-STEADY");
+    expect(built.textContent).toContain("two halves differ by 5 %");
     expect(viewOf(page(JSON.stringify({ ...variants.sessions(), format: 9 })))).toBeNull();
     expect(viewOf("<!doctype html>")).toBeNull();
   });

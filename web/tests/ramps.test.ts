@@ -20,7 +20,7 @@ const block = (view: View): RampBlock => first(view).charts?.blocks[0] as RampBl
 describe("ramps", () => {
   it("name a broken store in the answer", () => {
     const said = (head(contextOf(viewOf(variants.doubtfulRamps()))) as HTMLElement).textContent;
-    expect(said).toContain("redis broke in every block");
+    expect(said).toContain("redis failed in every block");
     expect(said).not.toContain("Nothing was measured");
   });
 });

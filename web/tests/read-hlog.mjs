@@ -16,7 +16,7 @@ for (let part = reader.nextIntervalHistogram(); part; part = reader.nextInterval
   known.begunMs ??= part.startTimeStampMsec;
   known.endedMs = part.endTimeStampMsec;
 }
-const told = Object.entries(byTag).map(([tag, { whole, intervals, begunMs, endedMs }]) => [
+const merged = Object.entries(byTag).map(([tag, { whole, intervals, begunMs, endedMs }]) => [
   tag,
   {
     intervals,
@@ -28,4 +28,4 @@ const told = Object.entries(byTag).map(([tag, { whole, intervals, begunMs, ended
     ),
   },
 ]);
-console.log(JSON.stringify(Object.fromEntries(told)));
+console.log(JSON.stringify(Object.fromEntries(merged)));

@@ -46,8 +46,8 @@ describe("the answer", () => {
   it("has the view's sentences, with names and figures highlighted", () => {
     const raw = variants.sessions();
     const built = build("head", raw);
-    const told = texts(built, ".answer-text").map((text) => text.replaceAll("\u00a0", " "));
-    expect(told).toEqual(raw.answer.summary.map(({ pieces }) => `${pieces.map(({ text }) => text).join("")}.`));
+    const found = texts(built, ".answer-text").map((text) => text.replaceAll("\u00a0", " "));
+    expect(found).toEqual(raw.answer.summary.map(({ pieces }) => `${pieces.map(({ text }) => text).join("")}.`));
     expect(texts(built, ".answer-load")).toEqual(["steady, 1 client", "steady, 8 clients"]);
     expect(texts(built, ".figure")).toEqual(["1.58× [1.57, 1.59]", "1.40× [1.38, 1.43]"]);
     expect(texts(built, ".hint")).toEqual(["The interval of a number follows it in brackets."]);
@@ -56,9 +56,9 @@ describe("the answer", () => {
   it("follows a summary if there are many profiles and loads", () => {
     const raw = variants.sessions();
     raw.answer = { summary: [{ place: "", pieces: [{ text: "in short", style: "plain" }] }], places: raw.answer.summary };
-    const told = texts(build("head", raw), ".answer-text");
-    expect(told).toHaveLength(3);
-    expect(told[0]).toBe("in short.");
+    const found = texts(build("head", raw), ".answer-text");
+    expect(found).toHaveLength(3);
+    expect(found[0]).toBe("in short.");
   });
 });
 
@@ -92,8 +92,8 @@ describe("events", () => {
   const row = () => viewOf(variants.killed()).cells.find((r) => r.operation === "write") as Row;
 
   it("of the same kind in quick succession are merged, with their number", () => {
-    const told = happenings(events(), row(), 0, 10);
-    expect(told.map(({ words }) => words)).toEqual(["killed", "replica lost its primary ×2", "promoted to primary", "named as the primary by a Sentinel", "replica attached"]);
+    const found = happenings(events(), row(), 0, 10);
+    expect(found.map(({ words }) => words)).toEqual(["killed", "replica lost its primary ×2", "promoted to primary", "named as the primary by a Sentinel", "replica attached"]);
     expect(happenings(events(), row(), 99, 10)).toEqual([]);
     expect(happenings(events(), { ...row(), operation: "write.get" }, 0, 10)).toHaveLength(5);
     expect(happenings(events(), { ...row(), operation: "read" }, 0, 10)).toEqual([]);
@@ -206,7 +206,7 @@ describe("other sections", () => {
 
   it("say what was not steady, and only what is known", () => {
     const banner = (raw: variants.Raw): string => texts(build("head", raw), ".validity p")[0] as string;
-    expect(banner(variants.notSteady())).toBe("Rates drifted while they were measured; other processes took the CPU: use the numbers with care.");
+    expect(banner(variants.notSteady())).toBe("Rates drifted during the measurement; other processes took the CPU: use the numbers with care.");
     const raw = variants.notSteady();
     raw.unsteady = [];
     expect(banner(raw)).toBe("A rule about steadiness does not hold: use the numbers with care.");

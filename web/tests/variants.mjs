@@ -12,23 +12,23 @@ export function sessions() {
   return read("sessions.json");
 }
 
-/** Two stores whose load is raised in stages, and lowered again. */
+/** Two stores with a load that rises in stages and falls again. */
 export function ramps() {
   return read("ramp.json");
 }
 
-/** Four stores for two hours, as large as a view of ramps gets. */
+/** Four stores for two hours: the largest view of ramps. */
 export function longRamps() {
   return made(sessions(), ["redis", "memcached", "redis-io-2", "memcached-1"], { steps: 60, spans: 300, threads: 6 });
 }
 
-/** A ramp that met the generator's limit, one that broke, and clients that wait. */
+/** A ramp limited by the generator, a failed one, and waiting clients. */
 export function doubtfulRamps() {
   const view = ramps();
   const [redis, memcached] = view.ramps;
   Object.assign(memcached, { outcome: "generator", sentence: "memcached sustains at least 112,000/s: the generator was the limit" });
   memcached.metrics.knee_per_s.hi = null;
-  Object.assign(redis, { outcome: "broken", at: [], blocks: 0, metrics: {}, sentence: "redis broke in every block, after 70,000/s had held: connection lost: the server ended with signal 9" });
+  Object.assign(redis, { outcome: "broken", at: [], blocks: 0, metrics: {}, sentence: "redis failed in every block, after sustaining 70,000/s: connection lost: the server ended with signal 9" });
   redis.stages = redis.stages.slice(0, 7);
   redis.charts.blocks = [{ ...redis.charts.blocks[1], failed: true }];
   const closed = structuredClone(view.ramps[1]);
@@ -76,7 +76,7 @@ export function alone() {
 
 const HAPPENED = [[2.998, "killed"], [3.014, "replica lost its primary"], [3.02, "replica lost its primary"], [4.433, "promoted to primary"], [5.247, "named as the primary by a Sentinel"], [9.97, "replica attached"]];
 
-/** A primary that is killed in the middle of a phase of ten seconds: two events follow each other at once, one comes at the end. */
+/** A primary killed in the middle of a phase of ten seconds: two events in quick succession, and one at the end. */
 export function killed() {
   const view = alone();
   view.cells = view.cells.filter((row) => row.load.clients === 8);
@@ -94,7 +94,7 @@ export function killed() {
   return view;
 }
 
-/** So few blocks that nothing is decided, each interval made by `of`. */
+/** Too few blocks to decide anything, with intervals made by `of`. */
 function fewBlocks(blocks, of) {
   const view = sessions();
   const doubt = `${blocks} block${blocks === 1 ? "" : "s"}; 3 are needed`;
@@ -122,22 +122,22 @@ function fewBlocks(blocks, of) {
   return view;
 }
 
-/** One block: no interval anywhere, nothing decided. */
+/** One block: no intervals, nothing decided. */
 export function oneBlock() {
   return fewBlocks(1, ({ center }) => ({ center, lo: null, hi: null }));
 }
 
-/** Two blocks: no interval either. */
+/** Two blocks: no intervals either. */
 export function twoBlocks() {
   return fewBlocks(2, ({ center }) => ({ center, lo: null, hi: null }));
 }
 
-/** Three blocks that differ much. */
+/** Three very different blocks. */
 export function wideBlocks() {
   return fewBlocks(3, ({ center }) => ({ center, lo: center / 23_000, hi: center * 23_000 }));
 }
 
-/** Every trial failed: not a single row. */
+/** Every trial failed: no rows. */
 export function nothingMeasured() {
   const view = sessions();
   Object.assign(view, { validity: "invalid", reasons: ["no trial has a complete result"], blocks: 0, answer: { summary: [] } });
@@ -145,10 +145,10 @@ export function nothingMeasured() {
   return view;
 }
 
-/** A name that would be a tag, and texts with markup, quotes and line separators. */
+/** A name that looks like a tag, and texts with markup, quotes and line separators. */
 export const HOSTILE = '<script>globalThis.hit=1</script><img src=x onerror="globalThis.hit=2">';
 
-/** The store `redis` under that name everywhere, and markup in every text that reaches the page. */
+/** The store `redis` renamed to it, and markup in every text of the page. */
 export function hostile() {
   const text = JSON.stringify(caches()).replaceAll('"redis"', JSON.stringify(HOSTILE));
   const view = JSON.parse(text);
@@ -167,7 +167,7 @@ export function withControl() {
   for (const row of view.cells.filter((r) => r.target === "files")) {
     const again = structuredClone(row);
     again.target = "files-again";
-    // Faster than everything: a control must not win all the same.
+    // The fastest of all: a control must still not win.
     again.metrics.rate_per_s.center *= 9;
     view.cells.push(again);
     view.comparisons.push({
@@ -180,7 +180,7 @@ export function withControl() {
 
 const PAGE_PARTS = ["page", "page.open", "page.close"];
 
-/** More profiles and loads than fit one look: the fixture, and pages that think, also on one session. */
+/** More profiles and loads than fit on one screen: the fixture, and pages with think time, also on one session. */
 export function manyProfiles() {
   const view = withControl();
   view.profiles.push("shop-page");
@@ -211,7 +211,7 @@ function pageRow(row, operation, load) {
   return copy;
 }
 
-/** The second block of `files` failed: its lists are shorter than those of the others. */
+/** The second block of `files` failed: its lists are shorter than the others. */
 export function missingBlock() {
   const view = sessions();
   for (const row of view.cells.filter((r) => r.target === "files")) {
@@ -221,18 +221,18 @@ export function missingBlock() {
   return view;
 }
 
-/** A run that did not settle, with reasons. */
+/** A run that is not steady, with reasons. */
 export function notSteady() {
   const view = sessions();
   view.validity = "not-steady";
-  view.unsteady = ["rates drifted while they were measured", "other processes took the CPU"];
+  view.unsteady = ["rates drifted during the measurement", "other processes took the CPU"];
   view.reasons = ["mysql/steady/8: the rate still rose by 6 % in the last half of block 2", "redis/steady/1: two halves differ by 5 %"];
   return view;
 }
 
 const bare = (center) => ({ center, lo: null, hi: null });
 
-/** Application caches: effort of operations, sizes of stores, and records that were lost. */
+/** Application caches: effort of operations, sizes of stores, and lost records. */
 export function caches() {
   const view = sessions();
   for (const row of view.cells) {
@@ -242,7 +242,7 @@ export function caches() {
     else Object.assign(row.metrics, { round_trips_per_op: bare(2), commands_per_op: bare(15.27) });
     if (row.operation === "read") {
       row.metrics.hit_ratio = bare(0.9987);
-      // One that is cleaned bit by bit, with an interval in which nobody read.
+      // A store that is cleaned gradually, with an interval without reads.
       if (!isFiles) row.charts.hit_series = [[1, 0.95, null, 0.8, 0.74]];
     }
     if (row.target === "redis") row.metrics.stale_members = bare(791);
@@ -252,7 +252,7 @@ export function caches() {
   return view;
 }
 
-/** Stores of which one was not measured at writing. */
+/** Stores, one of them without writes. */
 export function unrankable() {
   const view = sessions();
   for (const ranking of view.rankings) {
@@ -266,7 +266,7 @@ export function unrankable() {
 const SIZES = [2000, 5000, 20000].map((records) => ({ workload: `by-records/${records}x${records / 10}`, records, records_of_tag: 75 }));
 const SLOPES = { files: [1.01, 0.97, 1.05, "grows in proportion"], redis: [-0.004, -0.03, 0.02, "does not grow"], mysql: [0.52, 0.41, 0.63, "grows slower"] };
 
-/** A profile with three sizes: two operations, of which one grows; `mysql` failed at the largest size. */
+/** A profile with three sizes: two operations, one of them with a growing cost; `mysql` failed at the largest size. */
 export function grown() {
   const view = sessions();
   const rows = view.cells.filter((row) => row.load.clients === 8 && ["read", "write"].includes(row.operation));

@@ -54,7 +54,7 @@ describe("your own weights", () => {
     });
   });
 
-  it("order anew at once, say so, and come back", () => {
+  it("update the order immediately, say so, and can be reset", () => {
     const built = build(variants.sessions());
     for (const name of ["read", "write"]) type(number(built, name), "0");
     expect(order(built, 0)).toEqual(["redis", "files", "mysql"]);
@@ -70,7 +70,7 @@ describe("your own weights", () => {
     expect(number(built, "write").value).toBe("0.05");
   });
 
-  it("keep slider and number together", () => {
+  it("keep slider and number in sync", () => {
     const built = build(variants.sessions());
     const slider = built.querySelector<HTMLInputElement>("input[type=range][aria-label='weight of read, slider']");
     type(slider as HTMLInputElement, "0.35");
@@ -80,7 +80,7 @@ describe("your own weights", () => {
     expect(slider?.max).toBe("1");
   });
 
-  it("name the best only where it is shown to be ahead", () => {
+  it("name the best only if it is significantly ahead", () => {
     const raw = variants.sessions();
     const alone = (target: string, rate: number): void => {
       const own = raw.rankings[0]?.rates?.find((r) => r.target === target);
@@ -147,7 +147,7 @@ describe("your own weights", () => {
     expect(built.textContent).toContain("not ranked");
   });
 
-  it("go to paper as the study's", () => {
+  it("are the study's in print", () => {
     const built = build(variants.sessions());
     for (const name of ["read", "write"]) type(number(built, name), "0");
     dispatchEvent(new Event("beforeprint"));
@@ -156,7 +156,7 @@ describe("your own weights", () => {
     expect(order(built, 0)).toEqual(["redis", "files", "mysql"]);
   });
 
-  it("stand under the advice, and not where a view has no rates", () => {
+  it("are below the advice, and absent without rates", () => {
     const view = viewOf(variants.sessions());
     expect(sheet(contextOf(view)).find((one) => one.id === "advice")?.querySelector("#weights")).not.toBeNull();
     for (const ranking of view.rankings) delete ranking.rates;

@@ -1,4 +1,4 @@
-//! Arguments of commands, and how their texts are read.
+//! Arguments of commands and their parsing.
 
 use clap::{Args, ValueEnum};
 use lab::Setup;
@@ -10,7 +10,7 @@ use crate::exit::CliError;
 use crate::kin::targets_help;
 use crate::secrets;
 
-/// How a result is printed.
+/// Output format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Tables for the terminal
@@ -23,40 +23,40 @@ pub(crate) enum Format {
     Junit,
 }
 
-/// What is printed of a run.
+/// Output options of a run.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Printing {
-    /// Print nothing but the result
+    /// Print only the result
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) shape: Shape,
 }
 
-/// The form in which a result is printed.
+/// Format and level of detail of a result.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Shape {
-    /// How the result is printed
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
-    /// Print all tables, claims, events and notes as well, as the page and Markdown have them
+    /// Also print all tables, claims, events and notes, like the page and Markdown
     #[arg(long)]
     pub(crate) details: bool,
 }
 
 impl Printing {
-    /// True where nothing is said while it is measured.
+    /// True if no progress is shown.
     pub(crate) fn is_silent(self) -> bool {
         self.quiet || self.shape.format != Format::Text
     }
 }
 
-/// How much is measured.
+/// Scale of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scale {
     /// A first answer in one to three minutes
     Quick,
-    /// Longer phases and more blocks, for a quarter of an hour at most
+    /// Longer phases and more blocks, for at most a quarter of an hour
     Standard,
     /// The size of the study's source
     Full,
@@ -72,45 +72,45 @@ impl From<Scale> for model::Scale {
     }
 }
 
-/// Where records are.
+/// Location of records.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Records {
-    /// Directory that holds the records
+    /// Directory of the records
     #[arg(long, value_name = "DIR", default_value = archive::RECORDS)]
     pub(crate) out: PathBuf,
 }
 
 const FILL_HELP: &str = "How an application cache is filled; the same as --set fill=fast\n\n\
-    What is there afterwards is the same. A backend that cannot fill fast saves, and the result \
-    says so.";
+    The resulting data is the same. A backend without a fast fill uses saves, and the result says \
+    so.";
 
-/// Where a run can be watched while it lasts.
+/// Address of the live page.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Serve {
-    /// Serve a live page and metrics for Prometheus while the run lasts, such as 127.0.0.1:9464
+    /// Serve a live page and Prometheus metrics during the run, for example on 127.0.0.1:9464
     #[arg(long, value_name = "IP:PORT", long_help = SERVE_HELP)]
     pub(crate) serve: Option<String>,
 }
 
-/// What --i-own-this-server means.
-const OWN_HELP: &str = "Allow what may reach other people's data on existing servers\n\n\
-    Memory and eviction belong to a server: a database number isolates nothing. Without this flag \
-    a run is refused where it could fill more than 90 % of a server's memory, and stops when it \
-    gets there; memcached is used only when empty; and commands of your own may name only keys \
-    that begin with __key__. With it nothing of that is checked. Give it only where nobody keeps \
-    data on that server. It stands in the record.";
+/// Help of --i-own-this-server.
+const OWN_HELP: &str = "Skip the checks that protect other data on existing servers\n\n\
+    Memory and eviction belong to a server: a database number does not isolate them. Without this \
+    flag a run is refused if it could fill more than 90 % of a server's memory, and stops when it \
+    does; memcached must be empty; and your own commands may only use keys that start with \
+    __key__. With it, none of this is checked. Use it only if the server contains \
+    no data of anyone else. The record contains the flag.";
 
-const SERVE_HELP: &str = "Serve a live page and metrics for Prometheus while the run lasts\n\n\
-    The page is at /, the metrics at /metrics, and what the page is made of at /events; all are \
-    read-only. Port 0 takes one that is free. With 127.0.0.1 only this machine can read, with \
-    0.0.0.0 everyone who reaches it.";
+const SERVE_HELP: &str = "Serve a live page and Prometheus metrics during the run\n\n\
+    The page is at /, the metrics at /metrics, and the page's data at /events; all are read-only. \
+    Port 0 picks a free port. With 127.0.0.1 only this machine can read, with 0.0.0.0 everyone who \
+    can reach it.";
 
-/// How the records of an application cache are saved before the first phase.
+/// Method of filling an application cache before the first phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Fill {
-    /// Each by the backend's own save (default)
+    /// Save each record with the backend (default)
     Save,
-    /// Many records at once
+    /// Write many records at once
     Fast,
 }
 
@@ -120,35 +120,35 @@ pub(crate) struct Run {
     /// Name of a shipped study, or the path of a study file
     #[arg(required_unless_present = "resume")]
     pub(crate) study: Option<String>,
-    /// How much is measured
+    /// Length and number of blocks
     #[arg(long, value_enum, default_value = "standard", conflicts_with = "resume")]
     pub(crate) scale: Scale,
-    /// Time for all blocks instead of the scale's own, such as 5m; 0s for no limit
+    /// Time for all blocks instead of that of the scale, for example 5m; 0s for no limit
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     pub(crate) budget: Option<String>,
-    /// Replace a value of the study, such as profile=page or redis.appendonly=yes
+    /// Replace a value of the study, for example profile=page or redis.appendonly=yes
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "resume")]
     pub(crate) sets: Vec<String>,
     /// Application cache: read records and lists from the original benchmark's files in DIR
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) data_set: Option<PathBuf>,
-    /// How an application cache is filled; the same as --set fill=fast
+    /// Method of filling an application cache; same as --set fill=fast
     #[arg(long, value_enum, conflicts_with = "resume", long_help = FILL_HELP)]
     pub(crate) fill: Option<Fill>,
     /// Measure only this target; with a URL, an existing store
     #[arg(long = "target", value_name = "NAME[=URL]", long_help = targets_help())]
     pub(crate) targets: Vec<String>,
-    /// Measure one target twice under two names: the difference must be none
+    /// Measure one target twice under two names; no difference is expected
     #[arg(long, conflicts_with = "resume")]
     pub(crate) aa: bool,
     /// Seed of order, names and values (default: random)
     #[arg(long, conflicts_with = "resume")]
     pub(crate) seed: Option<u64>,
-    /// Time after which an unanswered operation counts as failed, such as 500ms
+    /// Time after which an unanswered operation counts as failed, for example 500ms
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     pub(crate) timeout: Option<String>,
-    /// What every result must meet, such as p99<2ms, max<50ms, mean<300us, error<0.1% or rate>20k;
-    /// else the exit code is 5
+    /// Require a limit of every result, for example p99<2ms, max<50ms, mean<300us, error<0.1% or
+    /// rate>20k; otherwise the exit code is 5
     #[arg(long = "require", value_name = "LIMIT", conflicts_with = "resume")]
     pub(crate) requirements: Vec<String>,
     #[command(flatten)]
@@ -163,14 +163,14 @@ pub(crate) struct Common {
     /// Read the password of a target from a file
     #[arg(long = "password-file", value_name = "NAME=FILE")]
     pub(crate) password_files: Vec<String>,
-    /// Allow existing stores that hold data, but for application caches and memcached; only what
-    /// this run made is ever removed
+    /// Allow existing stores with data, except for application caches and memcached; only data of
+    /// this run is ever removed
     #[arg(long)]
     pub(crate) allow_shared: bool,
-    /// Allow what may reach other people's data on existing servers: there is none on them
+    /// Skip the checks that protect other data on existing servers
     #[arg(long, long_help = OWN_HELP)]
     pub(crate) i_own_this_server: bool,
-    /// Directory on the disk under test: data of private servers, and session files
+    /// Directory on the disk under test, for data of private servers and for session files
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) disk: PathBuf,
     #[command(flatten)]
@@ -182,7 +182,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Places and credentials of what is measured; starts the guard.
+    /// Directories, endpoints and credentials of a run; starts the guard.
     pub(crate) fn setup(&self, targets: &[TargetChoice], resumes: bool) -> Result<Setup, CliError> {
         if !self.disk.is_dir() {
             let disk = self.disk.display();
@@ -200,13 +200,13 @@ impl Common {
     }
 }
 
-/// A run that is taken up again.
+/// A run to resume.
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
     /// Add the missing trials to an interrupted or killed run
     #[arg(id = "resume", long = "resume", value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// Resume a run that another host planned, without being asked
+    /// Resume a run planned on another host without asking
     #[arg(long, requires = "resume")]
     pub(crate) trust_record: bool,
 }
@@ -221,11 +221,10 @@ pub(crate) struct Studies {
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Directory on the disk that would be measured
+    /// Directory on the disk under test
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) disk: PathBuf,
-    /// Remove what killed runs left in --disk, TMPDIR and /tmp and among control groups, and
-    /// nothing else
+    /// Remove leftovers of killed runs in --disk, TMPDIR, /tmp and control groups, and nothing else
     #[arg(long)]
     pub(crate) clean: bool,
 }
@@ -244,10 +243,10 @@ pub(crate) struct Prune {
     /// Keep the newest N records
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<usize>,
-    /// Remove only records of runs that began longer ago, such as 30d
+    /// Remove only records of runs older than this, for example 30d
     #[arg(long, value_name = "TIME")]
     pub(crate) older_than: Option<String>,
-    /// Remove them; else they are only named
+    /// Remove them; without it they are only listed
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -272,7 +271,7 @@ pub(crate) struct Report {
     /// Path, id, unique prefix of an id, or `latest`
     #[arg(default_value = "latest")]
     pub(crate) run: String,
-    /// Write the page there instead of into the record
+    /// Write the page to this file instead of the record
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
     #[command(flatten)]
@@ -281,25 +280,25 @@ pub(crate) struct Report {
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "one flag a form, of which one is given")]
+#[expect(clippy::struct_excessive_bools, reason = "one flag per format, mutually exclusive")]
 #[group(id = "what", required = true, multiple = false)]
 pub(crate) struct Export {
     /// Path, id, unique prefix of an id, or `latest`
     #[arg(default_value = "latest")]
     pub(crate) run: String,
-    /// A line for each result, comma-separated
+    /// CSV with a line per result
     #[arg(long, group = "what")]
     pub(crate) csv: bool,
-    /// A line for each result and block, comma-separated
+    /// CSV with a line per result and block
     #[arg(long, group = "what")]
     pub(crate) csv_blocks: bool,
-    /// A line for each reading of what server and generator used, comma-separated
+    /// CSV with a line per sample of resource usage
     #[arg(long, group = "what")]
     pub(crate) csv_samples: bool,
-    /// A line for each probe of a search, comma-separated
+    /// CSV with a line per probe of a search
     #[arg(long, group = "what")]
     pub(crate) csv_probes: bool,
-    /// Percentile distributions as HdrHistogram's plotters read them: a file for each result in DIR
+    /// Percentile distributions for HdrHistogram's plotters: a file per result in DIR
     #[arg(long, value_name = "DIR", group = "what")]
     pub(crate) hgrm: Option<PathBuf>,
     /// The summary that docs/FORMAT.md describes
@@ -309,42 +308,42 @@ pub(crate) struct Export {
     pub(crate) records: Records,
 }
 
-/// How a comparison is printed.
+/// Output format of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompareFormat {
     /// Tables for the terminal
     Text,
-    /// A test case for each line, for continuous integration
+    /// A test case per line, for continuous integration
     Junit,
 }
 
-/// What fails a comparison.
+/// Condition for the exit code of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
-    /// The second run is slower, sustains less or costs more in something
+    /// In some result, the second run is slower, sustains less or costs more
     Slower,
-    /// That, or undecided in something
+    /// The same, or undecided in some result
     Undecided,
 }
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The run that the other is compared with
+    /// Baseline run
     pub(crate) base: String,
-    /// The run to compare with it
+    /// Run to compare with the baseline
     pub(crate) head: String,
-    /// How the comparison is printed
+    /// Format of the comparison
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: CompareFormat,
-    /// Exit with code 5 if the second run is slower, or if that is undecided
+    /// Exit with code 5 if the second run is slower, or also if that is undecided
     #[arg(long, value_name = "WHAT", value_enum)]
     pub(crate) fail_on: Option<FailOn>,
     #[command(flatten)]
     pub(crate) records: Records,
 }
 
-/// The pairs of `--set`.
+/// Parses the pairs of `--set`.
 pub(crate) fn sets(pairs: &[String]) -> Result<Vec<(String, String)>, CliError> {
     let split = |pair: &String| match pair.split_once('=') {
         Some((key, value)) => Ok((key.to_string(), value.to_string())),
@@ -353,7 +352,7 @@ pub(crate) fn sets(pairs: &[String]) -> Result<Vec<(String, String)>, CliError> 
     pairs.iter().map(split).collect()
 }
 
-/// Requires something of every result of a plan.
+/// Adds requirements to a plan.
 pub(crate) fn require(plan: &mut Plan, texts: &[String]) -> Result<(), CliError> {
     let read = |text: &String| {
         text.parse::<Requirement>().map_err(|e| CliError::usage(format!("--require: {e}")))
@@ -362,14 +361,14 @@ pub(crate) fn require(plan: &mut Plan, texts: &[String]) -> Result<(), CliError>
     match plan.cells.iter().find(|cell| cell.load.is_probing()) {
         Some(cell) if !texts.is_empty() => Err(CliError::usage(format!(
             "--require: `{}` is {}, which looks for a limit (expected a load that a store should \
-             sustain; for a highest rate within limits: cachedyno find-max)",
+             sustain; for the highest rate within limits: cachedyno find-max)",
             cell.id, cell.load
         ))),
         _ => Ok(()),
     }
 }
 
-/// Time-outs are kept in whole milliseconds.
+/// Parses a timeout to whole milliseconds.
 pub(crate) fn timeout_ms(text: Option<&str>) -> Result<Option<u64>, CliError> {
     match duration_ns("--timeout", text)? {
         Some(ns) if ns < 1_000_000 => {
@@ -380,7 +379,7 @@ pub(crate) fn timeout_ms(text: Option<&str>) -> Result<Option<u64>, CliError> {
     }
 }
 
-/// A time of a flag in nanoseconds.
+/// Parses a flag's duration to nanoseconds.
 pub(crate) fn duration_ns(flag: &str, text: Option<&str>) -> Result<Option<u64>, CliError> {
     let parse = |text| stats::parse_duration_ns(text);
     text.map(parse).transpose().map_err(|e| CliError::usage(format!("{flag}: {e}")))

@@ -1,4 +1,4 @@
-//! The command line as clap reads it: the commands, each with the arguments of its own file or of
+//! The command line for clap: the commands, with arguments from their own files or from
 //! [`args`](crate::args).
 
 use clap::{Parser, Subcommand};
@@ -7,7 +7,7 @@ use crate::args::{Compare, Doctor, Export, List, Prune, Report, Run, Show, Studi
 use crate::commands::null_server::NullArguments;
 use crate::commands::scripted_server::ScriptedArguments;
 
-/// Which cache or session store is fastest here, where each breaks, and how sure that is.
+/// Find out which cache or session store is fastest here, where each breaks, and how sure that is.
 #[derive(Debug, Parser)]
 #[command(name = "cachedyno", version = crate::studies::TOOL_VERSION, about, max_term_width = 100)]
 #[command(after_help = "Examples:\n  \
@@ -25,47 +25,46 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// Commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure a study on real stores and say which is fastest
+    /// Measure a study on real stores and report which is fastest
     Run(Box<Run>),
-    /// Write a data set of an application cache as files that the original benchmark reads
+    /// Write the data set of an application cache as files for the original benchmark
     DataSet(crate::commands::data_set::DataSet),
-    /// Run a key-value load of your own
+    /// Run your own key-value load
     Bench(Box<crate::commands::bench::Bench>),
-    /// Find the highest rate that a server sustains within limits of latency and errors
+    /// Find the highest rate that a server sustains within latency and error limits
     FindMax(Box<crate::commands::find_max::FindMax>),
-    /// List the shipped studies, or print one to start your own from
+    /// List the shipped studies, or print one as a template for your own
     Studies(Studies),
-    /// Say which stores are installed, what on this host would disturb a measurement, and what
-    /// killed runs left here
+    /// Check installed stores, possible disturbances on this host, and leftovers of killed runs
     Doctor(Doctor),
-    /// Measure what this machine can do and what the generator costs, for later records
+    /// Measure this machine's limits and the generator's cost, for later records
     Calibrate(crate::commands::calibrate::Calibrate),
     /// List the records of earlier runs
     List(List),
     /// Remove records of earlier runs
     Prune(Prune),
-    /// Show the result of a run again
+    /// Show the result of an earlier run
     Show(Show),
-    /// Make the page of a run again and print its path
+    /// Write the page of a run again and print its path
     Report(Report),
-    /// Print the numbers of a run for other programs
+    /// Export the numbers of a run for other programs
     Export(Export),
-    /// Remove what a killed run left in an existing store
+    /// Remove the data of a killed run from an existing store
     Clean(crate::commands::clean::Clean),
-    /// Compare what two runs have in common: results, ramps, searches
+    /// Compare the common results, ramps and searches of two runs
     Compare(Compare),
-    /// Run the tests of redis-benchmark, with its flags and its output, and correct its figures
+    /// Run the tests of redis-benchmark with its flags and output format, but correct figures
     #[command(disable_help_flag = true, disable_version_flag = true)]
     RedisBenchmark {
-        /// As redis-benchmark takes them; --help lists them
+        /// Arguments of redis-benchmark; --help lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
-    /// Serve RESP and memcached at the least cost, to see what a generator can do at most
+    /// Serve RESP and memcached at minimal cost, to measure the maximum rate of a generator
     NullServer(NullArguments),
-    /// Serve RESP and memcached at times and with faults that are known, to judge a generator by
+    /// Serve RESP and memcached with known latencies and faults, to check a generator
     ScriptedServer(ScriptedArguments),
 }

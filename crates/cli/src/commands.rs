@@ -1,4 +1,4 @@
-//! One file a command; `measuring` and `serving` hold what several do alike.
+//! One file per command; `measuring` and `serving` contain shared code.
 
 pub(crate) mod bench;
 pub(crate) mod calibrate;
@@ -29,11 +29,11 @@ use crate::args::{Format, Shape};
 use crate::exit::CliError;
 use crate::{foreign, output};
 
-/// Columns of a line where nobody tells how many there are.
+/// Default number of columns.
 const COLUMNS: usize = 100;
 
-/// Columns of the terminal that is written to; of a pipe or a file those that the environment's
-/// `COLUMNS` asks for, else those of a terminal beside it.
+/// Columns of the output terminal. For a pipe or file: `COLUMNS` from the environment, or else the
+/// columns of another terminal of this process.
 fn columns() -> usize {
     let asked = || env::var("COLUMNS").ok()?.parse::<usize>().ok().filter(|columns| *columns > 0);
     output::columns().or_else(asked).or_else(output::columns_beside).unwrap_or(COLUMNS)
@@ -50,7 +50,7 @@ fn read(path: &Path) -> Result<Record, CliError> {
     foreign::within(path, foreign::size(path, 1), || Ok(Record::read(path)?))
 }
 
-/// Reads a record, judges it and makes something of the view, within the limits for its size.
+/// Reads and judges a record and converts the view, within the limits for the record's size.
 fn judged<T>(
     records: &Path,
     run: &str,
@@ -69,7 +69,7 @@ fn view_of(path: &Path) -> Result<View, CliError> {
     Ok(view)
 }
 
-/// A record in the form that is judged.
+/// Converts a record for judging.
 fn recorded(record: Record) -> Result<Recorded, CliError> {
     Ok(Recorded {
         samples: archive::PackedSamples::read(&record.path)?.by_trial()?,
@@ -81,7 +81,7 @@ fn recorded(record: Record) -> Result<Recorded, CliError> {
     })
 }
 
-/// Prints a view in the wanted form.
+/// Prints a view in the requested format.
 fn print(view: &View, shape: Shape) -> Result<(), CliError> {
     let text = if shape.details { ::report::text::render } else { ::report::text::summary };
     match shape.format {
@@ -92,7 +92,7 @@ fn print(view: &View, shape: Shape) -> Result<(), CliError> {
     }
 }
 
-/// Makes the page of a view.
+/// Renders the page of a view.
 fn page(view: &View) -> Result<String, CliError> {
     ::report::html::render(view).map_err(|e| CliError::failed(e.to_string()))
 }

@@ -1,8 +1,8 @@
-//! Errors of the command line and the exit code of each.
+//! Errors of the command line and their exit codes.
 //!
 //! 0 done, and VALID or UNREPLICATED; 1 unexpected failure; 2 usage or study error; 3 a named
-//! target cannot be used; 4 the run is INVALID or NOT-STEADY; 5 what the user required is not met;
-//! 130 interrupted.
+//! target cannot be used; 4 the run is INVALID or NOT-STEADY; 5 a requirement is not met; 130
+//! interrupted.
 
 use archive::ArchiveError;
 use model::{Failure, StudyError};
@@ -10,15 +10,15 @@ use std::fmt;
 
 /// Done, and the result is VALID or UNREPLICATED.
 pub(crate) const DONE: u8 = 0;
-/// Something failed that the user could not foresee.
+/// An unexpected failure.
 pub(crate) const FAILED: u8 = 1;
-/// The command line or the study is wrong.
+/// The command line or the study is invalid.
 pub(crate) const USAGE: u8 = 2;
-/// A target that the user named cannot be used.
+/// A target named by the user cannot be used.
 pub(crate) const TARGET: u8 = 3;
 /// The result is INVALID or NOT-STEADY.
 pub(crate) const NOT_VALID: u8 = 4;
-/// A requirement of the user's is not met.
+/// A user's requirement is not met.
 pub(crate) const UNMET: u8 = 5;
 /// The user interrupted it.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -43,7 +43,7 @@ impl CliError {
         Self { code: FAILED, message: message.into() }
     }
 
-    /// The exit code that it stands for.
+    /// Its exit code.
     pub(crate) fn code(&self) -> u8 {
         self.code
     }

@@ -1,9 +1,8 @@
-//! Limits for whatever reads and judges a record.
+//! Resource limits for reading and judging a record.
 //!
-//! A record is foreign data. Its sizes and ranges are checked where it is read, and what is left
-//! is bounded here, so that no combination of them takes the machine's memory or an hour: memory by
-//! the record's size, time by CPU time, and a contradiction that the judgement stumbles over ends
-//! in an error like any other.
+//! A record is untrusted data. Its sizes and ranges are checked when it is read. In addition,
+//! memory and CPU time are limited by the record's size, so that no combination of valid values
+//! exhausts the machine, and a panic over contradictory data becomes a normal error.
 
 use nix::time::{ClockId, clock_gettime};
 use signal_hook::low_level;
@@ -18,18 +17,19 @@ use std::time::Duration;
 use crate::exit::{CliError, USAGE};
 use crate::output;
 
-/// Resident memory of the program beside [`SIZE_FACTOR`] times what is read; with what is taken
-/// between two looks it stays below 100 MB and ten times that.
+/// Resident memory limit in addition to [`SIZE_FACTOR`] times the data. Including growth between
+/// two checks, the program stays below 100 MB plus ten times the data.
 const MEMORY_BYTES: u64 = 85_000_000;
 const SIZE_FACTOR: u64 = 9;
-/// CPU time beside that for what is read.
+/// CPU time limit in addition to that for the data.
 const TIME: Duration = Duration::from_secs(4);
-/// Nanoseconds of CPU time for each byte: half a second a megabyte.
+/// CPU time limit per byte of data, nanoseconds: half a second per megabyte.
 const NS_PER_BYTE: u64 = 500;
-/// Time between two looks.
-const LOOK: Duration = Duration::from_millis(2);
+/// Interval between two checks.
+const CHECK_EVERY: Duration = Duration::from_millis(2);
 
-/// Bytes of the regular files in a directory and, so many levels deep, below; no link is followed.
+/// Total size of the regular files in a directory, bytes, down to `levels` levels below it; links
+/// are not followed.
 pub(crate) fn size(directory: &Path, levels: u32) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     let sizes = entries.map(|entry| match entry.metadata() {
@@ -40,10 +40,10 @@ pub(crate) fn size(directory: &Path, levels: u32) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-/// Does what reads `bytes` bytes of records at a path, within the limits that follow from that.
+/// Runs `read`, which processes `bytes` bytes of records at a path, within the limits for that
+/// size.
 ///
-/// Errors: those of `read`, and contradictions in the record. Too much memory or time ends the
-/// program.
+/// Errors: those of `read`, and contradictions in the record. Exceeding a limit exits the program.
 pub(crate) fn within<T>(
     path: &Path,
     bytes: u64,
@@ -53,11 +53,11 @@ pub(crate) fn within<T>(
     let name = path.display().to_string();
     let watch = thread::Builder::new().name("limits".into()).spawn(move || {
         let start = cpu_time();
-        while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        while ended.recv_timeout(CHECK_EVERY) == Err(RecvTimeoutError::Timeout) {
             if let Some(what) = too_much(bytes, start) {
                 output::say(&format!(
-                    "error: `{name}` cannot be read within {what}: its files hold more than its \
-                     {bytes} bytes stand for (expected a record as cachedyno wrote it)"
+                    "error: `{name}` cannot be read within {what}: its files need far more than \
+                     {bytes} bytes of data should (expected a record written by cachedyno)"
                 ));
                 low_level::exit(USAGE.into());
             }
@@ -66,13 +66,13 @@ pub(crate) fn within<T>(
     let result = caught(path, read);
     drop(done);
     if let Ok(watch) = watch {
-        // It ends as soon as it sees that this side has hung up.
+        // The thread ends when the channel is closed.
         let _ = watch.join();
     }
     result
 }
 
-/// The limit that is passed, in words.
+/// Description of the exceeded limit.
 fn too_much(bytes: u64, start: Duration) -> Option<String> {
     let memory_max = MEMORY_BYTES.saturating_add(bytes.saturating_mul(SIZE_FACTOR));
     if resident_bytes().is_some_and(|resident| resident > memory_max) {
@@ -95,19 +95,19 @@ fn resident_bytes() -> Option<u64> {
     Some(pages.saturating_mul(page.unsigned_abs()))
 }
 
-/// What the judgement stumbles over is a fault of the record: files that passed every check and
-/// contradict each other all the same.
+/// Turns a panic of the judgement into an error: the record's files are valid but contradict each
+/// other.
 fn caught<T>(path: &Path, read: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
     let place = Arc::new(Mutex::new(None));
-    let told = place.clone();
-    let usual = panic::take_hook();
+    let location = place.clone();
+    let previous = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        if let Ok(mut told) = told.lock() {
-            *told = info.location().map(|at| format!("{}:{}", at.file(), at.line()));
+        if let Ok(mut location) = location.lock() {
+            *location = info.location().map(|at| format!("{}:{}", at.file(), at.line()));
         }
     }));
     let result = panic::catch_unwind(AssertUnwindSafe(read));
-    panic::set_hook(usual);
+    panic::set_hook(previous);
     result.unwrap_or_else(|_| {
         let place = place.lock().ok().and_then(|mut place| place.take()).unwrap_or_default();
         Err(CliError::usage(format!(

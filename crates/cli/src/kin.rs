@@ -1,16 +1,16 @@
-//! Servers that can be named, for help and errors.
+//! Names of supported servers for help and errors.
 
 use model::program::BY_URL;
 use model::{Kin, Product, Program};
 
-/// What `bench` and `find-max` start a private server for: "`redis`, `memcached` or `valkey`".
+/// Private servers of `bench` and `find-max`: "`redis`, `memcached` or `valkey`".
 pub(crate) fn private_servers() -> String {
     let products = Product::ALL.into_iter().filter(|product| product.keeps_keys());
     let names = products.map(Product::name).chain(Program::ALL.map(|program| program.target));
     listed(names.map(|name| format!("`{name}`")), "or")
 }
 
-/// Help on targets of studies.
+/// Help about targets of studies.
 pub(crate) fn targets_help() -> String {
     let started = listed(Program::ALL.map(|program| program.target.into()), "and");
     let sessions = Product::ALL.into_iter().filter(|product| product.keeps_sessions());
@@ -32,7 +32,7 @@ pub(crate) fn titles(all: impl IntoIterator<Item = Kin>) -> String {
     listed(all.into_iter().map(|kin| kin.title.into()), "and")
 }
 
-/// "a, b or c", or with another word before the last.
+/// "a, b or c", or with another conjunction.
 pub(crate) fn listed(names: impl IntoIterator<Item = String>, last: &str) -> String {
     let names: Vec<String> = names.into_iter().collect();
     match &names[..] {

@@ -1,18 +1,18 @@
-//! How many files this process and the servers that it starts may have open.
+//! Open file limits of this process and of the servers it starts.
 
 use model::Plan;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::exit::CliError;
 
-/// Connections of a private server besides those of the clients: our own, and those that fill.
+/// Connections of a private server besides the clients': administration and fill.
 pub(crate) const SPARE_CONNECTIONS: u64 = 64;
-/// Files besides the clients' connections: here the record, logs and pipes; in a private Redis its
-/// 32 own ones and the spare connections.
-const BESIDES: u64 = 160;
+/// Open files besides the clients' connections: record, logs and pipes in this process; Redis' own
+/// 32 files and the spare connections in a private server.
+const SPARE_FILES: u64 = 160;
 
-/// Allows as many open files as this user may have, where fewer are usual. Where that fails,
-/// connecting says so when there are too many.
+/// Raises the soft limit of open files to the hard limit. If this fails, too many connections give
+/// an error later.
 pub(crate) fn raise() {
     if let Ok((usual, most)) = getrlimit(Resource::RLIMIT_NOFILE)
         && usual < most
@@ -21,8 +21,8 @@ pub(crate) fn raise() {
     }
 }
 
-/// The same; an error where that is too few for the clients of some cell, who have a connection
-/// each to every store of their target. `flag` is how the user says their number.
+/// The same; an error if the limit is too low for the clients of some cell, which each have a
+/// connection to every store of their target. `flag` sets the number of clients.
 pub(crate) fn allow(flag: &str, plan: &Plan) -> Result<(), CliError> {
     raise();
     let wants = plan.cells.iter().map(|cell| {
@@ -30,15 +30,15 @@ pub(crate) fn allow(flag: &str, plan: &Plan) -> Result<(), CliError> {
         (u64::from(cell.load.clients) * stores as u64, stores as u64)
     });
     let Some((connections, each)) = wants.max() else { return Ok(()) };
-    let (needed, clients) = (connections + BESIDES, connections / each);
+    let (needed, clients) = (connections + SPARE_FILES, connections / each);
     match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok((allowed, _)) if allowed < needed => Err(CliError::usage(format!(
-            "{flag} `{clients}` need {needed} open files, {each} each and {BESIDES} more, and this \
-             process may open {allowed} (expected at most {} clients; or raise the limit, as root \
-             with `ulimit -n {needed}`)",
-            allowed.saturating_sub(BESIDES) / each
+            "{flag} `{clients}` need {needed} open files, {each} each and {SPARE_FILES} \
+             more, but this process may open {allowed} (expected at most {} clients; or raise the \
+             limit, as root with `ulimit -n {needed}`)",
+            allowed.saturating_sub(SPARE_FILES) / each
         ))),
-        // Where the limit cannot be read, connecting tells.
+        // If the limit is unknown, connecting reports the error.
         _ => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
-//! cachedyno: which cache or session store is fastest here, where each breaks, how sure that is.
+//! cachedyno: which cache or session store is fastest here, at what load each breaks, and how
+//! certain that is.
 //!
-//! One file a command; `command_line` is what clap reads, `exit` gives errors their exit codes.
+//! One file per command; `command_line` defines the arguments, `exit` the errors and exit codes.
 
 mod args;
 mod command_line;
@@ -29,16 +30,16 @@ use exit::{CliError, DONE, FAILED, USAGE};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The guard is this program under a hidden argument: it must start before anything is parsed.
+    // The guard is this program with a hidden argument; it must start before any parsing.
     if std::env::args_os().nth(1).is_some_and(|first| first == rig::GUARD_ARGUMENT) {
-        return of_guard(&rig::guard_main(std::io::stdin().lock()));
+        return guard_exit(&rig::guard_main(std::io::stdin().lock()));
     }
-    if let Err(error) = secrets::leave_the_process_list(redis_benchmark::COMMAND) {
+    if let Err(error) = secrets::hide_passwords(redis_benchmark::COMMAND) {
         return fail(&error);
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return of_clap(&error),
+        Err(error) => return clap_exit(&error),
     };
     let done = match arguments.command {
         Command::Run(run) => commands::run::run(&run),
@@ -65,21 +66,21 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the error and gives its exit code.
+/// Prints an error and returns its exit code.
 fn fail(error: &CliError) -> ExitCode {
     output::say(&secrets::masked(&format!("error: {error}")));
     ExitCode::from(error.code())
 }
 
-/// Prints what clap found wrong, or the help that was asked for, and gives its exit code.
-fn of_clap(error: &clap::Error) -> ExitCode {
+/// Prints clap's error or help and returns its exit code.
+fn clap_exit(error: &clap::Error) -> ExitCode {
     match output::say_clap(error) {
         Ok(()) => ExitCode::from(if error.use_stderr() { USAGE } else { DONE }),
         Err(error) => fail(&error),
     }
 }
 
-/// The guard has nobody to talk to: its exit code is all it says.
-fn of_guard(done: &std::io::Result<()>) -> ExitCode {
+/// Exit code of the guard, which has no other output.
+fn guard_exit(done: &std::io::Result<()>) -> ExitCode {
     ExitCode::from(if done.is_ok() { DONE } else { FAILED })
 }

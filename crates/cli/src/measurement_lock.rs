@@ -9,16 +9,16 @@ use crate::exit::CliError;
 use crate::output;
 use crate::ownerless;
 
-/// Keeps other measurements away as long as the value lives, and says what killed ones left in
-/// `disks` and in the directory for temporary files. Errors: one is under way, with what it is.
-/// Where nothing can be locked, it says so and goes on.
+/// Acquires the measurement lock, which is released on drop, and lists leftovers of killed
+/// runs in `disks` and in the temporary directory. Errors: another measurement is running; the
+/// error names it. If locking is impossible, prints a warning and continues.
 pub(crate) fn acquire(guard: &Guard, disks: &[&Path]) -> Result<Option<MeasurementLock>, CliError> {
     ownerless::notice(disks);
     match MeasurementLock::try_acquire(guard, &std::env::temp_dir()) {
         Ok(LockAttempt::Acquired(lock)) => Ok(Some(lock)),
         Ok(LockAttempt::Busy(holder)) => Err(CliError::failed(busy(holder.as_ref()))),
         Err(e) => {
-            output::say(&format!("warning: other measurements are not kept away: {e}"));
+            output::say(&format!("warning: cannot prevent other measurements: {e}"));
             Ok(None)
         }
     }
@@ -33,16 +33,16 @@ fn busy(holder: Option<&Holder>) -> String {
             let (pid, command) = (holder.pid, &holder.command);
             let (of, end) = match &holder.user {
                 Some(user) => (format!(" of user `{user}`"), String::new()),
-                None => (String::new(), format!(", or end it by `kill -INT {pid}`")),
+                None => (String::new(), format!(", or stop it with `kill -INT {pid}`")),
             };
             (format!(": {run}process {pid}{of}{since}, `{command}`"), end)
         }
-        None => (", and the system does not tell which process".into(), String::new()),
+        None => (", in an unknown process".into(), String::new()),
     };
     format!(
         "another cachedyno measures on this machine{who} (two at once disturb each other: wait \
-         until it has ended{end}; to measure both all the same, give one a directory for \
-         temporary files of its own by `TMPDIR`)"
+         until it ends{end}; to run both anyway, set `TMPDIR` to a separate directory for one of \
+         them)"
     )
 }
 
@@ -68,14 +68,14 @@ mod tests {
             files: vec!["/nowhere/lock".into()],
         };
         let text = busy(Some(&holder));
-        let told = ": process 4711, for 1 min 15 s, `cachedyno run app-cache` (two at once";
-        assert!(text.contains(told) && text.contains("`kill -INT 4711`"), "{text}");
+        let expected = ": process 4711, for 1 min 15 s, `cachedyno run app-cache` (two at once";
+        assert!(text.contains(expected) && text.contains("`kill -INT 4711`"), "{text}");
         holder.user = Some("bob".into());
         let text = busy(Some(&holder));
         assert!(text.contains("process 4711 of user `bob`, for 1 min"), "{text}");
         assert!(!text.contains("kill") && text.contains("`TMPDIR`"), "{text}");
         let text = busy(None);
-        assert!(text.contains("does not tell which process (two"), "{text}");
+        assert!(text.contains("in an unknown process (two"), "{text}");
         assert!(!text.contains("kill"), "{text}");
     }
 }

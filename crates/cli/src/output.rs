@@ -1,9 +1,9 @@
-//! What reaches the terminal: the only place that prints.
+//! Terminal output; no other module prints.
 //!
-//! A server's version, an error reply, a key, a file's name or a field of a record may hold escape
-//! sequences that clear a screen, set a title or hide text. So every text passes one filter on its
-//! way out. Colours of our own pass because a text is made twice: where it is plain without them,
-//! all escape sequences of the coloured one are ours.
+//! A server's version, an error reply, a key, a file name or a field of a record may contain escape
+//! sequences that clear the screen, set a title or hide text. So all output passes a filter. Our
+//! own colours pass because each text is also made without colours: if that one is plain, all
+//! escape sequences of the coloured one are ours.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -11,7 +11,7 @@ use terminal_size::{terminal_size, terminal_size_of};
 
 use crate::exit::CliError;
 
-/// What stands in the place of a character that no terminal gets.
+/// Replacement for filtered characters.
 const REPLACED: &str = "\u{fffd}";
 
 /// Prints a text.
@@ -19,8 +19,8 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     write(&plain(text))
 }
 
-/// Prints what is made with colours or without. They are left out where data holds what could be
-/// taken for colours, and where nobody would see them.
+/// Prints the output of `make`, which gets whether to use colours. Colours are omitted if the data
+/// contains escape sequences, or if the output does not show them.
 pub(crate) fn print_painted(make: impl Fn(bool) -> String) -> Result<(), CliError> {
     let uncoloured = make(false);
     match plain(&uncoloured) {
@@ -29,29 +29,29 @@ pub(crate) fn print_painted(make: impl Fn(bool) -> String) -> Result<(), CliErro
     }
 }
 
-/// Prints JSON, in which any character can be escaped.
+/// Prints JSON with hostile characters escaped.
 pub(crate) fn print_json(text: &str) -> Result<(), CliError> {
     let escape = |c: char| format!("\\u{:04x}", u32::from(c));
     write(&filtered(text, is_hostile, escape))
 }
 
-/// Prints text that returns to the beginning of its line, which data must not; see [`plain`].
+/// Prints text with carriage returns of our own, which [`plain`] would filter.
 pub(crate) fn print_returning(text: &str) -> Result<(), CliError> {
     write(&filtered(text, |c| c != '\r' && is_hostile(c), |_| REPLACED.into()))
 }
 
-/// Says something on standard error, in a line of its own.
+/// Prints a line to standard error.
 pub(crate) fn say(text: &str) {
     say_more(&format!("{text}\n"));
 }
 
-/// Says something on standard error, without a line break behind it.
+/// Prints to standard error without a line break.
 pub(crate) fn say_more(text: &str) {
-    // Nobody is left to be told that standard error is gone.
+    // If standard error is closed, there is nowhere to report it.
     let _ = anstream::stderr().lock().write_all(plain(text).as_bytes());
 }
 
-/// Says what clap found, in its colours: help goes to standard output, an error to standard error.
+/// Prints clap's message in its colours: help to standard output, errors to standard error.
 pub(crate) fn say_clap(error: &clap::Error) -> Result<(), CliError> {
     let render = |colour| {
         let text = error.render();
@@ -70,20 +70,20 @@ pub(crate) fn say_clap(error: &clap::Error) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Asks the user at the terminal; anything but `y` and `yes` is a no.
+/// Asks the user at the terminal; anything except `y` and `yes` means no.
 pub(crate) fn confirm(question: &str) -> Result<bool, CliError> {
     say_more(&format!("{question} [y/N] "));
     let mut answer = String::new();
     io::stdin()
         .read_line(&mut answer)
-        .map_err(|e| CliError::failed(format!("the answer cannot be read: {e}")))?;
+        .map_err(|e| CliError::failed(format!("cannot read the answer: {e}")))?;
     Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }
 
-/// A text without control characters but line breaks and tabs, and without those that change the
-/// direction of text; each is replaced.
+/// Replaces control characters, except line breaks and tabs, and characters that change the
+/// direction of text.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    // Of the two characters that end a line of CSV, the first is harmless.
+    // The carriage return in CSV's line ends is harmless.
     if !text.replace("\r\n", "").contains(is_hostile) {
         return text.into();
     }
@@ -91,28 +91,28 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     lines.collect::<Vec<_>>().join("\r\n").into()
 }
 
-/// Whether standard error is a terminal.
+/// True if standard error is a terminal.
 pub(crate) fn says_to_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Columns of the terminal that is printed to; `None` for a pipe or a file.
+/// Columns of standard output's terminal; `None` for a pipe or a file.
 pub(crate) fn columns() -> Option<usize> {
     terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
-/// Columns of a terminal beside it.
+/// Columns of any other terminal of this process.
 pub(crate) fn columns_beside() -> Option<usize> {
     terminal_size().map(|(width, _)| width.0.into())
 }
 
-/// Writes to standard output; colours are taken out where nobody would see them. A reader that has
-/// gone (`| head`) has seen enough; a full disk behind `>` is an error.
+/// Writes to standard output, without colours unless it shows them. A closed pipe (`| head`) is not
+/// an error; a full disk behind `>` is.
 fn write(text: &str) -> Result<(), CliError> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(CliError::failed(format!("the result cannot be printed: {e}")))
+            Err(CliError::failed(format!("cannot print the result: {e}")))
         }
         _ => Ok(()),
     }
@@ -137,9 +137,9 @@ fn filtered(
     replaced.into()
 }
 
-/// Control characters (C0, DEL and C1) but line breaks and tabs, separators of lines and
-/// paragraphs, controls of the direction of text (Unicode's UAX #9), and characters that nobody
-/// sees (`Default_Ignorable_Code_Point`), which hide text or tell two names apart in secret.
+/// True for control characters (C0, DEL and C1) except line breaks and tabs, line and paragraph
+/// separators, bidirectional controls (Unicode's UAX #9), and invisible characters
+/// (`Default_Ignorable_Code_Point`), which hide text or make different names look equal.
 fn is_hostile(c: char) -> bool {
     let is_unseen = matches!(
         c,

@@ -1,4 +1,4 @@
-//! What killed runs left on this machine: listed, named before a measurement, and removed.
+//! Leftovers of killed runs on this machine: listed, reported before a measurement, and removed.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use stats::format_bytes;
 use crate::exit::{CliError, FAILED};
 use crate::output;
 
-/// Directories that a run works in: that of `--disk`, and those of targets such as `file:///dir`.
+/// Working directories of a run: `--disk`, and those of targets such as `file:///dir`.
 pub(crate) fn disks(setup: &Setup) -> Vec<&Path> {
     let targets = setup.endpoints.values().filter_map(Endpoint::directory);
     std::iter::once(setup.disk.as_path()).chain(targets).collect()
 }
 
-/// Says in one line for each place what is ownerless there, and how to remove it.
+/// Prints a line per directory with its ownerless leftovers and the command to remove them.
 pub(crate) fn notice(disks: &[&Path]) {
     let mut seen = Vec::new();
     let temporary = std::env::temp_dir();
@@ -26,7 +26,7 @@ pub(crate) fn notice(disks: &[&Path]) {
     let places = disks.iter().map(|disk| (*disk, *disk)).chain([(first_disk, &*temporary)]);
     for (disk, place) in places {
         let mut found = look(&[place.into()], false);
-        // The directory of the lock is about to be used again.
+        // The lock's directory is about to be reused.
         found.retain(|f| f.is_ownerless && f.kind != Kind::Lock && !seen.contains(&f.path));
         let Some(first) = found.first() else { continue };
         let more = match found.len() - 1 {
@@ -34,7 +34,7 @@ pub(crate) fn notice(disks: &[&Path]) {
             more => format!(" and {more} more"),
         };
         output::say(&format!(
-            "note: killed runs left `{}`{more} behind (`{}` removes exactly that)",
+            "note: killed runs left `{}`{more} behind (`{}` removes only this)",
             first.path.display(),
             command(disk)
         ));
@@ -42,20 +42,20 @@ pub(crate) fn notice(disks: &[&Path]) {
     }
 }
 
-/// What `doctor` says about it; empty where there is nothing.
+/// Text for `doctor`; empty without leftovers.
 pub(crate) fn list(disk: &Path) -> String {
     let (ownerless, unknown): (Vec<_>, Vec<_>) =
         look(&places(disk), true).into_iter().partition(|found| found.is_ownerless);
     let mut text = String::new();
     if !ownerless.is_empty() {
-        text += "\nwhat killed runs left here\n";
+        text += "\nleftovers of killed runs\n";
         text += &lines(&ownerless);
-        let _ = writeln!(text, "  `{}` removes exactly that", command(disk));
+        let _ = writeln!(text, "  `{}` removes only this", command(disk));
     }
     text + &in_doubt(&unknown)
 }
 
-/// Removes it, with a line for each.
+/// Removes ownerless leftovers and prints a line for each.
 pub(crate) fn clean(disk: &Path) -> Result<ExitCode, CliError> {
     let (ownerless, unknown): (Vec<_>, Vec<_>) =
         look(&places(disk), true).into_iter().partition(|found| found.is_ownerless);
@@ -67,7 +67,7 @@ pub(crate) fn clean(disk: &Path) -> Result<ExitCode, CliError> {
                 output::print(&format!("removed {line}\n"))?;
                 removed += 1;
             }
-            // Somebody else has removed it meanwhile.
+            // Another process has already removed it.
             Ok(false) => {}
             Err(e) => {
                 output::say(&format!("error: {e}"));
@@ -77,7 +77,7 @@ pub(crate) fn clean(disk: &Path) -> Result<ExitCode, CliError> {
     }
     output::print(&in_doubt(&unknown))?;
     if removed + failures == 0 {
-        output::print("nothing to remove: no killed run left anything here\n")?;
+        output::print("nothing to remove: no leftovers of killed runs\n")?;
     }
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
@@ -94,8 +94,8 @@ fn in_doubt(unknown: &[Found]) -> String {
     if unknown.is_empty() {
         return String::new();
     }
-    let heading = "\nmade by cachedyno, but whether its run has ended cannot be told from here\n";
-    format!("{heading}{}  once you know that it has, remove it yourself\n", lines(unknown))
+    let heading = "\nmade by cachedyno, but it is unknown whether its run has ended\n";
+    format!("{heading}{}  remove it yourself once you are sure\n", lines(unknown))
 }
 
 fn describe(found: &Found) -> String {
@@ -107,7 +107,7 @@ fn describe(found: &Found) -> String {
     format!("`{}`: {what}, {}", found.path.display(), found.why)
 }
 
-/// The command that removes what is ownerless in `disk` and in directories for temporary files.
+/// The command that removes ownerless leftovers in `disk` and in temporary directories.
 fn command(disk: &Path) -> String {
     let words = ["cachedyno", "doctor", "--clean", "--disk", &disk.to_string_lossy()];
     model::shell_words(words)

@@ -1,4 +1,4 @@
-//! What would need more memory or time than there is: refused with the arithmetic, before anything
+//! Refuses runs that need more memory or time than available, with the arithmetic, before anything
 //! starts.
 
 use model::{Kv, Load, Plan, Search, Stop, Workload};
@@ -8,13 +8,13 @@ use stats::{format_bytes, format_ns};
 use workloads::kv::Sizes;
 
 const DAY_NS: f64 = 86_400e9;
-/// Longest run that can be meant, in days.
+/// Longest plausible run, days.
 const RUN_DAYS_MAX: f64 = 30.0;
-/// Most requests that may be in flight at once: each is remembered.
+/// Maximum requests in flight, since each uses memory.
 pub(crate) const IN_FLIGHT_MAX: u64 = 10_000_000;
 
-/// Refuses a `bench` that would outlast the month, or whose data are larger than memory.
-/// `is_here` is true where a server of this machine would hold them.
+/// Refuses a `bench` that would take more than a month, or whose data is larger than memory.
+/// `is_here` is true if a server on this machine would store the data.
 pub(crate) fn bench(
     kv: &Kv,
     load: &Load,
@@ -41,7 +41,7 @@ pub(crate) fn bench(
     let sent = f64::from(clients) * f64::from(pipeline) * mean;
     if too_large(sent, memory) {
         return Err(format!(
-            "--clients {clients} times --pipeline {pipeline} times {} a value are `{}` in flight \
+            "--clients {clients} times --pipeline {pipeline} times {} per value are `{}` in flight \
              at once ({})",
             bytes(mean),
             bytes(sent),
@@ -51,8 +51,8 @@ pub(crate) fn bench(
     let filled = kv.keys as f64 * kv.filled_share * mean;
     if is_here && too_large(filled, memory) {
         return Err(format!(
-            "--keys {} times --hit-ratio {} times {} a value are `{}` to be filled ({}; fewer \
-             keys, smaller values, or --no-fill)",
+            "--keys {} times --hit-ratio {} times {} per value are `{}` to be filled ({}; use \
+             fewer keys, smaller values, or --no-fill)",
             kv.keys,
             kv.filled_share,
             bytes(mean),
@@ -63,7 +63,7 @@ pub(crate) fn bench(
     Ok(())
 }
 
-/// Refuses a `find-max` whose confirmations alone would outlast the month.
+/// Refuses a `find-max` whose confirmations alone would take more than a month.
 pub(crate) fn search(
     search: &Search,
     warmup_ns: u64,
@@ -84,25 +84,25 @@ pub(crate) fn search(
     ))
 }
 
-/// Refuses more threads of a generator than its most clients or its CPUs; `flag` is what sets them.
+/// Refuses more generator threads than clients or CPUs; `flag` sets the number of threads.
 pub(crate) fn threads(flag: &str, threads: u32, clients: u32, cpus: usize) -> Result<(), String> {
     if threads > clients {
         return Err(format!(
             "{flag} `{threads}` is more than the clients (expected at most {clients}: each thread \
-             has clients of its own)"
+             needs at least one)"
         ));
     }
     if threads as usize > cpus.max(1) {
         return Err(format!(
             "{flag} `{threads}` is more than the CPUs of the generator: the threads would only \
-             take them from each other (expected at most {}; `cachedyno doctor` names them)",
+             compete for them (expected at most {}; `cachedyno doctor` lists them)",
             cpus.max(1)
         ));
     }
     Ok(())
 }
 
-/// The same of a study of ramps, where its user or its file sets them.
+/// The same for a study of ramps, if the user or the study file sets them.
 pub(crate) fn threads_of(
     plan: &Plan,
     sets: &[(String, String)],
@@ -115,13 +115,13 @@ pub(crate) fn threads_of(
     let Some((planned, clients)) = ramps.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) else {
         return Ok(());
     };
-    // A plan has no more threads than clients: what was typed is told.
+    // A plan caps threads at the number of clients, so report what the user typed.
     let typed = sets.iter().rev().find(|(key, _)| key == "threads");
     let typed = typed.and_then(|(_, value)| value.parse().ok());
     threads("--set threads", typed.unwrap_or(planned), clients, cpus)
 }
 
-/// Refuses a `redis-benchmark` whose requests in flight would not fit into memory.
+/// Refuses a `redis-benchmark` whose requests in flight would not fit in memory.
 pub(crate) fn in_flight(
     (clients, pipeline): (u32, u32),
     requests: Option<u64>,

@@ -1,4 +1,4 @@
-//! Two sinks of a run: what the user sees while it lasts, and what the result is made of.
+//! Two sinks of a run: the progress display, and the collector of the result's data.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::{Event, Failure, Sink, SinkError, TargetState, Trial};
@@ -9,9 +9,9 @@ use crate::output;
 
 /// Steps of the bar: tenths of a percent.
 const STEPS: u64 = 1000;
-/// How much longer than estimated something may last before that is said.
+/// Delay beyond the estimate after which the display says so.
 const LATE_NS: u64 = 5_000_000_000;
-/// Without a terminal, a line this often.
+/// Interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Keeps trials and targets in memory, so that the result does not depend on the record's disk.
@@ -40,19 +40,19 @@ impl Sink for Collector {
     }
 }
 
-/// What the user sees while a run lasts: a bar on a terminal, lines elsewhere, or nothing.
+/// Progress display: a bar on a terminal, lines elsewhere, or nothing.
 pub(crate) struct Display {
     bar: ProgressBar,
     terminal: bool,
     quiet: bool,
     last_line: Instant,
-    where_we_are: String,
-    /// The stage or the probe under way, from 0; `None` where the load has none.
+    position: String,
+    /// The current stage or probe, from 0; `None` if the load has none.
     point: Option<u32>,
-    /// Share of the run that was done, and what was left, when the trial began.
+    /// Completed share of the run and remaining time at the start of the trial.
     done_share: f64,
     left_ns: u64,
-    told_left_at: Instant,
+    estimated_at: Instant,
 }
 
 impl Display {
@@ -77,15 +77,15 @@ impl Display {
             terminal,
             quiet,
             last_line: now,
-            where_we_are: String::new(),
+            position: String::new(),
             point: None,
             done_share: 0.0,
             left_ns: 0,
-            told_left_at: now,
+            estimated_at: now,
         }
     }
 
-    /// A line that stays, above the bar where there is one.
+    /// Prints a permanent line, above the bar if there is one.
     fn say(&self, text: &str) {
         if self.quiet {
             return;
@@ -97,13 +97,13 @@ impl Display {
         }
     }
 
-    /// What stands behind the bar.
+    /// Sets the message after the bar.
     fn message(&self, text: &str) {
         self.bar.set_message(output::plain(text).into_owned());
     }
 
     fn left(&self) -> String {
-        let elapsed_ns = self.told_left_at.elapsed().as_nanos() as u64;
+        let elapsed_ns = self.estimated_at.elapsed().as_nanos() as u64;
         let left_ns = self.left_ns.saturating_sub(elapsed_ns);
         match left_ns / 1_000_000_000 {
             0 if elapsed_ns > self.left_ns + LATE_NS => "longer than estimated".into(),
@@ -117,11 +117,11 @@ impl Display {
         let point = self.point.map_or_else(String::new, |n| format!(", point {}", n + 1));
         let text = format!(
             "{} {phase}{point}  {}{}",
-            self.where_we_are,
+            self.position,
             pace(rate_per_s, response_ns_p99),
             self.left()
         );
-        let of_left = self.told_left_at.elapsed().as_nanos() as f64 / self.left_ns.max(1) as f64;
+        let of_left = self.estimated_at.elapsed().as_nanos() as f64 / self.left_ns.max(1) as f64;
         let share = self.done_share + (1.0 - self.done_share) * of_left.min(1.0);
         self.bar.set_position((share * STEPS as f64) as u64);
         self.message(&text);
@@ -132,7 +132,7 @@ impl Display {
     }
 }
 
-/// The rate and the 99th percentile, where anything was answered or failed.
+/// Rate and 99th percentile, if any request was answered or failed.
 fn pace(rate_per_s: f64, response_ns_p99: Option<Time>) -> String {
     match response_ns_p99 {
         Some(p99) if rate_per_s > 0.0 || matches!(p99, Time::Bound { .. }) => {
@@ -157,16 +157,16 @@ impl Sink for Display {
             }
             Event::TargetChecked(TargetState { target, version, unavailable, .. }) => {
                 let not_run = unavailable.as_ref().map(|e| format!("not run: {}", e.reason()));
-                let told = not_run.or_else(|| version.clone()).unwrap_or_default();
-                self.say(&format!("  {target}: {told}"));
+                let state = not_run.or_else(|| version.clone()).unwrap_or_default();
+                self.say(&format!("  {target}: {state}"));
             }
             Event::TrialStarted { block, cell, done_share, left_ns } => {
                 self.bar.set_position((done_share * STEPS as f64) as u64);
                 self.done_share = *done_share;
-                (self.left_ns, self.told_left_at) = (*left_ns, Instant::now());
-                self.where_we_are = format!("block {}  {cell}", block + 1);
+                (self.left_ns, self.estimated_at) = (*left_ns, Instant::now());
+                self.position = format!("block {}  {cell}", block + 1);
                 self.point = None;
-                let text = format!("{}  starting  {}", self.where_we_are, self.left());
+                let text = format!("{}  starting  {}", self.position, self.left());
                 self.message(&text);
             }
             Event::Progress { phase, rate_per_s, response_ns_p99, .. } => {
@@ -196,7 +196,7 @@ impl Sink for Display {
     }
 }
 
-/// A failure without a server's log, which the report has.
+/// A failure without the server's log, which is in the report.
 fn brief(failure: &Failure) -> String {
     format!("{}: {}", failure.class, failure.reason())
 }
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(pace(950.0, Some(Time::Of(12_300))), "950 /s  p99 12.3 µs  ");
         let bound = Some(Time::Bound { at_least: 5_000_000_000 });
         assert_eq!(pace(950.0, bound), "950 /s  p99 ≥ 5.00 s  ");
-        // Nothing is answered any more: it must not look as if nothing had begun.
+        // A hanging server must not look like a run that has not started.
         assert!(pace(0.0, bound).contains("p99 ≥ 5.00 s"));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether anybody listens where a run is to measure, before anything is begun.
+//! Checks, before anything starts, that existing stores accept connections.
 
 use model::{Endpoint, Plan};
 use std::collections::BTreeMap;
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use crate::exit::CliError;
 
-/// How long a connection may take.
+/// Connection timeout.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Refuses a plan that measures only servers at addresses where none listens. Where one of several
-/// can be measured, its result says why the others were not.
+/// Refuses a plan if no target can be reached. If at least one can, the result reports why the
+/// others were not measured.
 pub(crate) fn check(plan: &Plan, endpoints: &BTreeMap<String, Endpoint>) -> Result<(), CliError> {
     let mut unreachable = Vec::new();
     for target in &plan.targets {
-        // Of TLS more can be wrong than that nobody listens, and the first session says what.
+        // TLS can fail for other reasons, which the first session reports.
         let Some(endpoint) = endpoints.get(&target.name).filter(|e| e.tls().is_none()) else {
             return Ok(());
         };

@@ -1,8 +1,8 @@
-//! Passwords of targets: out of the process list, out of everything that is printed or recorded.
+//! Passwords of targets: kept out of the process list and of all output and records.
 //!
-//! A password that stands in a URL on the command line would be in the process list as long as
-//! the program runs. So the program replaces itself at once: the same command line without the
-//! password, which travels on in a file in memory that is closed as soon as it is read.
+//! A password in a URL on the command line would be in the process list while the program runs. So
+//! the program immediately re-executes itself with the same command line without the password, and
+//! passes the password in an in-memory file that is closed after reading.
 
 use model::target::{self, mask_text};
 use model::{Endpoint, Secret, TargetChoice};
@@ -20,20 +20,20 @@ use std::sync::OnceLock;
 
 use crate::exit::CliError;
 
-/// Environment variable with the number of the open file that hands passwords, by name, to the
-/// program when it restarts.
+/// Environment variable with the file descriptor that passes passwords, by target name, to the
+/// restarted program.
 const CARRIER: &str = "CACHEDYNO_CARRIER";
-/// What that file is called.
+/// Name of that file.
 const CARRIER_NAME: &str = "cachedyno-passwords";
-/// The passwords that this program was handed.
+/// Passwords passed to this process.
 static CARRIED: OnceLock<BTreeMap<String, Secret>> = OnceLock::new();
-/// Bytes of the shortest part of an argument that is looked for in a message.
+/// Minimum length of the part of an argument that is masked in messages, bytes.
 const REPEATED_LEAST: usize = 3;
 
-/// Starts the program anew without passwords on its command line, if there are any. The command
-/// `cleaning_itself` spells addresses in another way, and cleans its own command line.
-pub(crate) fn leave_the_process_list(cleaning_itself: &str) -> Result<(), CliError> {
-    // Closes the file, which must not stay open.
+/// Restarts the program without passwords on its command line, if there are any. The command
+/// `cleaning_itself` has its own address syntax and removes its passwords itself.
+pub(crate) fn hide_passwords(cleaning_itself: &str) -> Result<(), CliError> {
+    // This also closes the file, which must not stay open.
     CARRIED.get_or_init(read_carrier);
     let arguments: Vec<OsString> = env::args_os().collect();
     if arguments.get(1).is_some_and(|command| command == cleaning_itself) {
@@ -42,7 +42,7 @@ pub(crate) fn leave_the_process_list(cleaning_itself: &str) -> Result<(), CliErr
     let mut secrets = BTreeMap::new();
     let mut cleaned = Vec::with_capacity(arguments.len());
     for argument in &arguments {
-        // What is not UTF-8 holds no URL of ours.
+        // An argument that is not UTF-8 has no valid URL.
         let text = argument.to_str().unwrap_or_default();
         let flag = if text.starts_with("--target=") { "--target=" } else { "" };
         match without_password(&text[flag.len()..])? {
@@ -56,8 +56,8 @@ pub(crate) fn leave_the_process_list(cleaning_itself: &str) -> Result<(), CliErr
     if secrets.is_empty() { Ok(()) } else { Err(restart(&cleaned, &secrets)) }
 }
 
-/// Restarts the program with another command line, its name first, and hands it passwords by name.
-/// Returns only what prevented it.
+/// Restarts the program with another command line (program name first) and passes passwords by
+/// target name. Returns only on an error.
 pub(crate) fn restart(arguments: &[OsString], secrets: &BTreeMap<String, Secret>) -> CliError {
     let why = match carry(secrets) {
         Ok((program, file)) => Command::new(program)
@@ -70,7 +70,7 @@ pub(crate) fn restart(arguments: &[OsString], secrets: &BTreeMap<String, Secret>
     CliError::failed(format!("cannot restart without the passwords on the command line: {why}"))
 }
 
-/// This program, and a file with passwords that stays open in what replaces it.
+/// Path of this program, and a file with passwords that stays open across `exec`.
 fn carry(secrets: &BTreeMap<String, Secret>) -> std::io::Result<(PathBuf, File)> {
     let secrets: BTreeMap<_, _> = secrets.iter().map(|(n, s)| (n, s.reveal())).collect();
     let mut file = File::from(memfd_create(CARRIER_NAME, MFdFlags::empty())?);
@@ -78,17 +78,17 @@ fn carry(secrets: &BTreeMap<String, Secret>) -> std::io::Result<(PathBuf, File)>
     Ok((env::current_exe()?, file))
 }
 
-/// The password that [`restart`] handed to this program under a name.
+/// The password that [`restart`] passed to this process for a target.
 pub(crate) fn carried(name: &str) -> Option<Secret> {
     CARRIED.get_or_init(read_carrier).get(name).cloned()
 }
 
-/// Reads the passwords that this program was handed, and closes their file.
+/// Reads the passwords passed to this process and closes their file.
 fn read_carrier() -> BTreeMap<String, Secret> {
     let read = || {
         let number: i32 = env::var(CARRIER).ok()?.parse().ok()?;
         let path = format!("/proc/self/fd/{number}");
-        // A number that somebody else set may be that of any open file.
+        // If somebody else set the variable, the number may be that of any open file.
         let is_ours = fs::read_link(&path).ok()?.to_str()?.contains(CARRIER_NAME);
         let text = is_ours.then(|| fs::read(&path).ok())??;
         nix::unistd::close(number).ok()?;
@@ -98,8 +98,8 @@ fn read_carrier() -> BTreeMap<String, Secret> {
     texts.into_iter().map(|(name, text)| (name, Secret::new(text))).collect()
 }
 
-/// The argument without its password, the target's name and the password. Errors: the password
-/// cannot be told from the rest of the argument.
+/// Splits an argument into the argument without its password, the target's name and the password.
+/// Errors: the password cannot be separated from the rest of the argument.
 fn without_password(argument: &str) -> Result<Option<(String, String, Secret)>, CliError> {
     let read = |text: &str| TargetChoice::parse(text).ok();
     let Some(TargetChoice { name, endpoint: Some(endpoint) }) = read(argument) else {
@@ -116,14 +116,14 @@ fn without_password(argument: &str) -> Result<Option<(String, String, Secret)>, 
         return Ok(Some((cleaned, name, password.clone())));
     }
     Err(CliError::usage(format!(
-        "the password in the URL of target `{name}` cannot be taken off the command line, where \
+        "the password in the URL of target `{name}` cannot be removed from the command line, where \
          everybody can read it (expected it in {} or --password-file)",
         variable(&name)
     )))
 }
 
-/// A message without what the command line may hold of passwords: what is masked of an argument is
-/// masked in the message as well.
+/// Masks passwords in a message: parts that are masked in an argument are also masked in the
+/// message.
 pub(crate) fn masked(message: &str) -> String {
     let arguments = env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned());
     arguments.fold(message.to_string(), |message, argument| without_hidden(&message, &argument))
@@ -135,7 +135,7 @@ fn without_hidden(message: &str, argument: &str) -> String {
         return message.into();
     }
     let mut masked = message.replace(argument, &shown);
-    // An error may repeat only a part of it.
+    // An error may repeat only a part of the argument.
     let mut rest = argument;
     for literal in shown.split("***") {
         let at = if literal.is_empty() { rest.len() } else { rest.find(literal).unwrap_or(0) };
@@ -151,7 +151,7 @@ fn without_hidden(message: &str, argument: &str) -> String {
     masked
 }
 
-/// Environment variable in which a user may give the password of a target.
+/// Environment variable for the password of a target.
 fn variable(target: &str) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("CACHEDYNO_PASSWORD_{}", target.chars().map(upper).collect::<String>())
@@ -165,7 +165,7 @@ pub(crate) fn endpoints(
     let files = password_files.iter().map(|f| read_file(f)).collect::<Result<Vec<_>, _>>()?;
     if let Some((name, _)) = files.iter().find(|(n, _)| !targets.iter().any(|t| t.name == *n)) {
         return Err(CliError::usage(format!(
-            "--password-file: `{name}` is no NAME=URL among the targets of this command"
+            "--password-file: `{name}` is not a NAME=URL target of this command"
         )));
     }
     let given = |variable: String| match env::var(&variable) {
@@ -182,8 +182,8 @@ pub(crate) fn endpoints(
             && given(shared.clone())?.is_some()
         {
             return Err(CliError::usage(format!(
-                "targets `{}` and `{}` would both take their password from {shared} (name one of \
-                 them otherwise)",
+                "targets `{}` and `{}` would both take their password from {shared} (rename \
+                 one of them)",
                 twin.name, target.name
             )));
         }
@@ -196,9 +196,9 @@ pub(crate) fn endpoints(
             let password = from_file.or_else(|| carried(name)).or(from_environment);
             let endpoint = endpoint.with_password(password);
             if endpoint.lacks_password() {
-                // Without repeating the user, who may be a password.
+                // Do not repeat the user name, which may be the password.
                 return Err(CliError::usage(format!(
-                    "the login of target `{name}` is a user without a password (expected \
+                    "the login of target `{name}` has a user but no password (expected \
                      `:PASSWORD@` for a password alone, or the user's password by \
                      --password-file {name}=FILE or {})",
                     variable(name)
@@ -214,7 +214,7 @@ fn read_file(pair: &str) -> Result<(String, Secret), CliError> {
         return Err(CliError::usage("--password-file is not of the form NAME=FILE"));
     };
     let text = fs::read_to_string(path).map_err(|e| {
-        // A word alone may be the password itself.
+        // A value without `=` may be the password itself.
         let shown =
             if path.contains('/') { format!(" `{}`", mask_text(path)) } else { String::new() };
         CliError::usage(format!(
@@ -271,6 +271,6 @@ mod tests {
 
     #[test]
     fn names_that_share_a_variable_are_known() {
-        assert_eq!(variable("a-b"), variable("A_b"), "which is why a shared one is refused");
+        assert_eq!(variable("a-b"), variable("A_b"), "so a shared variable is refused");
     }
 }

@@ -1,4 +1,4 @@
-//! `--serve`: a run that is watched while it lasts.
+//! `--serve`: the live page of a run.
 
 use dash::{Dash, Listener, ServeError};
 use lab::Setup;
@@ -7,24 +7,24 @@ use crate::args::Serve;
 use crate::exit::CliError;
 use crate::output;
 
-/// Takes the address, so that a wrong one shows before anything is started.
+/// Binds the address before anything starts, so that a wrong one is reported early.
 pub(crate) fn bind(serve: &Serve) -> Result<Option<Listener>, CliError> {
     let listener = serve.serve.as_deref().map(Listener::bind).transpose();
     let listener = listener.map_err(|e| refused(&e))?;
     if let Some(listener) = listener.as_ref().filter(|l| !l.is_private()) {
         let address = listener.address();
         output::say(&format!(
-            "warning: --serve `{address}` lets everyone who reaches this machine watch the run \
-             (127.0.0.1 lets in nobody else)"
+            "warning: --serve `{address}` lets everyone who can reach this machine watch the run \
+             (127.0.0.1 allows only this machine)"
         ));
     }
     Ok(listener)
 }
 
-/// Begins to answer, beside the generator: the server's CPUs are for what is measured.
+/// Starts serving on the generator's CPUs, since the server's CPUs are for the store under test.
 pub(crate) fn start(listener: Listener, setup: &Setup, silent: bool) -> Result<Dash, CliError> {
     let (address, cpus) = (listener.address(), setup.pinning.generator.clone());
-    // One that cannot be pinned is served all the same.
+    // If pinning fails, serve unpinned.
     let pin = move || drop(rig::pin_current_thread(&cpus));
     let dash = listener.serve(pin).map_err(|e| refused(&e))?;
     if !silent {

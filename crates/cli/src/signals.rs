@@ -1,4 +1,4 @@
-//! Signals by which a user ends what is under way.
+//! Handling of signals that end a run.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -11,15 +11,15 @@ use std::thread;
 use crate::exit::{CliError, INTERRUPTED};
 use crate::output;
 
-/// The first signal ends the run after the operations in flight; the second ends the program with
-/// these words, and the guard cleans up. A third does not wait for them to be read.
+/// The first signal ends the run after the operations in flight. The second exits the program with
+/// `last_words`, and the guard cleans up. A third exits without waiting for that output.
 pub(crate) fn watch_signals(last_words: Option<String>) -> Result<Arc<AtomicBool>, CliError> {
     const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
-    let failed = |e: io::Error| CliError::failed(format!("signals cannot be watched: {e}"));
-    let (stop, tells) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let failed = |e: io::Error| CliError::failed(format!("cannot handle signals: {e}"));
+    let (stop, is_exiting) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let exits = i32::from(INTERRUPTED);
     for signal in SIGNALS {
-        signal_hook::flag::register_conditional_shutdown(signal, exits, tells.clone())
+        signal_hook::flag::register_conditional_shutdown(signal, exits, is_exiting.clone())
             .map_err(failed)?;
     }
     let mut signals = Signals::new(SIGNALS).map_err(failed)?;
@@ -27,10 +27,10 @@ pub(crate) fn watch_signals(last_words: Option<String>) -> Result<Arc<AtomicBool
     thread::spawn(move || {
         for _ in signals.forever() {
             if stopped.swap(true, Ordering::Relaxed) {
-                tells.store(true, Ordering::Relaxed);
+                is_exiting.store(true, Ordering::Relaxed);
                 if let Some(words) = &last_words {
-                    let from_bar = if output::says_to_terminal() { "\n" } else { "" };
-                    output::say(&format!("{from_bar}{words}"));
+                    let line_end = if output::says_to_terminal() { "\n" } else { "" };
+                    output::say(&format!("{line_end}{words}"));
                 }
                 low_level::exit(exits);
             }

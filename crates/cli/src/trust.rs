@@ -1,4 +1,4 @@
-//! Plans that somebody else may have made: studies, and records that are resumed.
+//! Checks of untrusted plans: studies, and records to resume.
 
 use drivers::wire::Dialect;
 use lab::Setup;
@@ -9,7 +9,8 @@ use std::io::{self, IsTerminal as _};
 use crate::exit::CliError;
 use crate::output;
 
-/// Whether all private servers of a plan may be started with its settings.
+/// Checks that private servers can be started with the settings of a plan. Errors: a setting that
+/// is not allowed.
 pub(crate) fn check_settings(plan: &Plan) -> Result<(), CliError> {
     for target in plan.targets.iter().filter(|target| target.address.is_none()) {
         for product in target.products() {
@@ -20,13 +21,13 @@ pub(crate) fn check_settings(plan: &Plan) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The mark of this host under the plan of a run; `None` where the host has no id.
+/// This host's signature of a run's plan; `None` if the host has no id.
 pub(crate) fn host_mark(run: &str, plan: &Plan) -> Option<String> {
     rig::host_mark(&serde_json::to_vec(&(run, plan)).ok()?)
 }
 
-/// Lets a record be resumed whose plan this host made. For any other it shows what would be
-/// started and where, and asks; `is_trusted` answers instead of the user.
+/// Allows resuming a record with a plan made on this host. For any other plan, prints what it would
+/// start and asks the user, unless `is_trusted`.
 pub(crate) fn consent(header: &Header, setup: &Setup, is_trusted: bool) -> Result<(), CliError> {
     let Header { run, plan, .. } = header;
     if header.host_mark.is_some() && header.host_mark == host_mark(run, plan) {
@@ -39,7 +40,7 @@ pub(crate) fn consent(header: &Header, setup: &Setup, is_trusted: bool) -> Resul
     output::say(&format!(
         "run `{run}` was planned on another host, or its plan was changed. To resume it:"
     ));
-    for line in undertakings(plan, setup) {
+    for line in actions(plan, setup) {
         output::say(&format!("  {line}"));
     }
     let asks = io::stdin().is_terminal() && output::says_to_terminal();
@@ -47,9 +48,9 @@ pub(crate) fn consent(header: &Header, setup: &Setup, is_trusted: bool) -> Resul
         return Ok(());
     }
     let why =
-        if asks { "was not confirmed" } else { "needs your consent, and this is no terminal" };
+        if asks { "was not confirmed" } else { "needs your consent, but this is not a terminal" };
     Err(CliError::usage(format!(
-        "resuming run `{run}` of another host {why} (read above what it starts, then add \
+        "resuming run `{run}` from another host {why} (check the list above, then add \
          --trust-record)"
     )))
 }
@@ -64,8 +65,8 @@ fn commands<'a>(plan: &'a Plan, target: &'a str) -> impl Iterator<Item = &'a str
     kv.flat_map(|kv| kv.operations.iter().filter_map(|o| o.command.as_deref()))
 }
 
-/// Whether the commands of somebody else's plan touch nothing but their own keys, also on private
-/// servers: a command can make a server listen, connect or write files.
+/// Checks that the commands of a plan from another host only touch their own keys, also on private
+/// servers: a command can make a server listen, connect or write files. Errors: any other command.
 fn check_commands(plan: &Plan) -> Result<(), CliError> {
     for target in &plan.targets {
         let Some(dialect) = Dialect::of(target.product, None) else { continue };
@@ -81,8 +82,8 @@ fn check_commands(plan: &Plan) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What a plan starts, reads, sends and measures, a line each.
-fn undertakings(plan: &Plan, setup: &Setup) -> Vec<String> {
+/// A line for each thing that a plan starts, reads, sends or measures.
+fn actions(plan: &Plan, setup: &Setup) -> Vec<String> {
     let disk = setup.disk.display();
     let mut lines = Vec::new();
     for target in &plan.targets {
@@ -90,7 +91,7 @@ fn undertakings(plan: &Plan, setup: &Setup) -> Vec<String> {
         let sent: BTreeSet<&str> = commands(plan, name).collect();
         lines.extend(sent.iter().map(|command| format!("`{name}` is sent `{command}`")));
         if let Some(address) = &target.address {
-            lines.push(format!("`{name}` measures the store at {address}, whose URL you gave"));
+            lines.push(format!("`{name}` measures the existing store at {address}"));
             continue;
         }
         for product in target.products() {

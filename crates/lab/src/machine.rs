@@ -4,7 +4,7 @@
 //! ([`crate::room`]).
 
 use model::{ErrorClass, Failure, Product};
-use rig::Free;
+use rig::FreeSpace;
 use stats::format_bytes;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) const USABLE_TENTHS: u64 = 9;
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     disk: PathBuf,
-    before: Free,
+    before: FreeSpace,
 }
 
 /// The usable part of what was free before.
@@ -28,7 +28,7 @@ fn usable(before: u64) -> u64 {
 impl Machine {
     /// Reads the current state, with the disk of a directory.
     pub(crate) fn now(disk: &Path) -> Self {
-        Self { disk: disk.to_path_buf(), before: Free::on(disk) }
+        Self { disk: disk.to_path_buf(), before: FreeSpace::on(disk) }
     }
 
     /// Refuses a demand that does not fit; the error gives the estimate and a cure. `limit_bytes`
@@ -65,10 +65,10 @@ impl Machine {
 
     /// Bytes that may still be used, of memory or disk, whichever is less. Errors: none are left.
     pub(crate) fn left_bytes(&self) -> Result<u64, Failure> {
-        self.left(Free::on(&self.disk))
+        self.left(FreeSpace::on(&self.disk))
     }
 
-    fn left(&self, now: Free) -> Result<u64, Failure> {
+    fn left(&self, now: FreeSpace) -> Result<u64, Failure> {
         let before = self.before;
         let disk = format!("the disk of `{}`", self.disk.display());
         let memory_bytes = left("memory", before.memory_bytes, now.memory_bytes, format_bytes)?;
@@ -104,7 +104,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn machine() -> Machine {
-        let free = Free {
+        let free = FreeSpace {
             memory_bytes: Some(10 * GIB),
             disk_bytes: Some(100 * GIB),
             files: Some(1_000_000),
@@ -115,28 +115,28 @@ mod tests {
     #[test]
     fn nine_tenths_of_what_was_free_may_be_used() {
         let machine = machine();
-        let left = |now: Free| machine.left(now).map_err(|failure| failure.message);
+        let left = |now: FreeSpace| machine.left(now).map_err(|failure| failure.message);
         let before = machine.before;
         assert_eq!(left(before), Ok(machine.before.memory_bytes.map_or(0, usable)));
         assert_eq!(
-            left(Free { disk_bytes: Some(12 * GIB), ..before }),
+            left(FreeSpace { disk_bytes: Some(12 * GIB), ..before }),
             Ok(usable(100 * GIB) - 88 * GIB)
         );
         // Another program freed some.
-        assert!(left(Free { memory_bytes: Some(12 * GIB), ..before }).is_ok());
+        assert!(left(FreeSpace { memory_bytes: Some(12 * GIB), ..before }).is_ok());
         for (now, part) in [
             (
-                Free { memory_bytes: Some(GIB / 2), ..before },
+                FreeSpace { memory_bytes: Some(GIB / 2), ..before },
                 "memory has 512 MiB free, and had 10 GiB",
             ),
-            (Free { disk_bytes: Some(GIB), ..before }, "the disk of `/srv` has 1 GiB free"),
-            (Free { files: Some(9), ..before }, "the disk of `/srv` has 9 inodes free"),
+            (FreeSpace { disk_bytes: Some(GIB), ..before }, "the disk of `/srv` has 1 GiB free"),
+            (FreeSpace { files: Some(9), ..before }, "the disk of `/srv` has 9 inodes free"),
         ] {
             let stopped = left(now).unwrap_err();
             assert!(stopped.contains(part), "no `{part}` in {stopped}");
         }
         // Unknown figures impose no limit.
-        assert!(left(Free { memory_bytes: None, disk_bytes: None, files: None }).is_ok());
+        assert!(left(FreeSpace { memory_bytes: None, disk_bytes: None, files: None }).is_ok());
     }
 
     #[test]

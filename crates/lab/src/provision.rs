@@ -7,7 +7,7 @@ use model::{
     Product, Workload,
 };
 use rig::{
-    Guard, MemoryGroup, Pinning, Role, SearchPath, Server, ServerSpec, Started, Templates,
+    Guard, MemoryGroup, Pinning, Role, SearchPath, Server, ServerSpec, StartedServers, Templates,
     TrialDirs,
 };
 use std::collections::BTreeMap;
@@ -271,7 +271,7 @@ impl<'a> TargetProvisioner<'a> {
         product: Product,
         target: &PlannedTarget,
         group: Option<&MemoryGroup>,
-    ) -> Result<Started, Failure> {
+    ) -> Result<StartedServers, Failure> {
         let spec = ServerSpec {
             program: target.program,
             settings: target.settings_of(product),

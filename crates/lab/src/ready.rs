@@ -2,7 +2,7 @@
 
 use drivers::{Admin, CacheOptions, CleanupDeadline, Facts, Room, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, Product};
-use rig::{Inside, MemoryGroup, Role, Server, TrialDirs};
+use rig::{GroupMembership, MemoryGroup, Role, Server, TrialDirs};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -160,7 +160,7 @@ impl Ready {
 
     /// Moves this process into the control group if clients access files under a memory limit: the
     /// kernel charges the page cache to the process that touches it.
-    pub(crate) fn enter_group(&self) -> Result<Option<Inside<'_>>, Failure> {
+    pub(crate) fn enter_group(&self) -> Result<Option<GroupMembership<'_>>, Failure> {
         let has_files = self.stores.iter().any(|s| !s.product.has_server());
         let group = self.group.as_ref().filter(|_| has_files);
         Ok(group.map(MemoryGroup::enter).transpose()?)

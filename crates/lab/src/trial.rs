@@ -5,7 +5,7 @@ use model::{
     Cell, Emptied, ErrorClass, Event, Fact, Failure, Interval, Layout, Load, Noise, PageCache,
     Point, Sample, Sessions, Trial, Workload,
 };
-use rig::{Inside, NoiseRecorder, ProcessTree, TakenReader};
+use rig::{GroupMembership, NoiseRecorder, ProcessTree, StolenCpuReader};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -205,7 +205,7 @@ fn offer(
             let engine = Engine { phases, generation, cpus: &cpus, timeout_ns, stop };
             let inside = ready.enter_group()?;
             let finished = engine.run(clients, &mut meter, progress);
-            inside.map_or(Ok(()), Inside::leave)?;
+            inside.map_or(Ok(()), GroupMembership::leave)?;
             (finished, recorder.stop())
         }
         Workload::Kv(kv) => {
@@ -297,7 +297,7 @@ pub(crate) fn run_delay_share(points: &[Point], cell: &Cell) -> f64 {
 /// stores. Empties the page cache before cold phases.
 pub(crate) struct ServerMeter {
     servers: ProcessTree,
-    taken: TakenReader,
+    taken: StolenCpuReader,
     /// Directory of the stores' files, empty without files; `None` if sizes are not measured.
     directory: Option<PathBuf>,
     filled: Vec<Fact>,
@@ -312,7 +312,7 @@ impl ServerMeter {
         let servers = ProcessTree::new(&ready.server_pids());
         let (generator, server) =
             (provisioner.client_cpus(ready), &provisioner.setup.pinning.server);
-        let taken = TakenReader::new(&generator, server, servers.clone());
+        let taken = StolenCpuReader::new(&generator, server, servers.clone());
         Self { servers, taken, directory: None, filled: Vec::new(), cold: false, emptied: None }
     }
 }

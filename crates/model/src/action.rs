@@ -1,30 +1,30 @@
-//! What a run does to a target in the course of a phase, besides its load.
+//! Planned actions on a target during a phase, besides the load.
 
 use serde::{Deserialize, Serialize};
 
-/// Something that is done to a target at a time.
+/// A planned action on a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Action {
     /// Name of the phase.
     pub phase: String,
-    /// When, nanoseconds since the phase's measurement began.
+    /// Time since the start of the phase's measurement, nanoseconds.
     pub at_ns: u64,
-    /// What is done.
+    /// Kind of action.
     pub what: Act,
 }
 
-/// What can be done to a target.
+/// Kind of action on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Act {
-    /// Each server saves its data to disk in the background, as `BGSAVE` does.
+    /// Each server saves its data to disk in the background, as with `BGSAVE`.
     Save,
-    /// The server that is the primary ends at once, as by `kill -9`.
+    /// The primary is killed, as with `kill -9`.
     KillPrimary,
 }
 
 impl Act {
-    /// What a product is without to which it cannot be done, behind its name.
+    /// Reason why a product does not support it, after the product's name.
     pub(crate) fn cannot(self) -> &'static str {
         match self {
             Self::Save => "does not save its data while it serves",
@@ -32,7 +32,7 @@ impl Act {
         }
     }
 
-    /// True where clients cannot be served for a while.
+    /// True if it interrupts service for a while.
     pub fn takes_service_away(self) -> bool {
         match self {
             Self::Save => false,

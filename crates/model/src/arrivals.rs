@@ -1,26 +1,26 @@
-//! When requests arrive, and what the levels of a load count.
+//! Arrival processes, and units of a load's levels.
 
 use serde::{Deserialize, Serialize};
 
 /// Highest rate of a stage, requests per second.
 pub(crate) const STAGE_RATE_MAX: u64 = 100_000_000;
-/// Most clients of a stage.
+/// Maximum clients of a stage.
 pub(crate) const STAGE_CLIENTS_MAX: u64 = 20_000;
 
 /// When a client sends its next operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// When its last one is answered, and it has thought.
+    /// After the reply to the last one and the think time.
     Closed,
     /// When it is due, whether or not others were answered; evenly spaced.
     Constant,
-    /// When it is due, whether or not others were answered; each independent of the others.
+    /// When it is due, whether or not others were answered; a Poisson process.
     Poisson,
 }
 
 impl Arrivals {
-    /// How planned ones follow on each other, in words.
+    /// Description of the spacing of planned arrivals.
     pub fn spacing(self) -> Option<&'static str> {
         match self {
             Self::Closed => None,
@@ -29,7 +29,7 @@ impl Arrivals {
         }
     }
 
-    /// What its levels count.
+    /// Unit of its levels.
     pub(crate) fn unit(self) -> &'static Unit {
         match self {
             Self::Closed => &CLIENTS,
@@ -38,14 +38,14 @@ impl Arrivals {
     }
 }
 
-/// What the levels of a load count.
+/// Unit of a load's levels.
 pub(crate) struct Unit {
     pub(crate) noun: &'static str,
-    /// Behind a level of 1, and behind any other.
+    /// Suffix of a level of 1, and of any other.
     pub(crate) suffixes: [&'static str; 2],
-    /// Stands for a level in what is expected.
+    /// Placeholder for a level in error messages.
     pub(crate) word: &'static str,
-    /// What numbers are expected, without their highest.
+    /// Description of expected numbers, without their maximum.
     pub(crate) numbers: &'static str,
     pub(crate) most: u64,
     /// Two numbers, for examples.

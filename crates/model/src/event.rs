@@ -1,5 +1,5 @@
-//! The only thing the runner speaks in. Progress display, archive and live page are sinks;
-//! a record that is replayed feeds the same sinks.
+//! Events of a run, the runner's only output. Progress display, archive and live page are sinks; a
+//! replayed record feeds the same sinks.
 
 use stats::{Histogram, Time};
 
@@ -7,25 +7,25 @@ use crate::record::{Header, Seal, TargetState};
 use crate::saturation::Sample;
 use crate::trial::{Counts, Interval, Trial};
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The plan is made and the conditions are known; nothing was measured yet.
+    /// Plan and conditions are known; nothing has been measured yet.
     RunStarted(Box<Header>),
-    /// A target was checked; the cells of one that is unavailable are not run.
+    /// A target was checked; cells of an unavailable one do not run.
     TargetChecked(TargetState),
-    /// A trial begins.
+    /// A trial starts.
     TrialStarted {
         /// Block, from 0.
         block: u32,
         /// Id of the cell.
         cell: String,
-        /// Share of the run that is done, 0 to 1, as far as it can be foreseen.
+        /// Estimated completed share of the run, 0 to 1.
         done_share: f64,
-        /// Nanoseconds that are left, as far as that can be foreseen.
+        /// Estimated remaining time, nanoseconds.
         left_ns: u64,
     },
-    /// A few times a second while a phase runs.
+    /// Progress of a phase, several times per second.
     Progress {
         /// Id of the cell.
         cell: String,
@@ -36,25 +36,25 @@ pub enum Event {
         /// 99th percentile of the response time so far; `None` before anything was done.
         response_ns_p99: Option<Time>,
     },
-    /// A point of a trial that goes on is over, as a probe of a search: the trial as it stands,
-    /// with that point alone ([`Trial::go_on`]).
+    /// A point of a continuing trial is complete, such as a probe of a search: the trial's current
+    /// state with only that point ([`Trial::go_on`]).
     PointEnded(Box<Trial>),
-    /// A trial is over, measured or failed. All of its points are in it, those told before as well.
+    /// A trial is over, measured or failed. It has all points, including those already reported.
     TrialEnded(Box<Trial>),
-    /// What the trial that just ended recorded in the course of time, where its engine tells.
+    /// Latencies over time of the trial that just ended, if its engine records them.
     Intervals {
         /// Id of the cell.
         cell: String,
-        /// In the order of time.
+        /// In order of time.
         intervals: Vec<Interval>,
     },
-    /// What was recorded since the last time, a few times a second, where the engine tells.
+    /// New results, several times per second, if the engine reports them.
     Recorded(Box<Recorded>),
-    /// What server and generator used until now, ten times a second while a trial lasts.
+    /// Resource usage of server and generator, ten times per second during a trial.
     Sampled {
         /// Id of the cell.
         cell: String,
-        /// The reading.
+        /// The sample.
         sample: Box<Sample>,
     },
     /// All samples of the trial that just ended.
@@ -66,49 +66,50 @@ pub enum Event {
         /// In the order of time.
         samples: Vec<Sample>,
     },
-    /// Something the user should know that stops nothing.
+    /// A warning; the run continues.
     Warning(String),
     /// The run is over.
     RunEnded(Seal),
 }
 
-/// What was recorded of a phase since it was told the last time.
+/// Results of a phase since the last report.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// Id of the cell.
     pub cell: String,
     /// Name of the phase.
     pub phase: String,
-    /// Nanoseconds since the phase's measurement began, until which all is told: on average over
-    /// clients or threads, which hand over what they recorded each in its own time.
+    /// Time since the start of the phase's measurement up to which results are complete,
+    /// nanoseconds: the mean over clients or threads, which hand over their results at different
+    /// times.
     pub at_ns: u64,
-    /// The stage that is under way, from 0; `None` where the load has none.
+    /// The current stage, from 0; `None` if the load has none.
     pub stage: Option<u32>,
-    /// Requests that are due each second now, of an open load; else `None`.
+    /// The current planned rate of an open load, requests per second; otherwise `None`.
     pub planned_per_s: Option<f64>,
-    /// By operation, those that happened; their sum is all that was done.
+    /// Results by operation; their sum is the total.
     pub operations: Vec<RecordedOperation>,
 }
 
-/// What was recorded of one operation.
+/// Results of one operation.
 #[derive(Clone, Debug)]
 pub struct RecordedOperation {
     /// Name of the operation.
     pub operation: String,
-    /// How they ended.
+    /// Outcomes.
     pub counts: Counts,
-    /// Done − sent.
+    /// Service time: done − sent.
     pub service: Histogram,
-    /// Done − intended start, of an open load; else empty.
+    /// Response time: done − intended start; empty for a closed load.
     pub response: Histogram,
 }
 
-/// Why a sink could not take an event.
+/// Error of a sink.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SinkError(pub String);
 
-/// Someone who listens to a run. A sink that fails is warned about and dropped; the run goes on.
+/// An event listener. A failing sink is dropped with a warning, and the run continues.
 pub trait Sink {
     /// Name for the warning, for example `record`.
     fn name(&self) -> &'static str;

@@ -1,21 +1,21 @@
-//! The nouns of cachedyno; docs/GLOSSARY.md defines each.
+//! Data types of cachedyno; docs/GLOSSARY.md defines the terms.
 //!
-//! - [`action`]: what a run does to a target besides its load.
-//! - [`app_cache`]: the application cache of a shop, and the software that keeps it.
+//! - [`action`]: planned actions on a target besides the load.
+//! - [`app_cache`]: the application cache of a shop and its software.
 //! - [`stages`]: the rate of an open load over time, or the clients of a closed one.
-//! - [`study`]: the TOML a study is written in, read with located errors.
-//! - [`leftovers`]: what a killed run may have left in a store of others.
-//! - [`load`]: how operations are offered.
-//! - [`program`]: servers that speak as Redis does, under other names.
-//! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
-//! - [`memory`]: what may stay in memory while a trial runs.
-//! - [`shell`]: commands as a shell reads them.
-//! - [`search`]: the limits of a search for the highest rate, and its probes as they are judged.
-//! - [`target`]: where a store is and how it is reached; secrets that never print.
-//! - [`trial`]: what one measured run of one cell gave.
+//! - [`study`]: study files in TOML, with located errors.
+//! - [`leftovers`]: possible data of a killed run in an existing store.
+//! - [`load`]: arrivals and schedule of operations.
+//! - [`program`]: servers that are compatible with Redis.
+//! - [`plan`]: the plan of a run with all cells, made from a study and the user's choices.
+//! - [`memory`]: memory conditions of a trial.
+//! - [`shell`]: quoting of shell commands.
+//! - [`search`]: a search for the highest rate: limits and judged probes.
+//! - [`target`]: addresses of stores; secrets that never print.
+//! - [`trial`]: the result of one measured run of one cell.
 //! - [`record`]: header and seal of a run's record, host conditions, its line in a list.
-//! - [`calibration`]: what the machine and the generator can do.
-//! - [`event`]: the only thing the runner speaks in, and the trait of those who listen.
+//! - [`calibration`]: limits of the machine and the generator.
+//! - [`event`]: events of a run, and the trait of event listeners.
 
 pub mod action;
 pub mod app_cache;

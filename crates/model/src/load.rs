@@ -1,4 +1,4 @@
-//! A load: how requests arrive, and what is offered over time.
+//! Loads: arrivals and schedule.
 
 use std::fmt;
 
@@ -9,65 +9,65 @@ use crate::arrivals::Arrivals;
 use crate::search::{Search, Slo};
 use crate::stages::Stage;
 
-/// Name of the phase in which a trial learns how much a store answers at most.
+/// Name of the phase that measures a store's maximum throughput.
 pub const PEAK: &str = "peak";
 
-/// Name of what is told and recorded of the filling before the first phase.
+/// Name of the fill before the first phase in progress reports and records.
 pub const FILL: &str = "fill";
 
-/// How operations are offered: arrivals × schedule.
+/// A load: arrivals × schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Load {
-    /// When a client sends.
+    /// Arrival process.
     pub arrivals: Arrivals,
-    /// What is offered over time.
+    /// Offered level over time.
     pub schedule: Schedule,
-    /// Clients that share the operations, at least 1; of a closed load the most that are at work.
+    /// Number of clients, at least 1; for a closed load, the maximum of active ones.
     pub clients: u32,
-    /// Operations that a client may have in flight, at least 1.
+    /// Maximum operations in flight per client, at least 1.
     pub pipeline: u32,
-    /// True when all clients ask for the same session (parallel requests of one visitor).
+    /// True if all clients use the same session (parallel requests of one visitor).
     pub one_session: bool,
 }
 
-/// What is offered over time, behind the warm-up. Its levels are clients at work where arrivals are
-/// closed, and operations a second where they are planned.
+/// Offered level over time, after the warm-up. Levels are active clients for closed arrivals, and
+/// operations per second for planned ones.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
-    /// The same level all the time, at least 1.
+    /// A constant level, at least 1.
     Steady(u64),
-    /// One level after the other; at least one stage.
+    /// Consecutive stages, at least one.
     Stages(Vec<Stage>),
-    /// Levels that follow from the rate that the same trial reaches in its phase [`PEAK`]; of
-    /// planned arrivals only.
+    /// Levels as shares of the rate that the same trial reaches in its phase [`PEAK`]; only for
+    /// planned arrivals.
     Shares(Shares),
-    /// Probes that follow from one another until the highest rate within limits is known: the first
-    /// with closed arrivals, all others with planned ones; of planned arrivals only.
+    /// Probes until the highest rate within limits is known, the first with closed arrivals and all
+    /// others with planned ones; only for planned arrivals.
     Search(Search),
 }
 
 /// Stages of equal length, in shares of a peak.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Shares {
-    /// Thousandths of the peak in the order of time; at least one, each above 0.
+    /// Thousandths of the peak in order of time; at least one, each above 0.
     pub permille: Vec<u32>,
-    /// How long each stage lasts, nanoseconds, at least 1.
+    /// Length of each stage, nanoseconds, at least 1.
     pub stage_ns: u64,
-    /// Time between two stages in which nothing is offered, so that the queue of one is no part of
-    /// the next, nanoseconds.
+    /// Pause without load between two stages, nanoseconds, so that the queue of one does not affect
+    /// the next.
     pub rest_ns: u64,
 }
 
 impl Shares {
-    /// The stages where the peak is so many operations a second; each offers at least 1.
+    /// The stages for a peak in operations per second; each level is at least 1.
     fn at_peak(&self, peak_per_s: f64) -> Vec<Stage> {
         let share = |permille: &u32| (f64::from(*permille) * peak_per_s / 1e3).round() as u64;
         let levels: Vec<u64> = self.permille.iter().map(|p| share(p).max(1)).collect();
         Stage::with_rests(&levels, self.stage_ns, self.rest_ns)
     }
 
-    /// How long all of them last, nanoseconds.
+    /// Total length, nanoseconds.
     fn length_ns(&self) -> u64 {
         let count = self.permille.len() as u64;
         let rests_ns = self.rest_ns.saturating_mul(count.saturating_sub(1));
@@ -76,7 +76,7 @@ impl Shares {
 }
 
 impl Load {
-    /// Clients that each send one operation at a time, when their last one is answered.
+    /// A closed load: each client sends its next operation when the last one is answered.
     pub fn closed(clients: u32) -> Self {
         Self {
             arrivals: Arrivals::Closed,
@@ -87,23 +87,23 @@ impl Load {
         }
     }
 
-    /// Operations that are sent when they are due, over clients that each have one in flight.
+    /// An open load: operations are sent when due, over clients with one in flight each.
     pub fn planned(arrivals: Arrivals, schedule: Schedule, clients: u32) -> Self {
         Self { arrivals, schedule, ..Self::closed(clients) }
     }
 
-    /// The same with so many operations of a client in flight.
+    /// The same with `pipeline` operations in flight per client.
     #[must_use]
     pub fn pipelined(self, pipeline: u32) -> Self {
         Self { pipeline, ..self }
     }
 
-    /// True where operations are sent when they are due, whether or not others were answered.
+    /// True if operations are sent when due, whether or not earlier ones were answered.
     pub fn is_planned(&self) -> bool {
         self.arrivals != Arrivals::Closed
     }
 
-    /// The rate of a load that offers one all the time, operations a second.
+    /// The rate of a load with a constant rate, operations per second.
     pub fn steady_per_s(&self) -> Option<u64> {
         match self.schedule {
             Schedule::Steady(rate_per_s) if self.is_planned() => Some(rate_per_s),
@@ -111,8 +111,8 @@ impl Load {
         }
     }
 
-    /// The highest rate that is offered, operations a second; `None` where that is not planned or
-    /// follows from what the store answers.
+    /// The highest offered rate, operations per second; `None` if it is not planned or depends on
+    /// the store.
     pub fn highest_per_s(&self) -> Option<u64> {
         match &self.schedule {
             _ if !self.is_planned() => None,
@@ -122,33 +122,33 @@ impl Load {
         }
     }
 
-    /// Which times tell how long users wait: those from the moment at which a request was due,
-    /// where that is not the moment at which it was sent. The first word of their metrics' names.
+    /// The relevant latency and the first word of its metric names: response time, from when a
+    /// request was due, for an open load; otherwise service time.
     pub fn times(&self) -> &'static str {
         if self.is_planned() { "response" } else { "service" }
     }
 
-    /// How a phase is offered: as this says, but with closed arrivals in the phase [`PEAK`].
+    /// The load of a phase: this one, but with closed arrivals in the phase [`PEAK`].
     #[must_use]
     pub fn in_phase(&self, phase: &str) -> Self {
         if phase == PEAK { self.all_at_work() } else { self.clone() }
     }
 
-    /// All clients at work all the time.
+    /// All clients active all the time.
     fn all_at_work(&self) -> Self {
         let Self { clients, pipeline, one_session, .. } = *self;
         Self { one_session, ..Self::closed(clients).pipelined(pipeline) }
     }
 
-    /// Shares of a peak as the stages that they are where the peak is so many operations a second;
-    /// any other load as it is.
+    /// Converts shares of a peak to stages for a peak in operations per second; other loads are
+    /// unchanged.
     #[must_use]
     pub fn at_peak(self, peak_per_s: f64) -> Self {
         let Schedule::Shares(shares) = &self.schedule else { return self };
         Self { schedule: Schedule::Stages(shares.at_peak(peak_per_s)), ..self }
     }
 
-    /// What is searched for; `None` under any other load.
+    /// The search; `None` for other loads.
     pub fn search(&self) -> Option<&Search> {
         match &self.schedule {
             Schedule::Search(search) => Some(search),
@@ -156,7 +156,7 @@ impl Load {
         }
     }
 
-    /// A search as the steady load of one of its probes; any other load as it is.
+    /// Converts a search to the steady load of one of its probes; other loads are unchanged.
     #[must_use]
     pub fn at_probe(&self, step: Step) -> Self {
         match (self.search(), step.purpose) {
@@ -166,9 +166,9 @@ impl Load {
         }
     }
 
-    /// A steady part of this load, in thousandths: of the peak where arrivals are planned, of the
-    /// clients where they are closed. Where each operation arrives by itself that would else be one
-    /// of `at_once`, a closed load takes as many times the clients.
+    /// A steady part of this load in thousandths: of the peak for planned arrivals, of the clients
+    /// for closed ones. If `at_once` operations that are normally chained arrive independently, a
+    /// closed load uses that many times the clients.
     #[must_use]
     pub fn part(&self, permille: u32, peak_per_s: f64, at_once: u32) -> Self {
         let of = |whole: f64| (whole * f64::from(permille) / 1e3).round().max(1.0);
@@ -180,8 +180,9 @@ impl Load {
         Self { clients, ..self.clone() }.all_at_work()
     }
 
-    /// About how long a search lasts in a phase with that warm-up, nanoseconds: eight probes of the
-    /// bracket, the confirmation and the hold, with a rest between any two; 0 for any other load.
+    /// Approximate length of a search in a phase with this warm-up, nanoseconds: eight probes of
+    /// the bracket, the confirmation and the hold run, with a cool-down after each; 0 for other
+    /// loads.
     pub fn search_ns(&self, warmup_ns: u64) -> u64 {
         let Some(search) = self.search() else { return 0 };
         let confirmed = u64::from(search.rounds) * A_ROUND as u64;
@@ -190,7 +191,7 @@ impl Load {
         search.probe_ns.saturating_mul(lengths).saturating_add(warmup_ns.saturating_mul(probes))
     }
 
-    /// How long all stages last, with the rests between them, nanoseconds; 0 where there are none.
+    /// Total length of all stages and pauses, nanoseconds; 0 without stages.
     pub fn stages_ns(&self) -> u64 {
         match &self.schedule {
             Schedule::Stages(stages) => Stage::length_of(stages),
@@ -199,22 +200,22 @@ impl Load {
         }
     }
 
-    /// True where rate or clients change over time.
+    /// True if rate or clients change over time.
     pub fn is_staged(&self) -> bool {
         !matches!(self.schedule, Schedule::Steady(_))
     }
 
-    /// True where each phase is measured in stages, each of them a point of its own.
+    /// True if each phase is measured in stages, each with its own point.
     pub fn is_ladder(&self) -> bool {
         matches!(self.schedule, Schedule::Stages(_) | Schedule::Shares(_))
     }
 
-    /// True where points look for a limit of the store, beyond which failing is an answer.
+    /// True if points search for a limit of the store, above which failures are results.
     pub fn is_probing(&self) -> bool {
         self.is_ladder() || self.search().is_some()
     }
 
-    /// What is offered over time, in words.
+    /// Description of the schedule.
     fn offered(&self) -> String {
         let unit = self.arrivals.unit();
         match &self.schedule {
@@ -256,7 +257,7 @@ impl fmt::Display for Load {
     }
 }
 
-/// Stages of which all are written out.
+/// Maximum number of stages that are listed completely.
 const TOLD_MAX: usize = 8;
 
 fn listed(words: impl Iterator<Item = String>) -> String {

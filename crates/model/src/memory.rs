@@ -1,24 +1,23 @@
-//! What may stay in memory while a trial runs: files in the page cache, and all of a target within
-//! a limit.
+//! Memory conditions of a trial: the page cache, and a target's memory limit.
 
 use serde::{Deserialize, Serialize};
 use stats::{format_bytes, parse_bytes};
 use std::fmt;
 
-/// The least limit: the program's own clients need memory too, and a server that cannot even start
-/// is no result.
+/// Smallest limit: the program's clients need memory too, and a server that cannot start is not a
+/// result.
 const LIMIT_BYTES_MIN: u64 = 64 << 20;
 /// The largest limit.
 const LIMIT_BYTES_MAX: u64 = 1 << 40;
 
-/// What of the files is in the page cache when a phase begins.
+/// State of the page cache at the start of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PageCache {
-    /// What the fill, the warm-up and the phases before left there.
+    /// With the files of the fill, the warm-up and earlier phases.
     #[default]
     Warm,
-    /// Nothing: it is emptied before each phase, and nothing is warmed up.
+    /// Empty: it is emptied before each phase, and there is no warm-up.
     Cold,
 }
 
@@ -26,22 +25,23 @@ pub enum PageCache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Emptied {
-    /// That of the whole machine, with names and inodes (`/proc/sys/vm/drop_caches`).
+    /// The page cache of the whole machine, including dentries and inodes
+    /// (`/proc/sys/vm/drop_caches`).
     Machine,
-    /// The data of the target's own files alone (`posix_fadvise`): names and inodes stayed.
+    /// Only the data of the target's files (`posix_fadvise`); dentries and inodes stayed.
     Files,
 }
 
-/// A limit of memory as studies and users write it: `256MiB`.
+/// A memory limit in text form: `256MiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct MemoryLimit(u64);
 
 impl MemoryLimit {
-    /// What users are told to give.
+    /// Expected format, for errors.
     pub const EXPECTED: &str = "64MiB to 1TiB, as in `256MiB`";
 
-    /// Reads a size; `None` when it is none, or too small or too large.
+    /// Parses a size; `None` if it is invalid, too small or too large.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = parse_bytes(text).ok()?;
         (LIMIT_BYTES_MIN..=LIMIT_BYTES_MAX).contains(&bytes).then_some(Self(bytes))
@@ -69,43 +69,44 @@ impl TryFrom<String> for MemoryLimit {
     }
 }
 
-/// What a target may take of memory, and where the rest of its data goes.
+/// Memory and swap limits of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPlan {
-    /// The most memory, page cache included, bytes.
+    /// Memory limit including page cache, bytes.
     pub limit_bytes: u64,
-    /// Swap besides, in a file on the disk under test, bytes; 0 for none.
+    /// Additional swap in a file on the disk under test, bytes; 0 for none.
     pub swap_bytes: u64,
 }
 
 impl MemoryPlan {
-    /// No more than that, and no swap.
+    /// A memory limit without swap.
     pub fn limit(limit: MemoryLimit) -> Self {
         Self { limit_bytes: limit.bytes(), swap_bytes: 0 }
     }
 }
 
-/// What a target took of its memory limit, from the start of its servers to the end of the trial.
+/// Memory that a target used under its limit, from the start of its servers to the end of the
+/// trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {
     /// The limit, bytes.
     pub limit_bytes: u64,
-    /// The most that was in use, page cache included; `None` where the kernel does not tell.
+    /// Peak usage including page cache, bytes; `None` if unknown.
     pub peak_bytes: Option<u64>,
     /// Page cache of files at the end, bytes.
     pub page_cache_bytes: u64,
-    /// Processes that the kernel killed since the limit was used up.
+    /// Processes that the kernel killed because the limit was reached.
     pub oom_kills: u64,
-    /// What it took of the planned swap; `None` where there was none.
+    /// Usage of the planned swap; `None` without swap.
     pub swap: Option<SwapUse>,
 }
 
-/// What a target took of its swap.
+/// Swap usage of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapUse {
     /// The limit, bytes.
     pub limit_bytes: u64,
-    /// The most that was in use, bytes; `None` where the kernel does not tell.
+    /// Peak usage, bytes; `None` if unknown.
     pub peak_bytes: Option<u64>,
     /// In use at the end, bytes.
     pub used_bytes: u64,
@@ -113,7 +114,7 @@ pub struct SwapUse {
     pub read_bytes: u64,
     /// Written to swap, bytes.
     pub written_bytes: u64,
-    /// True where the kernel counts reads and writes of the whole machine only.
+    /// True if the kernel only counts reads and writes of the whole machine.
     pub of_machine: bool,
 }
 

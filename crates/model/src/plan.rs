@@ -1,6 +1,6 @@
-//! What a run will do: every target, cell, phase and rule, decided before anything is started.
+//! The plan of a run: every target, cell, phase and rule, fixed before anything starts.
 //!
-//! A plan holds no credentials and is stored whole in the record, so that a run can be resumed,
+//! A plan has no credentials and is stored completely in the record, so that a run can be resumed,
 //! repeated and judged from its record alone.
 
 use serde::{Deserialize, Serialize};
@@ -19,20 +19,20 @@ use crate::trial::Trial;
 pub use crate::phase::{Control, Phase, Stop};
 pub use crate::product::Product;
 
-/// How much of a study is measured.
+/// Scale of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// A first answer in one to three minutes.
     Quick,
-    /// The default: longer phases and more blocks, for a quarter of an hour at most.
+    /// The default: longer phases and more blocks, for at most a quarter of an hour.
     Standard,
     /// The size of the study's source.
     Full,
 }
 
 impl Scale {
-    /// The name that users type and records carry.
+    /// Name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -47,25 +47,25 @@ impl Scale {
 pub struct PlannedTarget {
     /// Name in this run, for example `redis`.
     pub name: String,
-    /// Which driver and which server; of a cache's backend the first of its stores.
+    /// Product, which decides driver and server; for a cache backend, that of its first store.
     pub product: Product,
-    /// The program that its private server is; `None` for the product's own.
+    /// Program of its private server; `None` for the product's own.
     pub program: Option<Program>,
     /// The software whose application cache it is; `None` for other workloads.
     pub backend: Option<Backend>,
-    /// Where it is, without credentials; `None` means that a private server is started.
+    /// Address without credentials; `None` for a private server.
     pub address: Option<String>,
-    /// Server settings of a private server, as its configuration file spells them; those of a
-    /// cache's backend with the product before them: `redis.save`.
+    /// Settings of a private server, named as in its configuration file; for a cache backend with
+    /// the product as prefix: `redis.save`.
     pub settings: BTreeMap<String, String>,
     /// Name of the target that this one repeats for the A/A control.
     pub control_of: Option<String>,
-    /// True when the user named this target: if it cannot be used, the run fails with exit code 3.
+    /// True if the user named this target: if it cannot be used, the run fails with exit code 3.
     pub named: bool,
 }
 
 impl PlannedTarget {
-    /// What was chosen of `Cm_Cache_Backend_Redis`, by the names of
+    /// Settings of `Cm_Cache_Backend_Redis`, named as in
     /// [`CM_SETTINGS`](crate::app_cache::CM_SETTINGS).
     pub fn cm_settings(&self) -> BTreeMap<String, String> {
         let own = |(key, value): (&String, &String)| {
@@ -74,12 +74,12 @@ impl PlannedTarget {
         self.settings.iter().filter_map(own).collect()
     }
 
-    /// True for a server at a URL: nothing may be done to it but to offer it a load.
+    /// True for a server at a URL, on which nothing except load is allowed.
     pub(crate) fn is_theirs(&self) -> bool {
         self.address.is_some() && self.product.has_server()
     }
 
-    /// The stores that it consists of: one, or those of its backend in their order.
+    /// Products of its stores: one, or those of its backend in order.
     pub fn products(&self) -> &[Product] {
         match self.backend {
             Some(backend) => backend.products(),
@@ -87,7 +87,7 @@ impl PlannedTarget {
         }
     }
 
-    /// Settings of one of its private servers, as that server spells them.
+    /// Settings of one of its private servers, with the server's names.
     pub fn settings_of(&self, product: Product) -> BTreeMap<String, String> {
         if self.backend.is_none() {
             return self.settings.clone();
@@ -100,59 +100,59 @@ impl PlannedTarget {
     }
 }
 
-/// Whether values are drawn inside the timed span.
+/// Where values are generated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Generation {
-    /// Drawn before the clock starts; neither latency nor rate contains it.
+    /// Before the clock starts; latency and rate exclude it.
     #[default]
     Outside,
-    /// Drawn after the clock started, as the 2019 script did.
+    /// After the clock starts, like the 2019 script.
     Inside,
 }
 
-/// What software's layout a workload uses.
+/// Layout of sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
-    /// One key, row or file a session; plain write, read, replace.
+    /// One key, row or file per session; plain write, read, replace.
     #[default]
     Plain,
-    /// A shop's page: open with the lock of the real session handler, read, think, write, close.
+    /// A shop's page: open with the real session handler's lock, read, think, write, close.
     Page,
 }
 
-/// When connections are made, and by which calls.
+/// Connection handling and system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
-    /// One connection a client, kept; statements prepared once.
+    /// One persistent connection per client; statements are prepared once.
     #[default]
     Persistent,
-    /// As the 2019 script: MySQL connects for every operation, Redis keeps its connection, and
-    /// files are read and written by the system calls of PHP's functions.
+    /// Like the 2019 script: MySQL reconnects for every operation, Redis keeps its connection, and
+    /// files use the system calls of PHP's functions.
     #[serde(rename = "as-2019")]
     As2019,
 }
 
-/// How sessions are named.
+/// Names of sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Names {
-    /// `<client>_<index>`, client from 1, index from 0, as the 2019 script.
+    /// `<client>_<index>`, client from 1, index from 0, like the 2019 script.
     Counter,
-    /// 32 hexadecimal characters, as PHP's default session ids.
+    /// 32 hexadecimal characters, like PHP's default session ids.
     #[default]
     Hex,
 }
 
-/// In which order existing sessions are visited.
+/// Order of visits to existing sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// One after the other, as they were created.
+    /// In order of creation.
     Sequential,
-    /// Uniformly at random among the client's own.
+    /// Uniformly random among the client's own sessions.
     #[default]
     Random,
 }
@@ -186,27 +186,27 @@ pub struct Sessions {
     pub phases: Vec<Phase>,
 }
 
-/// The key-value workload of one cell, spelled as users spell it: the room that draws operations
-/// reads these texts, and has read them before a plan is made.
+/// The key-value workload of one cell, with texts as the user typed them. They are parsed by the
+/// crate `workloads`, which has already checked them before planning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kv {
     /// Name of the workload in results, for example `ycsb-b`.
     pub profile: String,
-    /// Name and command of each operation; the command as a client of the product spells it.
+    /// Name and command of each operation, with the product's command syntax.
     pub operations: Vec<KvOperation>,
     /// Keys that operations choose from.
     pub keys: u64,
-    /// How often each is chosen: `uniform`, `zipf:0.99`, …
+    /// Distribution of accesses: `uniform`, `zipf:0.99`, …
     pub distribution: String,
-    /// What every key's name begins with, before the run's own prefix.
+    /// Prefix of every key.
     pub key_prefix: String,
-    /// Bytes of a key's name; `None` for the prefix and twelve digits, `uuid` for the prefix and a
-    /// UUID.
+    /// Length of a key's name in bytes; `None` for the prefix and twelve digits, `uuid` for the
+    /// prefix and a UUID.
     pub key_bytes: Option<String>,
-    /// Bytes of a value: `1024`, `64-4096`, `etc`, …; `json` for the JSON object of a user, whose
-    /// names are UUIDs.
+    /// Size of a value in bytes: `1024`, `64-4096`, `etc`, …; `json` for the JSON object of a user
+    /// with UUIDs as names.
     pub value_bytes: String,
-    /// Lifetime of all that is written in seconds; 0 for none, or where each has its own.
+    /// TTL of written keys in seconds; 0 for none, or if operations have their own.
     pub ttl_s: u64,
     /// Share of the keys that exist before the first phase, 0 to 1.
     pub filled_share: f64,
@@ -216,25 +216,25 @@ pub struct Kv {
     pub threads: u32,
     /// Pause of a client between its replies and its next operations, nanoseconds.
     pub think_ns: u64,
-    /// True where each pause is drawn evenly from 0 to `think_ns`, and the first comes before a
-    /// client's first operation.
+    /// True if each pause is uniformly random from 0 to `think_ns`, starting before a client's
+    /// first operation.
     pub think_is_drawn: bool,
-    /// True where operations follow each other on one key, in their order: what is offered is the
-    /// first, and its client sends each next one when the one before is answered well.
+    /// True for chained operations: the load paces the first one, and the client sends the next
+    /// ones in order on the same key, each after the successful reply to the one before.
     pub follows: bool,
-    /// What its private server may take of memory; `None` for no limit.
+    /// Memory limit of its private server; `None` for no limit.
     pub memory: Option<MemoryPlan>,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
-    /// What is done to the target meanwhile, by time within each phase.
+    /// Actions on the target, by time within each phase.
     pub actions: Vec<Action>,
-    /// Time after which a trial ends with what it has, counted from when its store was ready; 0 for
-    /// no limit.
+    /// Time after which a trial ends with a partial result, from when its store is ready; 0 for no
+    /// limit.
     pub deadline_ns: u64,
 }
 
 impl Kv {
-    /// Operations of a phase that come of each one that is paced: those that follow it, and itself.
+    /// Operations of a phase per paced one: itself and those chained to it.
     pub fn operations_of_one_paced(&self, phase: &Phase) -> usize {
         let all = if self.follows { self.operations.len() } else { 1 };
         phase.control.as_ref().map_or(all, |control| control.sequence.len()).max(1)
@@ -246,7 +246,7 @@ impl Kv {
 pub struct KvOperation {
     /// Name in results: `get`, `set`, or the first word of the command.
     pub name: String,
-    /// The command with its holes; `None` for what the product spells for this name.
+    /// The command with its placeholders; `None` for the product's command of this name.
     pub command: Option<String>,
 }
 
@@ -264,8 +264,7 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// How its data lie in a store: keys and values as sessions do in the plain layout, each under
-    /// its name.
+    /// Layout of its data; key-value workloads use the plain layout, one entry per key.
     pub fn layout(&self) -> Layout {
         match self {
             Self::Sessions(sessions) => sessions.layout,
@@ -282,7 +281,7 @@ impl Workload {
         }
     }
 
-    /// Name of the study's profile: that of the results, without the size where there are several.
+    /// Name of the study's profile, without a size.
     pub fn study_profile(&self) -> &str {
         match self {
             Self::AppCache(cache) => cache.sizes_of.as_deref().unwrap_or(&cache.profile),
@@ -299,7 +298,7 @@ impl Workload {
         }
     }
 
-    /// True for the pages of a shop, whose calls lock their session.
+    /// True for a shop's pages, which lock their session.
     pub fn is_page(&self) -> bool {
         matches!(self, Self::Sessions(sessions) if sessions.layout == Layout::Page)
     }
@@ -312,8 +311,8 @@ impl Workload {
         }
     }
 
-    /// True where a key that is not there is no fault: it was not filled, its lifetime is over, or
-    /// an operation may have removed it.
+    /// True if a missing key is not an error: it was not filled, has expired, or may have been
+    /// removed by an operation.
     pub fn misses_are_planned(&self) -> bool {
         let keeping = ["get", "set", "insert", "rmw"];
         let keeps = |o: &KvOperation| o.command.is_none() && keeping.contains(&&*o.name);
@@ -324,7 +323,7 @@ impl Workload {
         }
     }
 
-    /// What the private servers may take of memory; `None` for no limit.
+    /// Memory limit of the private servers; `None` for no limit.
     pub fn memory(&self) -> Option<MemoryPlan> {
         match self {
             Self::Sessions(_) => None,
@@ -333,7 +332,7 @@ impl Workload {
         }
     }
 
-    /// What is done to the target meanwhile.
+    /// Actions on the target.
     pub fn actions(&self) -> &[Action] {
         match self {
             Self::Sessions(_) | Self::AppCache(_) => &[],
@@ -341,25 +340,25 @@ impl Workload {
         }
     }
 
-    /// True where the plan takes service away, or memory: that something fails is then an answer.
+    /// True if the plan removes service or memory, so that a failure is a result.
     pub fn may_fail(&self) -> bool {
         self.actions().iter().any(|action| action.what.takes_service_away())
             || self.memory().is_some_and(|memory| memory.swap_bytes > 0)
     }
 
-    /// True where a save may be the copy for a replica that attaches again: the plan takes servers
-    /// away, and asks for no save.
+    /// True if a save may be a full resync of a reattached replica: the plan kills servers and
+    /// requests no save.
     pub fn saves_may_be_resyncs(&self) -> bool {
         self.actions().iter().any(|action| action.what.takes_service_away())
             && !self.actions().iter().any(|action| action.what == Act::Save)
     }
 
-    /// True where the amount of data is what is measured: a store that evicts holds less of it.
+    /// True if the workload measures a certain amount of data, which evictions would reduce.
     pub fn needs_all_data(&self) -> bool {
         matches!(self, Self::Kv(kv) if kv.memory.is_some())
     }
 
-    /// Whether that load can be offered. Errors: what was expected.
+    /// Checks that this load is supported. Errors: what was expected.
     pub fn supports(&self, load: &Load) -> Result<(), &'static str> {
         match (self, load) {
             (Self::Kv(_), _) => Ok(()),
@@ -368,7 +367,7 @@ impl Workload {
         }
     }
 
-    /// Lifetime of what is written in seconds; 0 for none.
+    /// TTL of written data in seconds; 0 for none.
     pub fn ttl_s(&self) -> u64 {
         match self {
             Self::Sessions(sessions) => sessions.ttl_s,
@@ -381,19 +380,19 @@ impl Workload {
 /// Target × workload × load: one thing to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Unique in the plan: `<target>/<profile>/<clients>` and `-one` for one session; of a profile
-    /// with sizes `<target>/<profile>/<size>/<clients>`.
+    /// Unique in the plan: `<target>/<profile>/<clients>` with `-one` for one session, or
+    /// `<target>/<profile>/<size>/<clients>` for a profile with sizes.
     pub id: String,
     /// Name of a planned target.
     pub target: String,
     /// Operations on data.
     pub workload: Workload,
-    /// How they are offered.
+    /// Load.
     pub load: Load,
 }
 
 impl Cell {
-    /// Threads of its generator, at least 1: an event loop's, else one for each client.
+    /// Generator threads, at least 1: event loops, or one per client.
     pub fn threads(&self) -> u32 {
         let threads = match &self.workload {
             Workload::Sessions(_) | Workload::AppCache(_) => self.load.clients,
@@ -403,15 +402,14 @@ impl Cell {
     }
 }
 
-/// When a run has measured enough.
+/// Stop rule of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Wall time for all blocks, which are as many as fit if all last as long as the first. 0 for
-    /// no limit.
+    /// Wall time for all blocks: as many as fit if all take as long as the first. 0 for no limit.
     pub budget_ns: u64,
-    /// Blocks measured whatever the budget says.
+    /// Minimum number of blocks, regardless of the budget.
     pub blocks_min: u32,
-    /// Blocks after which no more are added.
+    /// Maximum number of blocks.
     pub blocks_max: u32,
 }
 
@@ -432,7 +430,7 @@ pub struct Plan {
     pub profiles: Vec<String>,
     /// Seed of order, keys and values.
     pub seed: u64,
-    /// When enough was measured.
+    /// Stop rule.
     pub effort: Effort,
     /// Ratios within `1/(1+zone)` and `1+zone` count as equal.
     pub equivalence_zone: f64,
@@ -446,11 +444,11 @@ pub struct Plan {
     pub claims: Vec<Claim>,
     /// The recommendation table.
     pub advice: Option<Advice>,
-    /// What every result is required to meet.
+    /// Requirements of every result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<Requirement>,
-    /// What the 99th percentile of a ramp's stage may be at most, nanoseconds, where the highest
-    /// rate within a limit is told; `None` for no limit.
+    /// Limit of the 99th percentile for a ramp's highest rate within a limit, nanoseconds; `None`
+    /// for no limit.
     pub limit_ns: Option<u64>,
 }
 
@@ -460,16 +458,16 @@ impl Plan {
         self.targets.iter().find(|t| t.name == name)
     }
 
-    /// The probe that follows in a trial whose load is a search; `None` when that is over, and
-    /// where it failed or has another load.
+    /// The next probe of a trial whose load is a search; `None` if the search is over, the trial
+    /// failed, or the load is not a search.
     pub fn next_probe(&self, trial: &Trial) -> Option<Step> {
         let cell = self.cells.iter().find(|cell| cell.id == trial.cell)?;
         let search = cell.load.search().filter(|_| trial.failure.is_none())?;
         search.next((self.seed, trial.block), &trial.points)
     }
 
-    /// The layouts in which data of a target lie; the plain one where it has no cell, as in a
-    /// search that was killed at once.
+    /// Layouts of a target's data; the plain layout if it has no cell, as in a search that was
+    /// killed immediately.
     pub fn layouts(&self, target: &str) -> BTreeSet<Layout> {
         let cells = self.cells.iter().filter(|cell| cell.target == target);
         let mut layouts: BTreeSet<Layout> = cells.map(|cell| cell.workload.layout()).collect();
@@ -487,7 +485,7 @@ impl Plan {
         })
     }
 
-    /// The files that records and lists are read from; `None` where they are drawn.
+    /// The files of records and lists; `None` if they are generated.
     pub fn files(&self) -> Option<&DataFiles> {
         self.caches().find_map(|(_, cache)| cache.files.as_ref())
     }

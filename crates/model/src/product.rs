@@ -1,29 +1,29 @@
-//! Products that stores are of.
+//! Store products.
 
 use serde::{Deserialize, Serialize};
 
 use crate::action::Act;
 
-/// Which kind of store a target is; decides the driver and the server that a rig starts.
+/// Product of a target, which decides the driver and the server to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Product {
-    /// One file a session in a directory.
+    /// One file per session in a directory.
     Files,
     /// A server of the Redis protocol.
     Redis,
-    /// A server of the MySQL protocol (MariaDB's serves as well).
+    /// A server of the MySQL protocol, such as MariaDB.
     Mysql,
-    /// A server of PostgreSQL.
+    /// A PostgreSQL server.
     Postgres,
-    /// A database of SQLite in a directory.
+    /// A SQLite database in a directory.
     Sqlite,
-    /// Servers of memcached's protocol, for keys and values, and in front of other stores.
+    /// Servers of the memcached protocol, for keys and values or in front of other stores.
     Memcached,
 }
 
 impl Product {
-    /// True for what is a server.
+    /// True for products with a server.
     pub fn has_server(self) -> bool {
         match self {
             Self::Files | Self::Sqlite => false,
@@ -31,7 +31,7 @@ impl Product {
         }
     }
 
-    /// The bare name that starts a private server of this product.
+    /// Target name that starts a private server of this product.
     pub fn name(self) -> &'static str {
         match self {
             Self::Files => "files",
@@ -43,7 +43,7 @@ impl Product {
         }
     }
 
-    /// Why sessions cannot be kept in it; `None` when they can.
+    /// Why it cannot be a session store; `None` if it can.
     pub fn no_sessions(self) -> Option<&'static str> {
         match self {
             Self::Files | Self::Redis | Self::Mysql | Self::Postgres | Self::Sqlite => None,
@@ -53,12 +53,12 @@ impl Product {
         }
     }
 
-    /// True for what sessions can be kept in.
+    /// True for session stores.
     pub fn keeps_sessions(self) -> bool {
         self.no_sessions().is_none()
     }
 
-    /// True for what speaks a key-value protocol.
+    /// True for products with a key-value protocol.
     pub fn keeps_keys(self) -> bool {
         match self {
             Self::Redis | Self::Memcached => true,
@@ -66,14 +66,14 @@ impl Product {
         }
     }
 
-    /// True for what that can be done to.
+    /// True if the action is possible on this product.
     pub fn supports(self, act: Act) -> bool {
         match act {
             Act::Save | Act::KillPrimary => self == Self::Redis,
         }
     }
 
-    /// True for what keeps tables, of which it shows an account those that it has rights on.
+    /// True for SQL databases, which show an account only the tables it has rights on.
     pub fn keeps_tables(self) -> bool {
         match self {
             Self::Mysql | Self::Postgres => true,
@@ -81,7 +81,7 @@ impl Product {
         }
     }
 
-    /// The limit of connections of its server; `None` where there is none.
+    /// The connection limit of its server; `None` without one.
     pub fn connections(self) -> Option<ConnectionLimit> {
         match self {
             Self::Files | Self::Sqlite => None,
@@ -112,8 +112,8 @@ impl Product {
         }
     }
 
-    /// The setting, in MiB, of the memory beyond which a server evicts unless it is told
-    /// otherwise; `None` where it takes what it needs.
+    /// The setting for the memory limit in MiB, above which a server evicts by default; `None` if
+    /// it has no such limit.
     pub fn memory_setting(self) -> Option<&'static str> {
         match self {
             Self::Files | Self::Redis | Self::Mysql | Self::Postgres | Self::Sqlite => None,
@@ -121,7 +121,7 @@ impl Product {
         }
     }
 
-    /// URLs of it, as examples for people, separated by commas.
+    /// Example URLs, separated by commas.
     fn urls(self) -> &'static str {
         match self {
             Self::Files => "file:///directory",
@@ -142,47 +142,47 @@ impl Product {
         }
     }
 
-    /// URLs of all products, as examples for people, separated by commas.
+    /// Example URLs of all products, separated by commas.
     pub fn all_urls() -> String {
         Self::ALL.map(Self::urls).join(", ")
     }
 
-    /// How its servers stand in a URL; `None` where there are none.
+    /// URL form of its servers; `None` without servers.
     pub(crate) fn url(self) -> Option<UrlForm> {
         let form = |scheme, with_tls, database| Some(UrlForm { scheme, with_tls, database });
         match self {
             Self::Files | Self::Sqlite => None,
             Self::Redis => form("redis", "rediss", Some("db")),
             Self::Mysql => form("mysql", "mysql", Some("database")),
-            // Its other spelling: no TLS is spoken.
+            // The second scheme is an alias: TLS is not supported.
             Self::Postgres => form("postgres", "postgresql", Some("database")),
             Self::Memcached => form("memcached", "memcacheds", None),
         }
     }
 
-    /// Every product, in the order in which they are listed to users.
+    /// All products, in display order.
     pub const ALL: [Self; 6] =
         [Self::Files, Self::Redis, Self::Mysql, Self::Postgres, Self::Sqlite, Self::Memcached];
 }
 
-/// The limit of connections of a server.
+/// Connection limit of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimit {
-    /// What it says when they are used up, in lower case.
+    /// Error message when the limit is reached, in lower case.
     pub used_up: &'static str,
-    /// What the server calls the limit.
+    /// The server's name of the limit.
     pub option: &'static str,
     /// The setting of a private server.
     pub setting: &'static str,
-    /// How many there are unless it is set.
+    /// Default limit.
     pub usual: u64,
 }
 
-/// How servers stand in a URL.
+/// URL form of servers.
 pub(crate) struct UrlForm {
     pub(crate) scheme: &'static str,
-    /// The scheme where TLS is spoken.
+    /// The scheme with TLS.
     pub(crate) with_tls: &'static str,
-    /// The key of the database in the query of a socket's URL; `None` where there are no databases.
+    /// Query key of the database in a socket's URL; `None` without databases.
     pub(crate) database: Option<&'static str>,
 }

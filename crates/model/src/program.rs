@@ -1,6 +1,6 @@
-//! Servers that speak as Redis does and have other names: a row each, here and nowhere else.
+//! Servers that are compatible with Redis: one row per server, only here.
 //!
-//! One that takes the place of `redis-server` is a row of [`Program::ALL`], any other of
+//! A drop-in replacement of `redis-server` is a row of [`Program::ALL`], any other one of
 //! [`BY_URL`].
 
 use serde::de::{Deserialize, Deserializer, Error as _};
@@ -8,21 +8,21 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::product::Product;
 
-/// A server that speaks as Redis does.
+/// A server with the Redis protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kin {
-    /// What it calls itself.
+    /// Its name.
     pub title: &'static str,
-    /// File of its program.
+    /// File name of its program.
     pub program: &'static str,
-    /// The field of `INFO server` with its version. `None` where that stands in Redis' own field,
-    /// so that only the file of its program tells what it is.
+    /// The field of `INFO server` with its version. `None` if it uses Redis' field, so that only
+    /// its program's file name identifies it.
     pub version_field: Option<&'static str>,
 }
 
-/// Those that take other arguments than Redis, and are measured where they run. Sources of the
-/// fields: `src/server/server_family.cc`, `libs/server/Metrics/Info/GarnetInfoMetrics.cs` and
-/// `src/server/server.cc` of theirs.
+/// Servers with different arguments than Redis, which are only measured at a URL. Sources of the
+/// fields: their files `src/server/server_family.cc`,
+/// `libs/server/Metrics/Info/GarnetInfoMetrics.cs` and `src/server/server.cc`.
 pub const BY_URL: [Kin; 3] = [
     Kin { title: "Dragonfly", program: "dragonfly", version_field: Some("dragonfly_version") },
     Kin { title: "Garnet", program: "GarnetServer", version_field: Some("garnet_version") },
@@ -30,35 +30,35 @@ pub const BY_URL: [Kin; 3] = [
 ];
 
 impl Kin {
-    /// Every one of them.
+    /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
         Program::ALL.into_iter().map(|program| program.kin).chain(BY_URL)
     }
 }
 
-/// A program that is started in place of `redis-server`. It descends from it: it speaks its
-/// protocol and takes its configuration file. Files and records have the name of the program.
+/// A fork of `redis-server` that can be started instead of it, with the same protocol and
+/// configuration file. Files and records use the name of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What it is called.
+    /// Its names.
     pub kin: Kin,
-    /// The bare name that starts a private server of it, and with which a URL may begin by mistake.
+    /// Target name that starts a private server of it; also a possible wrong URL scheme.
     pub target: &'static str,
-    /// The Debian package that brings it, and who offers that.
+    /// Its Debian package and the package's source.
     pub package: &'static str,
-    /// Settings that it takes besides those of Redis, whose values are numbers.
+    /// Additional settings with numeric values.
     pub numbers: &'static str,
-    /// The same whose values are words.
+    /// Additional settings with other values.
     pub words: &'static str,
-    /// True where it carries commands out on one thread, as Redis does.
+    /// True if it executes commands on one thread, like Redis.
     pub has_one_thread: bool,
 }
 
 impl Program {
-    /// The product in place of whose server it is started.
+    /// The product whose server it replaces.
     pub const PRODUCT: Product = Product::Redis;
 
-    /// Every program, in the order in which they are listed to users. Sources: `redis.conf` and
+    /// All programs, in display order. Sources: `redis.conf` and
     /// `INFO server` of Valkey 8.1, KeyDB 6.3 and Redict 7.3.
     pub const ALL: [Self; 3] = [
         Self {
@@ -103,7 +103,7 @@ impl Program {
         self.kin.program
     }
 
-    /// The program that a bare name starts.
+    /// The program for a target name.
     pub fn of_target(target: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|program| program.target == target)
     }

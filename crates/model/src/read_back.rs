@@ -1,48 +1,47 @@
-//! What a store still holds of what it acknowledged.
+//! Check that a store kept what it acknowledged.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What a key, session or record holds when its load is over.
+/// Value of a key, session or record after the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// What was written last, or one of several writes that each may be the last.
+    /// The last write, or one of several possible last writes.
     Last,
-    /// What a later write has replaced.
+    /// A value that a later write replaced.
     Older,
-    /// What nobody wrote there.
+    /// A value that no client wrote there.
     Wrong,
-    /// Nothing.
+    /// No value.
     Missing,
 }
 
-/// A sample of what clients wrote, read back after the last phase of a trial. What clients cannot
-/// know is not in it: after a write that failed, anything may be there.
+/// A sample of the clients' writes, read back after the last phase of a trial. It excludes keys
+/// whose value is unknown, for example after a failed write.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadBack {
-    /// Keys, sessions or records that were read.
+    /// Number of keys, sessions or records read.
     pub read: u64,
-    /// Of those, how many held what a later acknowledged write had replaced.
+    /// Number with a value that a later acknowledged write replaced.
     pub older: u64,
-    /// How many held what nobody wrote.
+    /// Number with a value that no client wrote.
     pub wrong: u64,
-    /// How many were not there.
+    /// Number without a value.
     pub missing: u64,
-    /// So many of them may be missing: evictions that the store told of, or a lifetime that was
-    /// over, explain it.
+    /// How many of them evictions or expiry explain.
     pub may_be_missing: u64,
-    /// How many were all written again after the plan killed a server: that it lost what they held
-    /// before cannot be seen.
+    /// Number written again after the plan killed a server, so that a lost earlier value cannot be
+    /// detected.
     #[serde(default)]
     pub rewritten: u64,
-    /// Name of one that is not as it must be.
+    /// Name of one with an unexpected value.
     pub example: Option<String>,
-    /// Why the rest was not read; `None` where all of the sample was.
+    /// Why the rest was not read; `None` if the whole sample was.
     pub unread: Option<String>,
 }
 
 impl ReadBack {
-    /// Counts one that was read.
+    /// Counts one key.
     pub fn count(&mut self, held: Held, name: impl FnOnce() -> String) {
         self.read += 1;
         match held {
@@ -54,7 +53,7 @@ impl ReadBack {
         self.example.get_or_insert_with(name);
     }
 
-    /// Adds what another client read.
+    /// Adds the counts of another client.
     pub fn merge(&mut self, other: Self) {
         self.read += other.read;
         self.older += other.older;
@@ -66,14 +65,14 @@ impl ReadBack {
         self.unread = self.unread.take().or(other.unread);
     }
 
-    /// The rest is not read, since that would take longer than it may.
+    /// Notes that the rest was not read for lack of time.
     pub fn out_of_time(&mut self, may_take: Duration) {
         self.unread = Some(format!("the rest would take longer than {} s", may_take.as_secs()));
     }
 
-    /// Takes into account that the store evicted so many of `all` that it held, besides what may be
-    /// missing already: how many of the sample are then missing follows a Poisson distribution;
-    /// five standard deviations more than its mean are allowed.
+    /// Accounts for `evicted` evictions among `all` keys, in addition to other explained misses.
+    /// The number of missing keys in the sample follows a Poisson distribution; its mean plus five
+    /// standard deviations is allowed.
     pub fn evicted(&mut self, evicted: u64, all: u64) {
         if evicted > 0 {
             let mean = self.read as f64 * (evicted as f64 / all.max(1) as f64);
@@ -82,13 +81,12 @@ impl ReadBack {
         }
     }
 
-    /// Those of the sample that were written last before the plan killed a server; all, where it
-    /// killed none.
+    /// Keys of the sample last written before the plan killed a server; all if it killed none.
     pub fn last_before_kill(&self) -> u64 {
         self.read - self.rewritten.min(self.read)
     }
 
-    /// Those of the sample that the store acknowledged and did not keep.
+    /// Keys of the sample whose acknowledged write was lost.
     pub fn lost(&self) -> u64 {
         self.older + self.wrong + self.missing.saturating_sub(self.may_be_missing)
     }

@@ -1,4 +1,4 @@
-//! What a user requires of every result of a run, as it is typed: `p99<2ms`, `max<50ms`,
+//! Requirements of every result of a run, as typed by the user: `p99<2ms`, `max<50ms`,
 //! `mean<300us`, `error<0.1%`, `rate>20k`.
 
 use serde::{Deserialize, Serialize};
@@ -11,32 +11,32 @@ use crate::search::{Slo, SloError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Requirement {
-    /// A percentile of the times, or the share of failures.
+    /// A latency percentile, or the share of failures.
     Slo(Slo),
-    /// `mean<300us`: the mean time, nanoseconds, above 0.
+    /// `mean<300us`: the mean latency, nanoseconds, above 0.
     Mean(u64),
-    /// `max<50ms`: the longest time, nanoseconds, above 0.
+    /// `max<50ms`: the longest latency, nanoseconds, above 0.
     Max(u64),
     /// `rate>20k`: operations per second, above 0.
     Rate(u64),
 }
 
-/// Text that is no requirement.
+/// Error of parsing a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequirementError {
-    /// No percentile and no share of failures either.
+    /// Neither a percentile nor a share of failures.
     #[error(transparent)]
     Slo(#[from] SloError),
-    /// A time that cannot be read.
+    /// An invalid time.
     #[error("`{0}` is no time (expected more than 0 with a unit, as in max<50ms)")]
     Time(String),
-    /// A rate that cannot be read.
+    /// An invalid rate.
     #[error("`{0}` is no rate (expected operations per second, above 0, as in rate>20k)")]
     Rate(String),
 }
 
 impl Requirement {
-    /// As it stands in a sentence: `p99 < 2 ms`, `rate > 20,000/s`.
+    /// Text for sentences: `p99 < 2 ms`, `rate > 20,000/s`.
     pub fn words(&self) -> String {
         match self {
             Self::Slo(slo) => slo.words(),
@@ -66,7 +66,7 @@ impl FromStr for Requirement {
     }
 }
 
-/// As it is typed; times exactly.
+/// The form in which it is typed, with exact times.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

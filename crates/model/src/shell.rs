@@ -1,7 +1,7 @@
-//! Commands that a user copies into a shell.
+//! Shell quoting of commands that a user copies.
 
-/// Words as a POSIX shell reads them back, with spaces between: a word of anything but letters,
-/// digits and `-_./:=,@%+` stands in single quotes.
+/// Joins words for a POSIX shell. A word with characters other than letters, digits and
+/// `-_./:=,@%+` is put in single quotes.
 pub fn shell_words<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
     let quoted: Vec<String> = words.into_iter().map(|word| shell_word(word.as_ref())).collect();
     quoted.join(" ")

@@ -1,13 +1,13 @@
-//! Where a store is and how it is reached.
+//! Addresses of stores and how to reach them.
 //!
 //! A target's URL is one of `redis://[user][:password]@host:port/db`,
 //! `redis+unix:///socket?db=N&user=NAME&password=TEXT`, `redis+cluster://host:port`,
 //! `memcached://[user:password@]host:port[,host:port…]`, `memcached+unix:///socket`,
 //! `mysql://user:password@host:port/database`, `mysql+unix:///socket?database=NAME&user=NAME`,
-//! the same with `postgres`, `file:///directory`, `sqlite:///directory`. With an `s`, as in
-//! `rediss://` and `memcacheds://`, TLS is spoken. The query `protocol` chooses 2 or 3 of Redis,
-//! and `text` or `meta` of memcached.
-//! Passwords live in [`Secret`] only: it has no serialised form and prints as `***`.
+//! the same with `postgres`, `file:///directory`, `sqlite:///directory`. An `s`, as in `rediss://`
+//! and `memcacheds://`, enables TLS. The query `protocol` selects version 2 or 3 for Redis, and
+//! `text` or `meta` for memcached.
+//! Passwords are only in [`Secret`], which cannot be serialized and prints as `***`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub use memcached::{Memcached, Spelling};
 pub use parts::UrlError;
 pub use redis::RedisWay;
 
-/// A reachable store, with what is needed to log in.
+/// Endpoint of a store, with its credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// A directory on the disk under test.
@@ -52,7 +52,7 @@ pub enum Endpoint {
         password: Option<Secret>,
         /// Number of the database, `SELECT`ed when not 0.
         database: u32,
-        /// How it is spoken to.
+        /// TLS, cluster mode, protocol version and Sentinels.
         way: RedisWay,
     },
     /// Servers of memcached's protocol.
@@ -98,13 +98,12 @@ impl Endpoint {
         }
     }
 
-    /// One server of the Redis protocol that asks for no login: its database 0, by RESP2, without
-    /// TLS.
+    /// A single server of the Redis protocol without login: database 0, RESP2, no TLS.
     pub fn redis(address: NetAddress) -> Self {
         Self::Redis { address, user: None, password: None, database: 0, way: RedisWay::default() }
     }
 
-    /// A text from the other side without the endpoint's password, which it may repeat.
+    /// A text from the server with the endpoint's password masked, in case it repeats it.
     pub fn masked(&self, text: &str) -> String {
         match self.password().map(Secret::reveal) {
             None | Some("") => text.to_string(),
@@ -112,7 +111,7 @@ impl Endpoint {
         }
     }
 
-    /// The product that speaks at this endpoint.
+    /// The product at this endpoint.
     pub fn product(&self) -> Product {
         match self {
             Self::Files { .. } => Product::Files,
@@ -124,7 +123,7 @@ impl Endpoint {
         }
     }
 
-    /// Fills in a password that the URL did not carry (from the environment or a file).
+    /// Adds a password from the environment or a file, unless the URL has one.
     #[must_use]
     pub fn with_password(mut self, secret: Option<Secret>) -> Self {
         match &mut self {
@@ -137,7 +136,7 @@ impl Endpoint {
         self
     }
 
-    /// The password that it carries.
+    /// Its password.
     pub fn password(&self) -> Option<&Secret> {
         match self {
             Self::Redis { password, .. }
@@ -148,8 +147,8 @@ impl Endpoint {
         }
     }
 
-    /// True where a user is named and no password, so that no login is sent: of the products that
-    /// have logins without a user, whose password is easily taken for one.
+    /// True if there is a user but no password, so that no login is sent. Only for products with
+    /// logins without a user, whose password is easily mistaken for a user.
     pub fn lacks_password(&self) -> bool {
         match self {
             Self::Redis { user, password, .. }
@@ -160,7 +159,7 @@ impl Endpoint {
         }
     }
 
-    /// A store without a server in a directory; `None` for a product that is a server.
+    /// A serverless store in a directory; `None` for a product with a server.
     pub fn in_directory(product: Product, directory: PathBuf) -> Option<Self> {
         match product {
             Product::Files => Some(Self::Files { directory }),
@@ -169,7 +168,7 @@ impl Endpoint {
         }
     }
 
-    /// The directory, where it is one.
+    /// The directory of a serverless store.
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Files { directory } | Self::Sqlite { directory } => Some(directory),
@@ -177,7 +176,7 @@ impl Endpoint {
         }
     }
 
-    /// Where its servers listen; empty for a directory.
+    /// Addresses of its servers; empty for a directory.
     pub fn addresses(&self) -> &[NetAddress] {
         match self {
             Self::Files { .. } | Self::Sqlite { .. } => &[],
@@ -188,7 +187,7 @@ impl Endpoint {
         }
     }
 
-    /// How TLS is spoken; `None` where it is not.
+    /// TLS settings; `None` without TLS.
     pub fn tls(&self) -> Option<&TlsFiles> {
         match self {
             Self::Redis { way, .. } => way.tls.as_ref(),
@@ -197,7 +196,7 @@ impl Endpoint {
         }
     }
 
-    /// How TLS is spoken, where it is; to be filled in by what a URL does not say.
+    /// TLS settings, to be completed with values that are not in the URL.
     pub fn tls_mut(&mut self) -> Option<&mut TlsFiles> {
         match self {
             Self::Redis { way, .. } => way.tls.as_mut(),
@@ -206,7 +205,7 @@ impl Endpoint {
         }
     }
 
-    /// Why sessions cannot be kept there; `None` when they can.
+    /// Why it cannot be a session store; `None` if it can.
     pub fn no_sessions(&self) -> Option<&'static str> {
         match self {
             Self::Redis { way, .. } if way.is_cluster || way.is_resp3 => Some(
@@ -218,7 +217,7 @@ impl Endpoint {
     }
 }
 
-/// Where the target is, without any credentials: fit for a record, a page or an error.
+/// The address without credentials, for records, pages and errors.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -237,7 +236,7 @@ impl fmt::Display for Endpoint {
 /// The directory of `file:///directory`, or of the same with another scheme.
 fn directory(text: &str, url: &Url) -> Result<PathBuf, UrlError> {
     let expected = "three slashes and an absolute directory";
-    // Other schemes have no rules for files.
+    // Only the `file` scheme has rules for paths.
     let file = text.split_once(':').and_then(|(_, rest)| Url::parse(&format!("file:{rest}")).ok());
     let directory = file.and_then(|file| file.to_file_path().ok());
     directory.ok_or_else(|| part(url, "path", "not a local absolute path", expected))

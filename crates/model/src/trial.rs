@@ -1,4 +1,4 @@
-//! What one measured run of one cell gave: a line of a record's `trials.jsonl`.
+//! Result of one measured run of one cell: a line of a record's `trials.jsonl`.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,10 +32,10 @@ pub use series::Series;
 pub use silence::Silence;
 pub use slowest::Slowest;
 
-/// What disturbed a trial, from the filling to the end of its last phase.
+/// Disturbances of a trial, from the fill to the end of its last phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
-    /// Share of all CPU time that the hypervisor gave to others.
+    /// Share of all CPU time that the hypervisor gave to other virtual machines.
     pub steal_share: f64,
     /// Share of wall time in which some task waited for a CPU (PSI); `None` without PSI.
     pub psi_cpu_some_share: Option<f64>,
@@ -45,22 +45,22 @@ pub struct Noise {
     pub psi_memory_some_share: Option<f64>,
     /// CPU time of processes other than generator and server, as a share of all CPU time.
     pub other_cpu_share: f64,
-    /// Share of the clients' time spent ready but waiting for a CPU.
+    /// Share of the clients' time in which they were runnable but waited for a CPU.
     pub run_delay_share: f64,
-    /// Longest oversleep of a thread that sleeps 1 to 4 ms over and over.
+    /// Longest oversleep of a thread that repeatedly sleeps 1 to 4 ms.
     pub hiccup_ns_max: u64,
     /// 99th percentile of the same.
     pub hiccup_ns_p99: u64,
-    /// The processes other than generator and server that used most CPU time, most first.
+    /// Processes with the most CPU time, except generator and server, in descending order.
     pub busiest: Vec<Busy>,
-    /// Who else ran on the CPUs of generator and servers; `None` where the kernel does not tell.
+    /// Other processes on the CPUs of generator and servers; `None` if unknown.
     pub disturbers: Option<Disturbers>,
 }
 
 /// CPU time of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Busy {
-    /// Its program as the kernel names it, at most 15 bytes; a kernel thread's own name.
+    /// Name of its program or kernel thread in the kernel, at most 15 bytes.
     pub name: String,
     /// CPU time, nanoseconds, in clock ticks.
     pub cpu_ns: u64,
@@ -77,52 +77,50 @@ pub struct Trial {
     pub cell: String,
     /// Wall-clock start, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// Duration with start and stop of the server.
+    /// Duration including start and stop of the server, nanoseconds.
     pub took_ns: u64,
     /// Product and version as the server reports it, for example `Redis 7.0.15`.
     pub version: Option<String>,
-    /// How the page cache was emptied before each phase; `None` where it stayed as it was.
+    /// How the page cache was emptied before each phase; `None` if it was not.
     pub emptied: Option<Emptied>,
-    /// What was taken of the memory limit; `None` where there was none.
+    /// Memory used under the limit; `None` without a limit.
     pub memory: Option<MemoryUse>,
-    /// What the store still held of what it acknowledged; `None` where that does not follow from
-    /// what clients wrote.
+    /// Check that the store kept what it acknowledged; `None` if the writes do not determine the
+    /// values.
     pub read_back: Option<ReadBack>,
-    /// By how many milliseconds the wall clock was set while it ran, negative for back; `None`
-    /// where it was not by more than a second. Times of day of the trial are off by that, durations
-    /// are not.
+    /// Step of the wall clock during the trial, milliseconds, negative if set back; `None` if it
+    /// was at most a second. Affects times of day, not durations.
     pub clock_step_ms: Option<i64>,
-    /// Why what it wrote into a store that was there before could not be removed, and what to
-    /// remove; `None` where nothing is left. What was measured before stands.
+    /// Why its data could not be removed from an existing store, and what to remove; `None` if
+    /// nothing is left. Does not affect the results.
     pub not_removed: Option<Failure>,
-    /// The filling before the first phase, of keys and values; `None` where nothing was filled in.
+    /// The fill before the first phase of a key-value workload; `None` without a fill.
     pub fill: Option<Point>,
-    /// What was measured, in the order of time: a steady phase is one point, a ladder one for each
-    /// of its stages, a search one for each probe. Of a trial that failed, those that were over
-    /// before.
+    /// Results in order of time: one point per steady phase, per stage of a ramp, or per probe of a
+    /// search. A failed trial has those that were complete.
     pub points: Vec<Point>,
-    /// What was finished in the course of time, by phase; of a search only its fill.
+    /// Completed operations over time, by phase; for a search only the fill.
     pub series: Vec<Series>,
-    /// When servers answered nothing, by time.
+    /// Periods without replies from a server, by time.
     pub outages: Vec<Outage>,
-    /// What happened to its stores, by time.
+    /// Events of its stores, by time.
     pub events: Vec<TrialEvent>,
-    /// Numbers about its stores and their host.
+    /// Statistics of its stores and their host.
     pub facts: Vec<Fact>,
-    /// What disturbed it.
+    /// Disturbances.
     pub noise: Noise,
-    /// Why it has no (complete) result.
+    /// Why it has no complete result.
     pub failure: Option<Failure>,
 }
 
 impl Trial {
-    /// True where both are of the same cell in the same block.
+    /// True if both are of the same cell in the same block.
     pub fn repeats(&self, other: &Self) -> bool {
         (self.block, &self.cell) == (other.block, &other.cell)
     }
 
-    /// Adds what came to a trial under way: a part with the points since, and all else as it then
-    /// stood.
+    /// Adds a part to a trial in progress: the new points, with the current state of everything
+    /// else.
     pub fn go_on(trials: &mut Vec<Self>, mut part: Self) {
         if let Some(known) = trials.iter_mut().find(|trial| trial.repeats(&part)) {
             part.points.splice(..0, std::mem::take(&mut known.points));
@@ -134,38 +132,37 @@ impl Trial {
         }
     }
 
-    /// The point that is a whole phase, which was steady; `None` where there is none.
+    /// The point of a steady phase; `None` if there is none.
     pub fn point(&self, phase: &str) -> Option<&Point> {
         self.points.iter().find(|point| point.phase == phase && point.stage.is_none())
     }
 
-    /// A number about its stores by its name.
+    /// A statistic of its stores by name.
     pub fn fact(&self, name: &str) -> Option<f64> {
         self.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value)
     }
 
-    /// What was finished in the course of a phase.
+    /// Completed operations over time in a phase.
     pub fn series(&self, phase: &str) -> Option<&Series> {
         self.series.iter().find(|series| series.phase == phase)
     }
 }
 
-/// What was recorded of one operation's times in one interval of a phase.
+/// Latencies of one operation in one interval of a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
     /// Name of the phase.
     pub phase: String,
     /// Name of the operation.
     pub operation: String,
-    /// Which time: `service`, or `response` under an open load.
+    /// Kind of latency: `service`, or `response` for an open load.
     pub time: &'static str,
-    /// When it began, milliseconds since 1970.
+    /// Start, milliseconds since 1970.
     pub begun_unix_ms: u64,
-    /// How long it was, nanoseconds.
+    /// Length, nanoseconds.
     pub length_ns: u64,
-    /// The longest time in it, nanoseconds.
+    /// Longest latency, nanoseconds.
     pub max_ns: u64,
-    /// All times in it, as [`Histogram::encode`](stats::Histogram::encode) writes them: kept small,
-    /// for there may be many.
+    /// All latencies, encoded by [`Histogram::encode`](stats::Histogram::encode) to save memory.
     pub encoded: String,
 }

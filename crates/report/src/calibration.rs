@@ -119,7 +119,6 @@ mod tests {
 
     #[test]
     fn a_calibration_as_text() {
-        // The snapshot is named after this test.
         let text = render(&calibration(), 100, false);
         insta::assert_snapshot!(text);
     }

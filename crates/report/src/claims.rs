@@ -1,5 +1,5 @@
-//! Statements of a study against what was measured. A statement about another machine that is
-//! refuted here is a result, not a failure.
+//! A study's claims, judged by the measurements. A claim about another machine that is refuted here
+//! is a result, not a failure.
 
 pub(crate) mod judged;
 
@@ -15,27 +15,27 @@ use crate::ramp::{self, Ramp};
 use crate::recorded::Recorded;
 use crate::show;
 use crate::view::{ClaimVerdict, ClaimView, Comparison, RampView, Row, Value};
-use judged::{Judged, Said, not_run, undecided};
+use judged::{Judged, RatioClaim, not_run, undecided};
 
-/// What the judgement of a claim looks at.
+/// Data needed to judge a claim.
 struct ClaimContext<'a> {
     recorded: &'a Recorded,
     plan: &'a Plan,
     rows: &'a [Row],
     comparisons: &'a [Comparison],
     profile: &'a str,
-    /// Whether a ratio was looked at that compares misses with hits.
+    /// Whether a judged ratio compares misses with hits.
     misses: Cell<bool>,
 }
 
-/// A measured ratio. It shows a difference only where the table does, which corrects for the number
-/// of comparisons.
+/// A measured ratio. It shows a difference only if the table does, which corrects for the number of
+/// comparisons.
 #[derive(Clone)]
 struct Ratio {
     value: Value,
     blocks: u32,
-    /// Where the interval by itself shows a difference that the table leaves undecided: that it
-    /// does, and why.
+    /// If the interval alone shows a difference that the table leaves undecided: a note on that,
+    /// with the reason.
     open: Option<String>,
 }
 
@@ -50,23 +50,23 @@ impl Ratio {
         Self { value, blocks: found.blocks, open: doubt.map(open) }
     }
 
-    /// Why it decides nothing; `None` where it may.
+    /// Why the ratio cannot decide a claim; `None` if it can.
     fn doubt(&self) -> Option<Doubt> {
         Doubt::about(self.blocks as usize)
     }
 
-    /// Both ends of the interval, where they may decide something.
+    /// Both ends of the interval, if it can decide a claim.
     fn ends(&self) -> Option<(f64, f64)> {
         self.value.interval().filter(|_| self.doubt().is_none())
     }
 
-    /// The same, where they may decide which of two is ahead.
+    /// Both ends of the interval, if it can decide which of two targets is ahead.
     fn ends_of_order(&self) -> Option<(f64, f64)> {
         self.ends().filter(|_| self.open.is_none())
     }
 }
 
-/// Every claim on every profile of plain operations that was measured; those of ramps on every
+/// Judges every claim on every measured profile of plain operations; claims about ramps on every
 /// profile with ramps.
 pub(crate) fn claims(
     recorded: &Recorded,
@@ -120,7 +120,7 @@ fn no_profile(recorded: &Recorded) -> String {
     }
 }
 
-/// Profiles with the plain layout that have results, `steady` first, else in the plan's order.
+/// Profiles with the plain layout and results: `steady` first, the others in the plan's order.
 pub(crate) fn plain_profiles<'a>(plan: &'a Plan, rows: &[Row]) -> Vec<&'a str> {
     let mut profiles: Vec<&str> = Vec::new();
     for cell in plan.cells.iter().filter(|c| !c.workload.is_page()) {
@@ -147,7 +147,7 @@ fn view(claim: &Claim, profile: Option<&str>, judged: Judged) -> ClaimView {
     }
 }
 
-/// The expectation for people.
+/// The expectation in words.
 fn expected(expectation: &Expectation) -> String {
     match expectation {
         Expectation::Ratio { a, b, operation, clients, min, max } => {
@@ -186,7 +186,7 @@ fn expected_of_ramps(expectation: &Expectation) -> String {
         Expectation::Slower { operation, than, targets, min, max, .. } => {
             let range = range(*min, *max);
             format!(
-                "p99 of {operation} / {than} {range} ({}, each by itself and in both orders)",
+                "p99 of {operation} / {than} {range} ({}, separately and in both orders)",
                 and(targets)
             )
         }
@@ -203,14 +203,14 @@ fn expected_of_ramps(expectation: &Expectation) -> String {
             show::percent(*cpu)
         ),
         Expectation::Pick { target, over, share } => format!(
-            "{target} sustains no less than {over} and answers no later at {} of the lower knee",
+            "{target} sustains no less than {over} and is no slower at {} of the lower knee",
             show::percent(*share)
         ),
         _ => String::new(),
     }
 }
 
-/// A range of ratios; without an upper end where there is none.
+/// A range of ratios, with or without an upper end.
 fn range(min: f64, max: Option<f64>) -> String {
     let min = show::ratio(min);
     max.map_or_else(
@@ -231,7 +231,7 @@ fn and(names: &[String]) -> String {
 fn judge(expectation: &Expectation, ground: &ClaimContext<'_>) -> Judged {
     match expectation {
         Expectation::Ratio { a, b, operation, clients, min, max } => {
-            let said = Said { a, b, min: *min, max: max.unwrap_or(f64::INFINITY) };
+            let said = RatioClaim { a, b, min: *min, max: max.unwrap_or(f64::INFINITY) };
             ground.ratio(operation, *clients, a, b).map(|ratio| judge_ratio(&ratio, said))
         }
         Expectation::Lowest { target, operations, clients } => {
@@ -243,13 +243,13 @@ fn judge(expectation: &Expectation, ground: &ClaimContext<'_>) -> Judged {
         Expectation::Narrowest { operation, than, clients } => {
             judge_narrowest(operation, than, *clients, ground)
         }
-        _ => Err("it is a statement about ramps".into()),
+        _ => Err("the statement is about ramps".into()),
     }
     .unwrap_or_else(not_run)
 }
 
 impl ClaimContext<'_> {
-    /// The rate of `a` by that of `b`, or what is missing.
+    /// The rate of `a` divided by that of `b`, or an error that names the missing result.
     fn ratio(&self, operation: &str, clients: u32, a: &str, b: &str) -> Result<Ratio, String> {
         let load = Load::closed(clients);
         let row = self.row_of(operation);
@@ -270,7 +270,8 @@ impl ClaimContext<'_> {
             .ok_or_else(|| format!("{a} and {b} have no block in common with a rate of both"))
     }
 
-    /// That `what` has no result in this profile, and whether trials of the target failed there.
+    /// A message that `what` has no result in this profile: its trials failed, or it was not
+    /// measured.
     fn missing(&self, what: String, target: &str, load: Option<&Load>) -> String {
         let mut cells = self.plan.cells.iter().filter(|c| {
             c.target == target
@@ -283,7 +284,7 @@ impl ClaimContext<'_> {
         what + " was not measured"
     }
 
-    /// Name of an operation's rows: of a profile that runs a list, the operation is a part of it.
+    /// Name of an operation's rows; in a profile that runs a list, it starts with the list's name.
     fn row_of(&self, operation: &str) -> String {
         let workloads = self.plan.cells.iter().map(|c| &c.workload);
         let mut own = workloads.filter(|w| w.profile() == self.profile).flat_map(Workload::phases);
@@ -293,7 +294,7 @@ impl ClaimContext<'_> {
         }
     }
 
-    /// How many times as fast the fastest target is as the slowest, with their names.
+    /// The rate of the fastest target divided by that of the slowest, with their names.
     fn spread(&self, operation: &str, clients: u32) -> Result<(Ratio, String), String> {
         let targets = self.others("");
         let mut widest: Option<(Ratio, String)> = None;
@@ -309,7 +310,7 @@ impl ClaimContext<'_> {
         widest.ok_or_else(|| "fewer than two targets were measured".into())
     }
 
-    /// Targets other than `target` that it can be compared with; controls are not among them.
+    /// Targets that `target` can be compared with, without controls.
     fn others(&self, target: &str) -> Vec<&str> {
         self.plan
             .targets
@@ -321,7 +322,7 @@ impl ClaimContext<'_> {
     }
 }
 
-fn judge_ratio(ratio: &Ratio, said: Said<'_>) -> Judged {
+fn judge_ratio(ratio: &Ratio, said: RatioClaim<'_>) -> Judged {
     let Some(ends) = ratio.ends() else {
         let doubt = ratio.doubt().map_or_else(String::new, |doubt| doubt.to_string());
         return undecided(Some(ratio.value), doubt);
@@ -332,8 +333,8 @@ fn judge_ratio(ratio: &Ratio, said: Said<'_>) -> Judged {
     let clear = |verdict: &ClaimVerdict| *verdict != ClaimVerdict::Undecided;
     match (clear(&verdict), by_free_rate.filter(clear)) {
         (true, _) => match &ratio.open {
-            // No table says that two differ, so no claim does.
-            Some(open) if said.rests_on_difference(verdict) => undecided(measured, open.as_str()),
+            // Without a difference in the table, there is none in a claim.
+            Some(open) if said.requires_difference(verdict) => undecided(measured, open.as_str()),
             Some(open) if verdict == ClaimVerdict::Refuted => {
                 let shown = said.no_difference(ratio.value.center);
                 Judged(verdict, measured, format!("{shown}; {open}"))
@@ -343,8 +344,7 @@ fn judge_ratio(ratio: &Ratio, said: Said<'_>) -> Judged {
         },
         (false, Some(free)) => {
             let note = format!(
-                "{free} only without the clients' own work between calls, or without failures, and \
-                 not with them"
+                "{free} only if the clients' own work between calls, or failures, are excluded"
             );
             Judged(verdict, measured, note)
         }
@@ -352,7 +352,7 @@ fn judge_ratio(ratio: &Ratio, said: Said<'_>) -> Judged {
     }
 }
 
-/// Which end of the order a target is said to stand at.
+/// The end of the order at which a claim places a target.
 #[derive(Clone, Copy, PartialEq)]
 enum End {
     First,
@@ -381,7 +381,7 @@ fn judge_end(
     }
     let range = if end == End::First { (1.0, f64::INFINITY) } else { (0.0, 1.0) };
     let Some(CombinedVerdict { verdict, words, case }) = together(&cases, range, doubt) else {
-        return Err(format!("{target} has no other target to be compared with"));
+        return Err(format!("there is no other target to compare {target} with"));
     };
     let left_out: Vec<&str> = ground
         .plan
@@ -402,7 +402,7 @@ fn judge_end(
     Ok(Judged(verdict, Some(case.ratio), note))
 }
 
-/// That nothing follows, and why where that is known.
+/// A statement that the claim cannot be decided, with the reason if it is known.
 fn cannot_be_decided(doubt: Option<Doubt>) -> String {
     let why = doubt.map_or_else(String::new, |doubt| format!(" ({doubt})"));
     format!("cannot be decided{why}")
@@ -432,9 +432,9 @@ fn judge_narrowest(
         (_, true) => (ClaimVerdict::Refuted, "does not hold".into()),
         _ => (ClaimVerdict::Undecided, cannot_be_decided(doubt)),
     };
-    // Operations of one flow are no independent arrivals, and there is no control of it.
+    // Operations of one sequence are not independent, and nothing controls for that.
     if ground.row_of(operation) != operation {
-        note += "; in a list, what an operation comes after is part of its time";
+        note += "; in a list, an operation's time depends on the operation before it";
     }
     Ok(Judged(verdict, Some(own.value), format!("{words}; fastest against slowest at {note}")))
 }

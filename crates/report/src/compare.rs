@@ -1,13 +1,13 @@
-//! Two runs next to each other: what both measured, the ratio of what they gave, and every
-//! condition in which the runs differ.
+//! Comparison of two runs: the results that both have, their ratios, and every difference in
+//! conditions.
 //!
-//! Runs share no blocks, so nothing is paired. The interval of the ratio is recovered from those
-//! of the two values on logarithms (method of variance estimates recovery: Zou and Donner,
-//! Statistics in Medicine 27 (2008) 1693, for a difference of independent estimates).
+//! Runs share no blocks, so values are not paired. The interval of a ratio is derived from the
+//! intervals of the two values on a logarithmic scale (method of variance estimates recovery: Zou
+//! and Donner, Statistics in Medicine 27 (2008) 1693, for a difference of independent estimates).
 //!
-//! - `common`: ratio, verdict, and how they are shown.
-//! - `rows`, `ramps`, `searches`: what the runs have in common of each.
-//! - `conditions`: in what they differ besides.
+//! - `common`: ratio, verdict and rendering.
+//! - `rows`, `ramps`, `searches`: the results of each kind that both runs have.
+//! - `conditions`: differences in conditions.
 
 pub(crate) mod common;
 mod conditions;
@@ -24,20 +24,20 @@ use conditions::differences;
 use stats::Verdict;
 use std::fmt;
 
-/// Said where no line can be compared.
+/// Message if no line can be compared.
 const NOTHING_IN_COMMON: &str = "The runs have nothing in common that can be compared: lines are \
                                  matched by the names of targets, profile, operation and load.";
 
-/// Two views as text for a terminal of `columns` columns, with or without colours: what differs in
-/// the conditions, then rows of results, ramps and searches that both have, each with the ratio by
-/// which the second run is the better. What colour says, words say as well.
+/// Two views as text for a terminal of `columns` columns, with or without colours: differences in
+/// conditions, then the results, ramps and searches that both have, each with the ratio of the
+/// second run to the first. Words repeat everything that colour conveys.
 pub fn render(a: &View, b: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
     let mut parts = vec![heading("A", a, columns, paint) + &heading("B", b, columns, paint)];
     let differences = differences(a, b);
     if !differences.is_empty() {
         let lines: String = differences.iter().map(|d| paragraph("  ! ", 4, d, columns)).collect();
-        parts.push(paint.title("The runs differ in more than time:", columns) + &lines);
+        parts.push(paint.title("The conditions of the runs differ:", columns) + &lines);
     }
     let (kinds, judge) = common(a, b);
     let has_common = kinds.iter().any(|common| !common.groups.is_empty());
@@ -45,8 +45,8 @@ pub fn render(a: &View, b: &View, columns: usize, colour: bool) -> String {
     parts.extend(shown.map(|common| common.render(judge, columns, paint)));
     let mut last = if has_common {
         let words = format!(
-            "B/A is a ratio of values, and the verdict is about B: within {} of 1 they are equal. \
-             Differences are corrected for the number of comparisons.",
+            "B/A is a ratio of values; the verdict describes B. Values within {} of each other \
+             are equal. Verdicts are corrected for the number of comparisons.",
             show::percent(judge.zone)
         );
         paragraph("", 0, &words, columns)
@@ -58,7 +58,7 @@ pub fn render(a: &View, b: &View, columns: usize, colour: bool) -> String {
     parts.join("\n")
 }
 
-/// What both runs have, and by what it is judged.
+/// The results that both runs have, and the judge for their ratios.
 fn common(a: &View, b: &View) -> ([Common; 3], Judge) {
     let kinds = [rows::common(a, b), ramps::common(a, b), searches::common(a, b)];
     let comparisons = kinds.iter().flat_map(Common::compared).count();
@@ -66,23 +66,23 @@ fn common(a: &View, b: &View) -> ([Common; 3], Judge) {
     (kinds, Judge { zone, widening: stats::widening(comparisons) })
 }
 
-/// How a second run does against a first.
+/// Comparison of a second run with a first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Against {
-    /// Where the second is slower, or sustains less, or costs more.
+    /// Lines in which the second run is slower, sustains less or costs more.
     pub slower: Vec<Quotient>,
-    /// Where that cannot be told.
+    /// Lines that cannot be decided.
     pub undecided: Vec<Quotient>,
-    /// Where it is not.
+    /// Lines in which the second run is equal or better.
     pub others: Vec<Quotient>,
 }
 
 /// A line of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quotient {
-    /// What both runs measured: `steady, 8 clients, read redis`.
+    /// The result that both runs have: `steady, 8 clients, read redis`.
     pub what: String,
-    /// The second run's value by the first's, with its interval: `0.91× [0.88, 0.94]`.
+    /// The second run's value divided by the first's, with its interval: `0.91× [0.88, 0.94]`.
     pub ratio: String,
 }
 
@@ -92,7 +92,7 @@ impl fmt::Display for Quotient {
     }
 }
 
-/// How `b` does against `a`, in all that both measured.
+/// Compares `b` with `a` in every result that both have.
 pub fn against(a: &View, b: &View) -> Against {
     let (kinds, judge) = common(a, b);
     let mut found = Against::default();
@@ -111,7 +111,7 @@ pub fn against(a: &View, b: &View) -> Against {
 fn heading(name: &str, view: &View, columns: usize, paint: Paint) -> String {
     let word = view.validity.heading();
     let text = format!("{word}, {}", facts(view));
-    // The paragraph is set without colour, so that its width is that of its words.
+    // The paragraph is wrapped before colouring, because escape codes have no width.
     let text = paragraph(&format!("{name}: "), 3, &text, columns);
     text.replacen(word, &painted(view.validity, paint), 1)
 }

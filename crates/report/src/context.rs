@@ -1,5 +1,4 @@
-//! What stands around the results: targets, failures, disturbances, and footnotes about settings
-//! and controls.
+//! Context of the results: targets, failures, disturbances, and footnotes on settings and controls.
 
 use model::leftovers::{KILLED, leftovers};
 use model::{Act, Kin, Plan, PlannedTarget, Point, Product, Program, TargetState, Trial};
@@ -14,19 +13,19 @@ use crate::show::{self, commas};
 use crate::taken::{shares, who};
 use crate::view::{Comparison, FailureView, NoiseView, TargetView};
 
-/// Lines of a server's log that a failure shows at most.
+/// Maximum number of lines of a server's log shown with a failure.
 const LOG_LINES: usize = 3;
-/// Characters of such a line.
+/// Maximum number of characters per log line.
 const LOG_LINE_CHARS: usize = 160;
-/// Share of one CPU from which on another process is told, and most of them.
-const BUSY_TOLD_MIN: f64 = 0.01;
-const BUSY_TOLD_MAX: usize = 3;
-/// CPU time is counted in ticks of 10 ms: of a shorter run it says nothing.
-const BUSY_TOLD_FROM_NS: u64 = 1_000_000_000;
-/// Programs of servers, which may be what was measured where that is given by its address.
+/// Minimum share of one CPU for which another process is listed, and maximum number listed.
+const BUSY_SHOWN_MIN: f64 = 0.01;
+const BUSY_SHOWN_MAX: usize = 3;
+/// Minimum run length for that list: CPU time is counted in ticks of 10 ms, too coarse for less.
+const BUSY_SHOWN_FROM_NS: u64 = 1_000_000_000;
+/// Server programs, which may be the measured server itself if a target is given by its address.
 const SERVERS: [&str; 5] = ["redis-server", "memcached", "mariadbd", "mysqld", "postgres"];
 
-/// All planned targets, also those that were not measured.
+/// All planned targets, including those that were not measured.
 pub(crate) fn targets(recorded: &Recorded) -> Vec<TargetView> {
     recorded.header.plan.targets.iter().map(|t| target(recorded, t)).collect()
 }
@@ -46,17 +45,17 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
     }
 }
 
-/// What a private server is called: by its program where that is not its product's own.
+/// Name of a private server: its program if that is not the product's own.
 fn server(planned: &PlannedTarget) -> &'static str {
     planned.program.map_or("server", Program::name)
 }
 
-/// Where a target is that the run makes for itself.
+/// Location of a target that the run creates.
 fn private_place(planned: &PlannedTarget) -> String {
     let files = planned.products().iter().filter(|product| !product.has_server()).count();
-    let (own, fresh) = ("a directory of its own", "started fresh for each trial");
+    let (own, fresh) = ("a private directory", "started fresh for each trial");
     match (files, planned.products().len() - files) {
-        (_, 0) => format!("{own}, made and removed by the run"),
+        (_, 0) => format!("{own}, created and removed by the run"),
         (0, 1) => format!("a private {}, {fresh}", server(planned)),
         (0, _) => format!("private servers, {fresh}"),
         (_, _) => format!("a private server, {fresh}, and {own}"),
@@ -67,8 +66,8 @@ fn target_of<'a>(plan: &'a Plan, cell: &str) -> Option<&'a String> {
     plan.cells.iter().find(|c| c.id == cell).map(|c| &c.target)
 }
 
-/// Every failed point and trial, in the order recorded; of each target and class the first alone
-/// has the log.
+/// Every failed point and trial, in the order recorded. Only the first of each target and class
+/// includes the log.
 pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
     let mut views: Vec<FailureView> = Vec::new();
     let probe = |point: &Point| point.probe.and(point.stage).map(|number| number + 1);
@@ -94,7 +93,7 @@ pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
     views
 }
 
-/// The end of a server's log as far as it helps: its last lines, each cut where it is long.
+/// The last lines of a server's log, truncated to [`LOG_LINE_CHARS`] each.
 fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.split(" | ").collect();
     let cut = |line: &&str| match line.char_indices().nth(LOG_LINE_CHARS) {
@@ -105,8 +104,7 @@ fn last_lines(log: &str) -> String {
     last.join(" | ")
 }
 
-/// What disturbed the run: the trials that measured something. What the host does not tell is left
-/// out.
+/// Disturbances during the trials with points. Values that the host does not report are omitted.
 pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
     let trials: Vec<&Trial> = trials.iter().filter(|trial| !trial.points.is_empty()).collect();
     let row = |name: &str, meaning: &str, text: fn(f64) -> String, values: Vec<f64>| {
@@ -124,22 +122,22 @@ pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
     [
         share(
             "taken from the server",
-            "time of the server's threads without a CPU that others had",
+            "time its threads waited for a CPU occupied by other processes",
             |t| shares(t).1,
         ),
         share(
             "taken from the generator",
-            "time of its threads without a CPU that others had",
+            "time its threads waited for a CPU occupied by other processes",
             |t| Some(shares(t).0),
         ),
-        share("steal", "CPU time that the hypervisor gave to others", |t| {
+        share("steal", "CPU time that the hypervisor gave to other virtual machines", |t| {
             Some(t.noise.steal_share)
         }),
         share("other processes", "CPU time used by neither generator nor server", |t| {
             Some(t.noise.other_cpu_share)
         })
         .map(|found| NoiseView { median: found.median + " of all CPUs", ..found }),
-        share("run-queue wait", "clients' time spent ready but without a CPU", |t| {
+        share("run-queue wait", "time for which clients were runnable but had no CPU", |t| {
             Some(t.noise.run_delay_share)
         }),
         share("PSI cpu", "wall time in which some task waited for a CPU", |t| {
@@ -153,7 +151,7 @@ pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
         }),
         row(
             "hiccup",
-            "longest oversleep of a thread that sleeps 1 ms over and over",
+            "longest oversleep of a thread that repeatedly sleeps 1 ms",
             show::ns,
             trials.iter().map(|t| t.noise.hiccup_ns_max as f64).collect(),
         ),
@@ -163,48 +161,50 @@ pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
     .collect()
 }
 
-/// Says who else was at work, where that is much: what is left of a CPU for those measured depends
-/// on it.
+/// Notes the other processes that used the most CPU time, as it was not available to the
+/// measurement.
 fn busiest(recorded: &Recorded, notes: &mut Notes) {
     let mut used: BTreeMap<&str, u64> = BTreeMap::new();
     let all_ns: u64 = recorded.trials.iter().map(|t| t.took_ns).sum();
     for busy in recorded.trials.iter().flat_map(|t| &t.noise.busiest) {
         *used.entry(&busy.name).or_default() += busy.cpu_ns;
     }
-    if all_ns < BUSY_TOLD_FROM_NS {
+    if all_ns < BUSY_SHOWN_FROM_NS {
         return;
     }
     let of_a_cpu = |ns: u64| ns as f64 / all_ns as f64;
     let mut used: Vec<(&str, u64)> = used.into_iter().collect();
-    used.retain(|(_, ns)| of_a_cpu(*ns) >= BUSY_TOLD_MIN);
+    used.retain(|(_, ns)| of_a_cpu(*ns) >= BUSY_SHOWN_MIN);
     used.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let by_address = recorded.header.plan.targets.iter().any(|t| t.address.is_some());
-    let told: Vec<String> = used
+    let shown: Vec<String> = used
         .iter()
-        .take(BUSY_TOLD_MAX)
+        .take(BUSY_SHOWN_MAX)
         .map(|(name, ns)| {
-            let itself = by_address
+            let may_be_measured = by_address
                 && (SERVERS.contains(name) || Kin::all().any(|kin| kin.program == *name));
-            let itself = if itself { ", perhaps the measured one" } else { "" };
-            format!("{name} ({} of one CPU{itself})", show::percent(of_a_cpu(*ns)))
+            let remark = if may_be_measured { ", perhaps the measured one" } else { "" };
+            format!("{name} ({} of one CPU{remark})", show::percent(of_a_cpu(*ns)))
         })
         .collect();
-    if !told.is_empty() {
-        notes.add(format!("other processes of this machine: {}", told.join(", ")));
+    if !shown.is_empty() {
+        notes.add(format!("other processes on this machine: {}", shown.join(", ")));
     }
 }
 
-/// Says who had the CPUs of generator and server, where that was a notable part of the time.
+/// Notes the processes that occupied the CPUs of generator and server, if for a notable share of
+/// the time.
 fn disturbers(recorded: &Recorded, notes: &mut Notes) {
     let trials = || recorded.trials.iter();
     let worst = trials().map(|trial| shares(trial).0.max(shares(trial).1.unwrap_or(0.0)));
     let who = who(trials());
-    if worst.reduce(f64::max).is_some_and(|share| share >= BUSY_TOLD_MIN) && !who.is_empty() {
+    if worst.reduce(f64::max).is_some_and(|share| share >= BUSY_SHOWN_MIN) && !who.is_empty() {
         notes.add(format!("CPUs of generator and server were taken{who}"));
     }
 }
 
-/// What concerns the whole run: the A/A control, what is kept through a crash, how was filled.
+/// Notes on the whole run: A/A control, durability, fills, clock steps, leftovers and other
+/// processes.
 pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut Notes) {
     control(&recorded.header.plan, comparisons, notes);
     durability(recorded, notes);
@@ -217,7 +217,7 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
     left_behind(recorded, notes);
 }
 
-/// Says in which trials the wall clock was set, and what that means.
+/// Notes the trials during which the wall clock was set, with the consequences.
 fn clock_steps(recorded: &Recorded, notes: &mut Notes) {
     for trial in &recorded.trials {
         let Some(step_ms) = trial.clock_step_ms else { continue };
@@ -225,16 +225,15 @@ fn clock_steps(recorded: &Recorded, notes: &mut Notes) {
         let seconds = commas(seconds);
         notes.add(format!(
             "the wall clock was set by {sign}{seconds} s during trial {} of block {}, or the \
-             machine slept: times of day in its record are off by that; all that was measured is \
-             timed by a clock that cannot be set, but what expires by the time of day may have \
-             expired",
+             machine slept: times of day in its record are off by that; measurements use a clock \
+             that cannot be set, but data that expires by the time of day may have expired",
             trial.cell,
             trial.block + 1
         ));
     }
 }
 
-/// Says in which trials something was left in a store that was there before.
+/// Notes the trials that could not remove all their data from a store that the run did not start.
 fn not_removed(recorded: &Recorded, notes: &mut Notes) {
     for trial in &recorded.trials {
         let Some(failure) = &trial.not_removed else { continue };
@@ -242,8 +241,8 @@ fn not_removed(recorded: &Recorded, notes: &mut Notes) {
     }
 }
 
-/// Says of a run that was killed, or could not clean up, what it may have left in stores that it
-/// did not start.
+/// Notes what a run that was killed or could not clean up may have left in stores that it did not
+/// start.
 fn left_behind(recorded: &Recorded, notes: &mut Notes) {
     let header = &recorded.header;
     let cells = &header.plan.cells;
@@ -254,7 +253,7 @@ fn left_behind(recorded: &Recorded, notes: &mut Notes) {
             .filter(|trial| trial.not_removed.is_some())
             .any(|t| cells.iter().any(|cell| cell.id == t.cell && cell.target == target.name));
         let why = match recorded.seal {
-            // It removes that itself when it ends.
+            // The run removes its data when it ends.
             None if recorded.running => continue,
             None => KILLED,
             Some(_) if is_left => "could not remove all that it wrote",
@@ -266,8 +265,8 @@ fn left_behind(recorded: &Recorded, notes: &mut Notes) {
     }
 }
 
-/// What each target does to keep data through a crash, as far as its settings tell. Stores that
-/// promise different things are compared, and the reader should know.
+/// Notes how each target keeps data through a crash, according to its settings, because the
+/// compared stores may give different guarantees.
 fn durability(recorded: &Recorded, notes: &mut Notes) {
     let cells = &recorded.header.plan.cells;
     let is_saved = |target: &str| {
@@ -291,7 +290,7 @@ fn durability(recorded: &Recorded, notes: &mut Notes) {
                 Product::Sqlite => sqlite_durability(setting),
                 Product::Files => files_durability(setting),
                 Product::Memcached => {
-                    Some("nothing is kept on disk; a crash loses every key".to_string())
+                    Some("nothing is stored on disk; a crash loses every key".to_string())
                 }
             };
             if let Some(text) = text {
@@ -303,7 +302,7 @@ fn durability(recorded: &Recorded, notes: &mut Notes) {
     }
 }
 
-/// A setting as the server reports it, else as it was given; without regard to `-` or `_`.
+/// A setting as the server reports it, else as given; `-` and `_` in its name are equivalent.
 fn setting<'a>(
     planned: &'a PlannedTarget,
     state: Option<&'a TargetState>,
@@ -315,7 +314,7 @@ fn setting<'a>(
     reported.map(|(_, v)| v.as_str()).or(given.map(|(_, v)| v.as_str()))
 }
 
-/// `is_saved` where the run itself asks for a snapshot.
+/// `is_saved` is true if the run itself requests a snapshot.
 fn redis_durability<'a>(
     setting: impl Fn(&str) -> Option<&'a str>,
     is_saved: bool,
@@ -327,19 +326,19 @@ fn redis_durability<'a>(
     }
     match setting("save").map(|s| s.trim_matches(['"', '\''])) {
         Some("") if is_saved => Some(
-            "snapshots when the run asks for one (appendonly no, save empty); a crash loses what \
-             came after it"
+            "snapshots when the run requests one (appendonly no, save empty); a crash loses later \
+             changes"
                 .into(),
         ),
         Some("") => {
             let has_replicas = setting("replicas").is_some_and(|count| count != "0");
             let lost = if has_replicas { "what its replicas do not have" } else { "everything" };
             Some(format!(
-                "nothing is kept on disk (appendonly no, save empty); a crash loses {lost}"
+                "nothing is stored on disk (appendonly no, save empty); a crash loses {lost}"
             ))
         }
         Some(points) => Some(format!(
-            "periodic RDB snapshots (save {points}); a crash loses what came after the last"
+            "periodic RDB snapshots (save {points}); a crash loses changes since the last one"
         )),
         None => Some("no log on disk (appendonly no)".into()),
     }
@@ -351,7 +350,7 @@ fn mysql_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Str
         "1" => "each commit is flushed to disk",
         "2" => "each commit is written, but flushed once a second",
         "0" => "commits are written and flushed once a second",
-        _ => "commits are flushed as set",
+        _ => "commits are flushed as configured",
     };
     let mut text = format!("{kept} (innodb_flush_log_at_trx_commit {flush}");
     if let Some(binary_log) = setting("sync_binlog").filter(|_| on(setting("log_bin"))) {
@@ -363,7 +362,7 @@ fn mysql_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Str
 fn postgres_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let (fsync, commit) = (setting("fsync")?, setting("synchronous_commit")?);
     let kept = match (fsync, commit) {
-        ("off", _) => "commits are flushed when the system sees fit",
+        ("off", _) => "commits are flushed when the operating system decides",
         (_, "off") => "commits are flushed within three times wal_writer_delay",
         _ => "each commit is flushed to disk",
     };
@@ -373,7 +372,7 @@ fn postgres_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<
 fn sqlite_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let (mode, synchronous) = (setting("journal_mode")?, setting("synchronous")?);
     let kept = match synchronous {
-        "off" => "commits are flushed when the system sees fit",
+        "off" => "commits are flushed when the operating system decides",
         "normal" if mode == "wal" => "commits are flushed at checkpoints",
         _ => "each commit is flushed to disk",
     };
@@ -388,14 +387,15 @@ fn files_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Str
     let sync = setting("fsync")?;
     Some(match sync {
         "no" | "off" | "0" | "false" => {
-            "files are written to the page cache and flushed when the system sees fit (no fsync)"
+            "files are written to the page cache and flushed when the operating system decides (no \
+             fsync)"
                 .into()
         }
         _ => format!("files are flushed to disk (fsync {sync})"),
     })
 }
 
-/// What the A/A control found: the same target measured twice must not differ.
+/// Notes the result of the A/A control: the same target measured twice must not differ.
 fn control(plan: &Plan, comparisons: &[Comparison], notes: &mut Notes) {
     for target in &plan.targets {
         let Some(original) = &target.control_of else { continue };
@@ -409,7 +409,7 @@ fn control(plan: &Plan, comparisons: &[Comparison], notes: &mut Notes) {
             (0, _) => format!("A/A control: {original} was not measured twice in the same block"),
             (n, 0) => format!(
                 "A/A control: {original} measured twice is nowhere faster or slower than itself \
-                 ({n} comparisons), as it should be"
+                 ({n} comparisons), as expected"
             ),
             (n, false_alarms) => format!(
                 "A/A control: {original} measured twice differs from itself in {false_alarms} of \

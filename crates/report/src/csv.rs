@@ -1,6 +1,6 @@
 //! Rows as comma-separated values (RFC 4180: lines end in CR LF, a field with a comma, quote or
 //! line break is quoted). Columns are stable; new ones are added at the end. Times are in
-//! nanoseconds, rates per second; an empty field was not measured.
+//! nanoseconds, rates are per second; a field is empty if the value was not measured.
 
 mod probes;
 mod samples;
@@ -41,7 +41,7 @@ const METRICS: [&str; 21] = [
     "lock_wait_share",
 ];
 
-/// Metrics whose columns came later: they stand behind all others, as [`METRICS`] do.
+/// Metrics added later, whose columns follow the first ones; three columns each, as in [`METRICS`].
 const LATER_METRICS: [&str; 8] = [
     "calls_rate_per_s",
     "hit_ratio",
@@ -53,17 +53,18 @@ const LATER_METRICS: [&str; 8] = [
     "stale_members",
 ];
 
-/// A metric whose columns came later still.
+/// A metric whose columns were added later still.
 const LAST_METRIC: &str = "restoring_ns_per_op";
 
 /// Column of the rate at which requests were due.
 const PLANNED: &str = "planned_per_s";
 
-/// A field behind the name of its column.
+/// Column name and value of a field.
 type Field = (String, String);
 
-/// One line a row of results, after a line of column names. Columns behind the counts compare with
-/// the best of the same operation: its name, how many times as fast as it this row is, the verdict.
+/// A line of column names, then one line per row of results. The columns after the counts compare
+/// the row with the best target at the same operation: its name, the ratio of this row's rate to
+/// its rate, and the verdict.
 pub fn render(view: &View) -> String {
     let mut text = header(&fields(view, &empty_row(), None, Stage::default()));
     for table in standings(view) {
@@ -92,7 +93,7 @@ pub fn render(view: &View) -> String {
 fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &str) -> Vec<Field> {
     let found = &stage.operations[operation];
     let whole = operation == ALL;
-    // Rates and costs are those of all operations together.
+    // Rates and costs apply to all operations together.
     let own = stage.metrics.iter().filter(|_| whole);
     let metrics = found.metrics.iter().chain(own);
     let phase = &ramp.operation;
@@ -108,7 +109,7 @@ fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &st
     fields(view, &row, None, Stage { of: Some(stage), planned_per_s, asked_per_s })
 }
 
-/// A row of a ramp, with nothing measured yet.
+/// A row of a ramp without measurements.
 fn row_of_ramp(view: &View, ramp: &RampView, operation: String) -> Row {
     let target = view.setup.targets.iter().find(|t| t.name == ramp.target);
     Row {
@@ -121,7 +122,7 @@ fn row_of_ramp(view: &View, ramp: &RampView, operation: String) -> Row {
     }
 }
 
-/// A row of nothing, which has all columns.
+/// An empty row, which has all columns.
 fn empty_row() -> Row {
     Row {
         target: String::new(),
@@ -139,7 +140,7 @@ fn empty_row() -> Row {
     }
 }
 
-/// What only rows of stages have, but for the rate that an open load without stages has as well.
+/// Columns of stages. An open load without stages has only `planned_per_s`.
 #[derive(Clone, Copy, Default)]
 struct Stage<'a> {
     of: Option<&'a RampStage>,
@@ -151,7 +152,7 @@ fn field(name: &str, value: impl Into<String>) -> Field {
     (name.into(), value.into())
 }
 
-/// All columns of a row; behind the counts it is compared with the best of the same operation.
+/// All columns of a row; those after the counts compare it with the best at the same operation.
 fn fields(view: &View, row: &Row, best: Option<&Row>, stage: Stage<'_>) -> Vec<Field> {
     let mut fields = place(view, row);
     fields.push(field("blocks", row.blocks.to_string()));
@@ -180,11 +181,11 @@ fn fields(view: &View, row: &Row, best: Option<&Row>, stage: Stage<'_>) -> Vec<F
     fields.push(field("lost", row.counts.lost.to_string()));
     fields.extend(growth(view, row));
     fields.extend(of_metric(&LAST_METRIC));
-    let told = |read: fn(&RampStage) -> String| stage.of.map(read).unwrap_or_default();
+    let text = |read: fn(&RampStage) -> String| stage.of.map(read).unwrap_or_default();
     fields.extend([
-        field("stage", told(|stage| stage.number.to_string())),
-        field("way", told(|stage| stage.way.to_string())),
-        field("blocks_held", told(|stage| stage.held.to_string())),
+        field("stage", text(|stage| stage.number.to_string())),
+        field("way", text(|stage| stage.way.to_string())),
+        field("blocks_held", text(|stage| stage.held.to_string())),
         field(PLANNED, number(stage.planned_per_s)),
         field("asked_per_s", number(stage.asked_per_s)),
     ]);
@@ -192,7 +193,7 @@ fn fields(view: &View, row: &Row, best: Option<&Row>, stage: Stage<'_>) -> Vec<F
     fields
 }
 
-/// The growth curve that a row is a point of; empty fields for other rows.
+/// Fields of the growth curve to which a row belongs; empty for other rows.
 fn growth(view: &View, row: &Row) -> [Field; 6] {
     let place = (&row.target, &row.operation, &row.load);
     let of_row = view.growth.iter().find_map(|curve| {
@@ -201,14 +202,14 @@ fn growth(view: &View, row: &Row) -> [Field; 6] {
         Some((curve, points.find(|p| p.workload == row.workload)?))
     });
     let slope = of_row.and_then(|(curve, _)| curve.slope);
-    let told = |read: fn(&GrowthView) -> String| of_row.map(|(c, _)| read(c)).unwrap_or_default();
+    let text = |read: fn(&GrowthView) -> String| of_row.map(|(c, _)| read(c)).unwrap_or_default();
     [
-        field("grows", told(|curve| curve.grows.clone())),
+        field("grows", text(|curve| curve.grows.clone())),
         field("size", number(of_row.map(|(curve, point)| point.size(&curve.grows)))),
         field("slope", number(slope.map(|s| s.center))),
         field("slope_lo", number(slope.and_then(|s| s.lo))),
         field("slope_hi", number(slope.and_then(|s| s.hi))),
-        field("growth", told(|curve| curve.verdict.to_string())),
+        field("growth", text(|curve| curve.verdict.to_string())),
     ]
 }
 
@@ -226,14 +227,14 @@ fn counts(counts: &Counts) -> [(&'static str, u64); 9] {
     ]
 }
 
-/// One line a block and row, after a line of column names: what the intervals are made of; then of
-/// each ramp a line a block and stage, in the order of time. A view without charts has no blocks
-/// and gives the column names alone.
+/// The data behind the intervals: a line of column names, one line per row and block, then one line
+/// per ramp, block and stage in chronological order. A view without charts gives only the column
+/// names.
 pub fn render_blocks(view: &View) -> String {
-    let mut text = header(&fields_of_block(view, &empty_row(), &OfBlock::default()));
+    let mut text = header(&fields_of_block(view, &empty_row(), &BlockLine::default()));
     for row in &view.cells {
         for point in row.charts.iter().flat_map(|c| &c.by_block) {
-            let of = OfBlock { block: point.block, point: Some(point), ..OfBlock::default() };
+            let of = BlockLine { block: point.block, point: Some(point), ..BlockLine::default() };
             text += &values(&fields_of_block(view, row, &of));
         }
     }
@@ -241,7 +242,7 @@ pub fn render_blocks(view: &View) -> String {
         for block in ramp.charts.iter().flat_map(|charts| &charts.blocks) {
             for stage in block.stages.iter().zip(1_u32..) {
                 let row = row_of_ramp(view, ramp, ramp.operation.clone());
-                let of = OfBlock { block: block.block, stage: Some((ramp, stage)), point: None };
+                let of = BlockLine { block: block.block, stage: Some((ramp, stage)), point: None };
                 text += &values(&fields_of_block(view, &row, &of));
             }
         }
@@ -249,15 +250,15 @@ pub fn render_blocks(view: &View) -> String {
     text
 }
 
-/// What a line of a block is about: a point, or a stage with its number in the order of time.
+/// Content of a block's line: a point, or a stage with its chronological number.
 #[derive(Default)]
-struct OfBlock<'a> {
+struct BlockLine<'a> {
     block: u32,
     point: Option<&'a BlockPoint>,
     stage: Option<(&'a RampView, (&'a StageInTime, u32))>,
 }
 
-fn fields_of_block(view: &View, row: &Row, of: &OfBlock<'_>) -> Vec<Field> {
+fn fields_of_block(view: &View, row: &Row, of: &BlockLine<'_>) -> Vec<Field> {
     let whole = |read: fn(&BlockPoint) -> Option<u64>| {
         of.point.and_then(read).map(|n| n.to_string()).unwrap_or_default()
     };
@@ -294,7 +295,7 @@ fn fields_of_block(view: &View, row: &Row, of: &OfBlock<'_>) -> Vec<Field> {
     fields
 }
 
-/// Which row it is.
+/// Fields that identify a row.
 fn place(view: &View, row: &Row) -> Vec<Field> {
     vec![
         field("run", view.run.clone()),
@@ -317,7 +318,7 @@ fn values(fields: &[Field]) -> String {
     line(&fields.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>())
 }
 
-/// Six significant digits: far finer than any interval.
+/// Six significant digits, far more precise than any interval.
 fn number(value: Option<f64>) -> String {
     let Some(value) = value.filter(|v| v.is_finite()) else { return String::new() };
     if value == 0.0 {
@@ -333,8 +334,8 @@ fn line(fields: &[String]) -> String {
     fields.join(",") + "\r\n"
 }
 
-/// A field as RFC 4180 quotes it. A text that a spreadsheet would take for a formula gets an
-/// apostrophe, which makes it a text there too; numbers keep their sign.
+/// Quotes a field as in RFC 4180. Text that a spreadsheet would interpret as a formula gets a
+/// leading apostrophe, which keeps it text; numbers keep their sign.
 fn quoted(field: &str) -> String {
     let is_formula =
         field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err();
@@ -352,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_quoted_where_they_must_be() {
+    fn fields_are_quoted_only_if_necessary() {
         let fields = ["plain", "a,b", "say \"x\"", "two\nlines"].map(String::from);
         assert_eq!(line(&fields), "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"\r\n");
     }

@@ -1,15 +1,14 @@
-//! Percentiles over blocks: the blocks' distributions are merged and read; percentiles are never
-//! averaged. Operations that failed are slower than any percentile: beyond the share that was
-//! answered one is known only to be no less than a bound.
+//! Percentiles over blocks, read from the merged distributions of all blocks; percentiles are never
+//! averaged. Failed operations count as slower than any answer, so a percentile beyond the answered
+//! share is only a lower bound.
 //!
-//! Of three blocks the ends beside a value are the lowest and the highest that a block has by
-//! itself: a range. With more, a percentile's interval is that of the share of operations beyond it
-//! ([`stats::episodes`]), so it never reaches beyond what was observed; where too few episodes or
-//! too little time stand behind it, it has none. That of a mean comes from leaving out one block at
-//! a time (the delete-one-block jackknife, on logarithms): block i's pseudo-value is
-//! n·ln θ − (n−1)·ln θ₍₋ᵢ₎, and the pseudo-values' interval is taken like that of any other metric.
-//! Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 11; Tukey's
-//! pseudo-values.
+//! With three blocks, the bounds of a value are the lowest and the highest of the single blocks: a
+//! range. With more, a percentile's interval is that of the share of operations beyond it
+//! ([`stats::episodes`]), so it never exceeds the observed values; with too few episodes or too
+//! little time it has none. The interval of a mean comes from the delete-one-block jackknife on
+//! logarithms: block i's pseudo-value is n·ln θ − (n−1)·ln θ₍₋ᵢ₎, and the interval of the
+//! pseudo-values is computed like that of any other metric. Source: Efron and Tibshirani, An
+//! Introduction to the Bootstrap (1993), chapter 11; Tukey's pseudo-values.
 
 use stats::compare::FEWEST_BLOCKS;
 use stats::episodes::{BEYOND_S_MIN, Block, EPISODES_MIN, Pooled};
@@ -20,19 +19,19 @@ use crate::view::Value;
 /// Confidence of every interval.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// The percentiles that every time is reported with: key and quantile.
+/// Reported percentiles of all latencies: key and quantile.
 pub(crate) const PERCENTILES: [(&str, f64); 6] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
 
-/// The times of the operations of a block.
+/// Latencies of the operations of a block.
 #[derive(Debug)]
 pub(crate) struct OfBlock {
     times: Times,
-    /// The longest in the course of it; `None` where that was not recorded.
+    /// Longest latencies over time; `None` if not recorded.
     course: Option<Course>,
 }
 
-/// The longest times in each interval of a block, and how long it was measured.
+/// Longest latency in each interval of a block, and the measured time.
 #[derive(Clone, Debug)]
 struct Course {
     longest_ns: Vec<u64>,
@@ -42,15 +41,15 @@ struct Course {
 /// Why a percentile has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Unsure {
-    /// Nothing was recorded of when operations were slow.
+    /// The times of slow operations were not recorded.
     Unknown,
-    /// Too few episodes in which something was slower.
+    /// Too few slow episodes.
     Episodes,
-    /// Measured for too short a time.
+    /// Too short a measurement.
     Short,
 }
 
-/// How long a percentile must have been measured for an interval, seconds.
+/// Minimum measured time for an interval of a percentile, seconds.
 pub(crate) fn seconds_min(q: f64) -> f64 {
     BEYOND_S_MIN / (1.0 - q)
 }
@@ -62,7 +61,7 @@ impl From<Times> for OfBlock {
 }
 
 impl OfBlock {
-    /// With the longest times in each interval of a measurement of that length.
+    /// Latencies with the longest one per interval of a measurement of this length.
     pub(crate) fn new(times: Times, longest_ns: Option<&[u64]>, length_ns: u64) -> Self {
         let course =
             longest_ns.map(|longest_ns| Course { longest_ns: longest_ns.to_vec(), length_ns });
@@ -76,7 +75,7 @@ impl OfBlock {
     }
 }
 
-/// The distributions of several blocks, by themselves and merged.
+/// The distributions of several blocks, single and merged.
 #[derive(Debug)]
 pub(crate) struct Merged {
     pub(crate) all: Times,
@@ -84,7 +83,7 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
-    /// Merges the blocks' distributions; empty ones count as no block.
+    /// Merges the blocks' distributions; empty ones are ignored.
     pub(crate) fn of(parts: impl Iterator<Item = impl Into<OfBlock>>) -> Self {
         let parts = parts.map(Into::into).filter(|part: &OfBlock| !part.times.is_empty());
         let parts: Vec<OfBlock> = parts.collect();
@@ -95,8 +94,8 @@ impl Merged {
         Self { all, parts }
     }
 
-    /// Percentiles of all operations with their intervals, in the order of [`PERCENTILES`], and why
-    /// one has none; nothing without operations.
+    /// Percentiles over all operations with their intervals or why they have none, in the order of
+    /// [`PERCENTILES`]; empty without operations.
     pub(crate) fn percentiles(&self) -> Vec<(&'static str, Value, Option<Unsure>)> {
         let pooled = self.pooled();
         let read = |(name, q): (&'static str, f64)| {
@@ -106,13 +105,13 @@ impl Merged {
         PERCENTILES.into_iter().filter_map(read).collect()
     }
 
-    /// The blocks with the course of each; `None` where that of one is not known.
+    /// The blocks with their longest latencies over time; `None` if one block lacks them.
     fn pooled(&self) -> Option<Pooled<'_>> {
         let blocks: Option<Vec<Block<'_>>> = self.parts.iter().map(OfBlock::block).collect();
         blocks.map(Pooled::of)
     }
 
-    /// How long all blocks were measured, seconds.
+    /// Total measured time of all blocks, seconds.
     fn seconds(&self) -> f64 {
         let courses = self.parts.iter().filter_map(|part| part.course.as_ref());
         courses.map(|course| course.length_ns as f64 / 1e9).sum()
@@ -139,18 +138,18 @@ impl Merged {
         let (Some(pooled), None) = (pooled, unsure) else { return Some((alone, unsure)) };
         let (low, high) = pooled.shares_beyond(q, ns);
         let ends = (self.all.known(1.0 - high), self.all.known(1.0 - low));
-        // Where an end lies among failed operations, it is not known.
+        // A bound among failed operations is unknown.
         let (Some(lo), Some(hi)) = ends else { return Some((alone, None)) };
         Some((Value::new(ns as f64, Some(lo as f64), Some(hi as f64)), None))
     }
 
-    /// One percentile, by its quantile; `None` without operations.
+    /// The value of a quantile; `None` without operations.
     pub(crate) fn at(&self, q: f64) -> Option<Value> {
         self.quantile(q, self.pooled().as_ref()).map(|(value, _)| value)
     }
 
-    /// The mean of the operations that were answered, with its interval, which lies within what was
-    /// observed; `None` without any.
+    /// Mean over answered operations with its interval, limited to observed values; `None` without
+    /// answers.
     pub(crate) fn mean(&self, seed: u64) -> Option<Value> {
         let answered = self.all.answered();
         if answered.is_empty() {
@@ -166,8 +165,8 @@ impl Merged {
         Some(over_all(answered.mean_ns(), (&means, &without), limits, seed))
     }
 
-    /// The largest value, or a bound where operations failed. Its interval is the bootstrap's,
-    /// which has a closed form: the largest of n drawn blocks is at most the k-th of n with
+    /// The largest value, or a lower bound if operations failed. Its interval is that of the
+    /// bootstrap in closed form: the largest of n drawn blocks is at most the k-th of n with
     /// probability (k/n)ⁿ.
     pub(crate) fn largest(&self) -> Option<Value> {
         if let Time::Bound { at_least } = self.all.longest()? {
@@ -187,18 +186,17 @@ impl Merged {
     }
 }
 
-/// A value with the lowest and the highest of what blocks have by themselves; without where that is
-/// not known.
+/// A value with the lowest and the highest value of single blocks as its range, if known.
 fn range(all: f64, own: &[f64]) -> Value {
     let ends = |pick: fn(f64, f64) -> f64| own.iter().copied().reduce(pick);
-    // What is read from all operations may lie beyond what each block has.
+    // The value over all operations may be outside the values of single blocks.
     let (lo, hi) = (ends(f64::min).map(|lo| lo.min(all)), ends(f64::max).map(|hi| hi.max(all)));
     Value::new(all, lo, hi)
 }
 
-/// A statistic of all blocks with its interval, from what it is of each block by itself and without
-/// it; of three blocks its range is shown. There is none below three blocks, and no interval where
-/// the statistic is 0. It lies within the limits of what is possible.
+/// A statistic over all blocks with its interval, from its values for each block alone and for all
+/// others. With three blocks it is the range; with fewer, or if the statistic is 0, there is none.
+/// The interval is clamped to possible values.
 pub(crate) fn over_all(
     all: f64,
     (own, without): (&[f64], &[f64]),
@@ -215,8 +213,8 @@ pub(crate) fn over_all(
     let Ok(estimate) = stats::geometric_mean_interval(&pseudo, CONFIDENCE, seed) else {
         return alone;
     };
-    // The pseudo-values' own centre corrects a bias that is far smaller than the interval; the
-    // centre shown is the merged distribution's own value.
+    // The center of the pseudo-values corrects a bias far smaller than the interval, so show the
+    // value of the merged distribution instead.
     let moved = |bound: f64| (all * bound / estimate.center).clamp(least.min(all), most.max(all));
     let whole = Value::new(all, estimate.lo().map(moved), estimate.hi().map(moved));
     let observed = alone.lo.zip(alone.hi);
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_centre_is_read_from_the_merged_distribution() {
+    fn the_center_is_that_of_the_merged_distribution() {
         let parts = [of(&[100; 99]), of(&[900; 1])];
         let merged = Merged::of(parts.iter().map(Times::all));
         let (name, median, _) = merged.percentiles()[0];
@@ -280,7 +278,7 @@ mod tests {
         assert!(merged(4).percentiles().iter().all(none));
     }
 
-    /// Four blocks so different that Student's interval of the mean is beyond anything observed.
+    /// Four blocks so different that Student's interval of the mean exceeds all observations.
     #[test]
     fn a_mean_lies_within_what_was_observed() {
         let parts = [of(&[10; 50]), of(&[10; 50]), of(&[10; 50]), of(&[10_000; 50])];

@@ -1,7 +1,7 @@
-//! Percentile distributions as the plotters of `HdrHistogram` read them: a file for each row.
+//! Percentile distributions for the plotters of `HdrHistogram`: one file per row.
 //!
 //! Format: `outputPercentileDistribution` of <https://github.com/HdrHistogram/HdrHistogram>, with
-//! five ticks a half distance. Values are milliseconds.
+//! five ticks per half distance. Values are milliseconds.
 
 use stats::Histogram;
 use std::fmt::Write as _;
@@ -13,9 +13,8 @@ use crate::series::measured;
 const TICKS: f64 = 5.0;
 const NS_PER_MS: f64 = 1e6;
 
-/// The times of each row of all blocks together, with the name of a file: response times where a
-/// plan says when requests are due, else service times. Failed operations have no time: a comment
-/// says how many there are.
+/// File name and latencies of each row over all blocks: response times for a planned load,
+/// otherwise service times. Failed operations have no latency; a comment gives their number.
 pub fn render(recorded: &Recorded) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for phase in measured(recorded).iter().filter(|phase| !phase.cell.load.is_probing()) {
@@ -51,7 +50,7 @@ fn distribution(times: &Histogram, failed: u64) -> String {
     let mut step = steps.next();
     let mut percentile = 0.0_f64;
     while let Some((ns, below)) = step {
-        // Each tick is printed with the value that it falls on.
+        // Print each tick with the value at which it falls.
         if (below as f64 / total as f64) * 100.0 < percentile {
             step = steps.next();
             continue;

@@ -23,7 +23,7 @@ pub(crate) struct Highest<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub(crate) cell: &'a Cell,
-    /// Why its store sustains more than was shown, where it does.
+    /// Why its store sustains more than measured, where it does.
     pub(crate) lower_bound_reason: Option<&'a str>,
 }
 
@@ -58,7 +58,7 @@ fn comparison(one: &Highest<'_>, judged: stats::Comparison) -> Option<Comparison
 fn bounded(verdict: Verdict, [a, b]: [Side<'_>; 2]) -> Option<String> {
     let why = |side: Side<'_>| {
         let why = side.lower_bound_reason?;
-        Some(format!("{} sustains more than was shown: {why}", side.cell.target))
+        Some(format!("{} sustains more than measured: {why}", side.cell.target))
     };
     match verdict {
         Verdict::Faster => why(b),

@@ -1,5 +1,5 @@
-//! One self-contained page: the template of web/, or a plain one where that was not built, with
-//! the view as JSON in its `<script type="application/json" id="cachedyno-view">`.
+//! One self-contained page: the template of web/, or a plain one if that was not built, with the
+//! view as JSON in its `<script type="application/json" id="cachedyno-view">`.
 
 use serde::Serialize;
 
@@ -11,22 +11,22 @@ use crate::view::View;
 /// The page without data; build.rs chose it.
 const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
 
-/// Start of the element that holds the data.
+/// Start of the data element.
 const DATA_START: &str = r#"<script type="application/json" id="cachedyno-view">"#;
 
-/// End of the same.
+/// End of the data element.
 const DATA_END: &str = "</script>";
 
-/// Where the plain template takes the result as text.
+/// Placeholder for the result as text in the plain template.
 const TEXT_PLACE: &str = "<!-- cachedyno-text -->";
 
 /// Columns of the text in the plain template.
 const TEXT_COLUMNS: usize = 140;
 
-/// A template that cannot hold a result.
+/// Error of an invalid template.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HtmlError {
-    /// The place of the data is missing.
+    /// The data element is missing.
     #[error(
         "the page template has no `{DATA_START}`, expected exactly that element; build it again \
          with `make web`"
@@ -43,7 +43,7 @@ fn fill(template: &str, view: &View) -> Result<String, HtmlError> {
     let start = template.find(DATA_START).ok_or(HtmlError::NoPlace)? + DATA_START.len();
     let length = template[start..].find(DATA_END).ok_or(HtmlError::NoPlace)?;
     let (before, after) = (&template[..start], &template[start + length..]);
-    // Text goes into the template's own parts only, never into what a name in the data may hold.
+    // Replace the placeholder only in the template itself, not in the data.
     let with_text = |part: &str| {
         if part.contains(TEXT_PLACE) {
             part.replace(TEXT_PLACE, &escape_text(&text::render(view, TEXT_COLUMNS, false)))
@@ -54,7 +54,7 @@ fn fill(template: &str, view: &View) -> Result<String, HtmlError> {
     Ok([with_text(before), data(view), with_text(after)].concat())
 }
 
-/// What the page gets: the view, and the sheet that is made of it.
+/// Data of the page: the view and its sheet.
 #[derive(Serialize)]
 struct Page<'a> {
     #[serde(flatten)]
@@ -62,10 +62,11 @@ struct Page<'a> {
     sheet: Vec<Section>,
 }
 
-/// The page's data as JSON that cannot end its element, whatever it holds.
+/// The page's data as JSON, escaped so that it cannot end its element.
 fn data(view: &View) -> String {
     let page = Page { view, sheet: sheet::sections(view) };
-    let json = serde_json::to_string(&page).expect("plain data with text as keys serialises");
+    let json =
+        serde_json::to_string(&page).expect("plain data with text as keys can be serialized");
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
@@ -91,7 +92,7 @@ mod tests {
     use crate::judge;
 
     #[test]
-    fn the_plain_template_holds_text_and_data() {
+    fn the_plain_template_contains_text_and_data() {
         let mut recorded = run(&["files"], 1, usual);
         recorded.header.plan.title = "a <b> & c".into();
         let page = fill(include_str!("plain.html"), &judge(&recorded)).unwrap();

@@ -8,62 +8,63 @@ use std::collections::BTreeMap;
 
 use crate::ramp::{Ladder, Ramp};
 use crate::recorded::{Recorded, phase_names};
-use crate::search::Sought;
+use crate::search::CellSearch;
 use crate::view::{RampView, SearchView};
 
-/// What a point is there for, by which a rule may ask more or less of it.
+/// Purpose of a point, which decides how strict rules are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// A figure of its own: all that is offered must be served.
+    /// A result: the whole offered load must be served.
     Held,
-    /// It tells an operation apart from its place in a pair, and what does so carries its doubt.
+    /// A control phase, which separates an operation from its position in a pair. Its users check
+    /// its quality.
     Control,
-    /// It looks for a limit, where failing is an answer: a stage of a ladder, the peak before it, a
-    /// probe of a search, and all of a cell from which the plan takes service or memory away.
+    /// Part of a search for a limit, where a failure is a result: a stage of a ramp, the peak
+    /// before it, a probe of a search, and everything in a cell whose plan removes service or
+    /// memory.
     Probing,
 }
 
-/// All points of a phase of a cell: one a trial of a steady load, one a stage of a ladder, one a
+/// All points of a phase of a cell: one per trial of a steady load, per stage of a ramp, or per
 /// probe of a search.
 pub(crate) struct Measurement<'a> {
     pub(crate) recorded: &'a Recorded,
     pub(crate) cell: &'a Cell,
     /// Name of the phase.
     pub(crate) phase: &'a str,
-    /// The phase as planned; `None` where the record holds one that the plan does not.
+    /// The planned phase; `None` if the plan lacks it.
     pub(crate) planned: Option<&'a Phase>,
-    /// Of a cache's backend several.
+    /// Products of the target; a cache backend may have several.
     pub(crate) products: &'a [Product],
-    /// In the order of trials; also of trials that failed later.
+    /// In order of trials, including trials that failed later.
     pub(crate) points: Vec<(&'a Trial, &'a Point)>,
-    /// Of each trial that came to its end the points that its figures rest on, in groups that are
-    /// looked at apart: first those below the limit that is looked for (of a ladder up to the knee,
-    /// of a search in long runs), then those beyond it.
+    /// Points used in figures, for each complete trial, in groups that are judged separately: first
+    /// those below the limit (up to the knee of a ramp, hold runs of a search), then those above
+    /// it.
     pub(crate) decisive: Vec<(&'a Trial, Vec<Vec<&'a Point>>)>,
-    /// The ladder that it is, with what it came to.
+    /// Its ramp with the result, if it is a ramp.
     pub(crate) ramp: Option<(&'a Ramp<'a>, &'a RampView)>,
-    /// The search that it is, with what it came to.
-    pub(crate) search: Option<&'a (Sought<'a>, SearchView)>,
+    /// Its search with the result, if it is a search.
+    pub(crate) search: Option<&'a (CellSearch<'a>, SearchView)>,
 }
 
-/// What an operation of a phase did over all of its trials.
+/// Counts of an operation over all trials of a phase.
 pub(crate) struct Counted {
-    /// Name of its row, or of the warm-up of all.
+    /// Name of its row, or of the warm-up.
     pub(crate) name: String,
-    /// Over all points, also of trials that failed later.
+    /// Over all points, including trials that failed later.
     pub(crate) all: Counts,
-    /// Over [`Part::Held`] points of trials that came to their end.
+    /// Over [`Part::Held`] points of complete trials.
     pub(crate) held: Counts,
-    /// True for what is in no figure.
+    /// True for the warm-up, which is not in any figure.
     pub(crate) is_warmup: bool,
 }
 
-/// Everything that was measured, in the order of the plan. `ramps` are the ladders among it,
-/// `searches` the searches.
+/// All measurements in the order of the plan, given its judged `ramps` and `searches`.
 pub(crate) fn measurements<'a>(
     recorded: &'a Recorded,
     ramps: &'a [(Ramp<'a>, RampView)],
-    searches: &'a [(Sought<'a>, SearchView)],
+    searches: &'a [(CellSearch<'a>, SearchView)],
 ) -> Vec<Measurement<'a>> {
     let plan: &Plan = &recorded.header.plan;
     let mut found = Vec::new();
@@ -107,8 +108,8 @@ fn points<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, &'a Point)> 
     trials.iter().flat_map(own).collect()
 }
 
-/// Of each trial the points together: the one of a steady phase, all probes of a search that did
-/// not break.
+/// The points of each trial as one group: the point of a steady phase, or all unbroken probes of a
+/// search.
 fn whole<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, Vec<Vec<&'a Point>>)> {
     let whole = trials.iter().filter(|trial| trial.failure.is_none());
     let group = |trial: &&'a Trial| {
@@ -124,7 +125,7 @@ fn whole<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, Vec<Vec<&'a P
 
 /// The stages up to the knee, and the one above it.
 fn by_knee<'a>(ladder: &Ladder<'a>) -> Vec<Vec<&'a Point>> {
-    let above = ladder.missed().map(|seen| seen.result);
+    let above = ladder.first_failing().map(|seen| seen.result);
     vec![ladder.up_to_knee().map(|seen| seen.result).collect(), above.into_iter().collect()]
 }
 
@@ -134,7 +135,7 @@ impl<'a> Measurement<'a> {
         format!("`{}` {}", self.cell.id, self.phase)
     }
 
-    /// What a point of it is there for.
+    /// Purpose of a point.
     pub(crate) fn part(&self, (_, point): &(&Trial, &Point)) -> Part {
         if self.is_control() {
             Part::Control
@@ -153,8 +154,8 @@ impl<'a> Measurement<'a> {
         self.planned.is_some_and(|planned| planned.control.is_some())
     }
 
-    /// Points of trials that came to their end, and that must be served whole; empty where the
-    /// phase looks for a limit.
+    /// Points of complete trials whose whole load must be served; empty if the phase searches for a
+    /// limit.
     pub(crate) fn held(&self) -> Vec<(&'a Trial, &'a Point)> {
         let held = |at: &&(&Trial, &Point)| {
             let answered = at.1.operations.iter().any(|o| o.counts.total() > 0);
@@ -163,14 +164,13 @@ impl<'a> Measurement<'a> {
         self.points.iter().filter(held).copied().collect()
     }
 
-    /// Points that figures rest on, of all trials that came to their end.
+    /// Points used in figures, of all complete trials.
     pub(crate) fn decisive(&self) -> impl Iterator<Item = &'a Point> {
         self.decisive.iter().flat_map(|(_, groups)| groups.iter().flatten().copied())
     }
 
-    /// How long a point was planned to last, nanoseconds, where its end is not on the load's own
-    /// clock: neither a stage nor a probe at a rate, whose requests are late or fail where nobody
-    /// answers, and which miss by that.
+    /// Planned length of a point, nanoseconds; `None` for stages and for probes at a rate, whose
+    /// requests are late or fail if nobody answers, and which fail by that.
     pub(crate) fn planned_ns(&self, (_, point): (&Trial, &Point)) -> Option<u64> {
         if let Some(step) = point.probe {
             let is_whole = step.purpose == Purpose::Peak && point.failure.is_none();
@@ -202,8 +202,8 @@ impl<'a> Measurement<'a> {
         self.planned.is_some_and(|p| !p.mix.is_empty() && p.mix.keys().all(|o| o == "read"))
     }
 
-    /// True when the phase has a fixed length and leaves as many sessions, keys or records as it
-    /// found. A write of a cache replaces a record, and what a clean removes is saved again.
+    /// True if the phase has a fixed length and does not change the number of sessions, keys or
+    /// records. A cache write replaces a record, and cleaned records are restored.
     pub(crate) fn keeps_its_data(&self) -> bool {
         let is_cache = matches!(self.cell.workload, Workload::AppCache(_));
         self.planned.is_some_and(|p| {
@@ -218,12 +218,12 @@ impl<'a> Measurement<'a> {
         matches!(&self.cell.workload, Workload::AppCache(c) if c.page_cache == PageCache::Cold)
     }
 
-    /// What was finished in the course of its phase, of trials that came to their end.
+    /// Completed operations over time, of complete trials.
     pub(crate) fn series(&self) -> impl Iterator<Item = &'a Series> {
         self.decisive.iter().filter_map(|(trial, _)| trial.series(self.phase))
     }
 
-    /// Each operation that is no sum of others, and the warm-up of all.
+    /// Each operation that is not a sum of others, and the warm-up.
     pub(crate) fn operations(&self) -> Vec<Counted> {
         let mut found: BTreeMap<String, (Counts, Counts)> = BTreeMap::new();
         let mut warmup = Counts::default();

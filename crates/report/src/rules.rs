@@ -32,7 +32,7 @@ use crate::limits::{
 use crate::measurement::{Counted, Measurement};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
-use crate::search::Sought;
+use crate::search::CellSearch;
 use crate::view::{Rule, SearchView};
 use crate::{outages, read_back, taken};
 
@@ -59,7 +59,7 @@ enum Scope {
     /// The run.
     Run(fn(&Recorded, &[Measurement<'_>], &mut Findings)),
     /// The answer of each search.
-    Answer(fn(&Sought<'_>, &SearchView, &mut Findings)),
+    Answer(fn(&CellSearch<'_>, &SearchView, &mut Findings)),
 }
 
 /// All rules, in the order in which they are applied.
@@ -147,7 +147,7 @@ const RULES: &[Applied] = &[
         limit: || "sustained in every block".into(),
         meaning: "INVALID: without a sustained stage, no lower bound is known of what the store \
                   sustains",
-        scope: Scope::Points(whole::never_held),
+        scope: Scope::Points(whole::never_passed),
     },
     Applied {
         name: "generator's own work",

@@ -1,9 +1,9 @@
-//! Searches for the highest rate within limits: the probes of a cell's trials to its answer.
+//! Searches for the highest rate within limits: from the probes of a cell's trials to its answer.
 //!
-//! What a trial found follows from its probes by [`stats::search`], as it did in the run: `sought`.
-//! Here is what several blocks found together, `words` say it in a sentence, and `limited` tells
-//! why it may not be the store's doing: clients that were all busy, or a generator near its own
-//! limit. Whether it may be used, the [rules](crate::rules) say.
+//! As during the run, [`stats::search`] derives the result of a trial from its probes (`sought`).
+//! This module combines the blocks, `words` formats the result as a sentence, and `limited` checks
+//! for limits other than the store: all clients busy, or the generator near its own limit. The
+//! [rules](crate::rules) decide whether the result is valid.
 
 use stats::search::{ProbeResult, Purpose};
 use std::collections::BTreeMap;
@@ -20,18 +20,18 @@ mod probes;
 mod sought;
 mod words;
 
-pub(crate) use sought::Sought;
+pub(crate) use sought::CellSearch;
 pub(crate) use words::per_s;
 
-/// How far from the answer probes may be whose costs are told, as a share of it.
+/// Maximum distance of probes from the answer, as a share of it, for the reported costs.
 const NEAR: f64 = 0.1;
 
-/// All searches with what they come to; those of targets that could not be measured are left out.
-pub(crate) fn judged<'a>(recorded: &'a Recorded) -> Vec<(Sought<'a>, SearchView)> {
+/// All searches with their results, except for targets that could not be measured.
+pub(crate) fn judged<'a>(recorded: &'a Recorded) -> Vec<(CellSearch<'a>, SearchView)> {
     let cells = recorded.header.plan.cells.iter();
     let cells = cells.filter(|cell| recorded.unavailable(&cell.target).is_none());
-    let sought = cells.filter_map(|cell| Sought::of(recorded, cell));
-    let with_view = |sought: Sought<'a>| {
+    let sought = cells.filter_map(|cell| CellSearch::of(recorded, cell));
+    let with_view = |sought: CellSearch<'a>| {
         let view = sought.view();
         (sought, view)
     };
@@ -39,11 +39,15 @@ pub(crate) fn judged<'a>(recorded: &'a Recorded) -> Vec<(Sought<'a>, SearchView)
 }
 
 /// Footnotes of all searches.
-pub(crate) fn note(searches: &[(Sought<'_>, SearchView)], recorded: &Recorded, notes: &mut Notes) {
+pub(crate) fn note(
+    searches: &[(CellSearch<'_>, SearchView)],
+    recorded: &Recorded,
+    notes: &mut Notes,
+) {
     for (sought, _) in searches {
         if sought.blocks.iter().any(|block| block.brackets() > 1) {
             notes.add(format!(
-                "{}the search began anew, because what it found first did not agree with what \
+                "{}the search started again, because what it found first did not agree with what \
                  followed: rates of both are among its probes",
                 sought.place()
             ));
@@ -54,12 +58,12 @@ pub(crate) fn note(searches: &[(Sought<'_>, SearchView)], recorded: &Recorded, n
     }
 }
 
-/// The answers of every pair of targets of which the same was asked, compared.
+/// Comparisons of all pairs of targets with the same search.
 pub(crate) fn comparisons<'a>(
     recorded: &Recorded,
-    searches: &'a [(Sought<'a>, SearchView)],
+    searches: &'a [(CellSearch<'a>, SearchView)],
 ) -> Vec<Comparison> {
-    let side = |(sought, view): &'a (Sought<'a>, SearchView)| Side {
+    let side = |(sought, view): &'a (CellSearch<'a>, SearchView)| Side {
         cell: sought.cell,
         lower_bound_reason: view.lower_bound_reason(),
     };
@@ -80,8 +84,8 @@ pub(crate) fn comparisons<'a>(
     compared(&recorded.header.plan, pairs)
 }
 
-impl Sought<'_> {
-    /// What was found.
+impl CellSearch<'_> {
+    /// The result.
     fn view(&self) -> SearchView {
         let (counted, answer) = (self.counted(), self.rate());
         let limited_by = answer.and_then(|_| self.limited_by());
@@ -108,7 +112,7 @@ impl Sought<'_> {
             peak_per_s: answered.reduce(f64::max),
             held_per_s: known.iter().filter_map(|(held, _)| *held).max(),
             missed_per_s: known.iter().filter_map(|(_, missed)| *missed).min(),
-            held_s: answer.and_then(|_| self.held()).map(|held| held.seconds),
+            held_s: answer.and_then(|_| self.hold_result()).map(|held| held.seconds),
             costs,
             by_block: by_block.collect(),
             tried: all().count() as u32,
@@ -117,8 +121,7 @@ impl Sought<'_> {
         }
     }
 
-    /// What points tell as a whole: over the probes of the confirmation near each block's answer.
-    /// Empty without any.
+    /// Metrics over the confirmation's probes near each block's answer; empty without any.
     fn costs(&self) -> BTreeMap<String, Value> {
         let mut wholes = Vec::new();
         for block in &self.blocks {

@@ -13,7 +13,7 @@ use crate::recorded::Recorded;
 use crate::show;
 
 /// Remedy.
-const CURE: &str = "stop what else runs there, or measure on a quieter machine";
+const CURE: &str = "stop other processes there, or measure on a quieter machine";
 
 /// Total stolen CPU time of some points, and their total length.
 fn sum<'a>(points: impl Iterator<Item = &'a Point>) -> (Disturbance, u64) {
@@ -61,9 +61,9 @@ pub(crate) fn check(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findin
 /// Adds a note on CPU time stolen in a ramp's stages up to the knee, and in the stage above it.
 pub(crate) fn note_ramp(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let below = mean_share(ramp.whole().flat_map(Ladder::up_to_knee).map(|seen| seen.result));
-    let above = mean_share(ramp.whole().filter_map(Ladder::missed).map(|seen| seen.result));
+    let above = mean_share(ramp.whole().filter_map(Ladder::first_failing).map(|seen| seen.result));
     if below.max(above) > 0.0 {
-        let has_above = ramp.whole().any(|ladder| ladder.missed().is_some());
+        let has_above = ramp.whole().any(|ladder| ladder.first_failing().is_some());
         let above = format!(", and for {} in the stage above it", show::percent(above));
         notes.add(format!(
             "{place}: other processes had the CPUs of generator or server for {} of the time up to \

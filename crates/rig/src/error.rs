@@ -4,7 +4,7 @@ use model::{ErrorClass, Failure};
 use std::io;
 use std::path::Path;
 
-/// Longest path of a unix socket that Linux takes (unix(7): 108 bytes with the closing zero).
+/// Maximum length of a Unix socket path on Linux (unix(7): 108 bytes including the final zero).
 pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// An error of this crate.
@@ -15,18 +15,18 @@ pub enum RigError {
     Missing {
         /// Name of the program.
         program: &'static str,
-        /// Debian package that brings it, and who offers that where Debian may not.
+        /// Debian package that contains it, and where to get the package if Debian lacks it.
         package: &'static str,
     },
-    /// A program ended or did not answer before it was of use.
+    /// A program exited or did not respond during its start.
     #[error("{program}: {reason}")]
     Start {
         /// Name of the program.
         program: String,
-        /// How it ended, with its own last words.
+        /// How it ended, with the last lines of its output.
         reason: String,
     },
-    /// A server setting that cannot be passed on.
+    /// An invalid server setting.
     #[error("setting `{name}` of {program} {problem} (expected {expected})")]
     Setting {
         /// Name of the program.
@@ -35,7 +35,7 @@ pub enum RigError {
         name: String,
         /// What is wrong with it.
         problem: &'static str,
-        /// What would be right.
+        /// The values that are accepted.
         expected: &'static str,
     },
     /// A CPU that this process may not use.
@@ -46,7 +46,7 @@ pub enum RigError {
         /// CPUs that this process may use.
         allowed: Vec<usize>,
     },
-    /// A path that the kernel does not take for a unix socket.
+    /// A path that is too long for a Unix socket.
     #[error(
         "socket path `{path}` has {bytes} bytes (expected at most {}; set TMPDIR to a shorter \
          path)",
@@ -59,17 +59,17 @@ pub enum RigError {
         bytes: usize,
     },
     /// The guard process could not be started, or has ended.
-    #[error("the guard process {problem}, so nothing would be removed after a crash: {reason}")]
+    #[error("the guard process {problem}, so a crash would leave files behind: {reason}")]
     Guard {
-        /// What it did.
+        /// What went wrong.
         problem: &'static str,
-        /// What the system said.
+        /// The underlying error.
         reason: String,
     },
-    /// The directory whose lock keeps other measurements away cannot be used.
+    /// The directory of the measurement lock cannot be used.
     #[error(
-        "`{path}` {problem} (expected a directory that every user may open; remove it, or set \
-         TMPDIR to a directory of your own)"
+        "`{path}` {problem} (expected a directory that every user can open; remove it, or set \
+         TMPDIR to your own directory)"
     )]
     Lock {
         /// The directory.
@@ -77,31 +77,31 @@ pub enum RigError {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// No control group with a memory limit can be created.
-    #[error("memory_limit cannot be kept: {problem} (leave memory_limit out to measure without)")]
+    /// A control group with a memory limit cannot be created.
+    #[error("memory_limit cannot be enforced: {problem} (omit memory_limit to measure without)")]
     MemoryLimit {
-        /// The class under which it is counted.
+        /// Its error class.
         class: ErrorClass,
-        /// What is missing, and what was expected.
+        /// What is missing and what is expected.
         problem: String,
     },
-    /// Files stayed in memory that were to be read from the disk.
+    /// Files remain in the page cache although they should be read from disk.
     #[error(
-        "the page cache cannot be emptied, so that nothing would be cold: {problem} (expected a \
-         directory on a disk, not in tmpfs: `--disk`)"
+        "the page cache cannot be emptied, so cold reads cannot be measured: {problem} (expected \
+         a directory on a disk, not in tmpfs: `--disk`)"
     )]
     PageCache {
-        /// What was found.
+        /// What was observed.
         problem: String,
     },
-    /// The operating system refused.
+    /// A system call failed.
     #[error("cannot {doing} `{what}`: {source}")]
     Io {
-        /// What was to be done.
+        /// The failed action, as a verb.
         doing: &'static str,
-        /// To what.
+        /// The object of the action, usually a path.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -110,13 +110,13 @@ pub enum RigError {
 pub type Result<T> = std::result::Result<T, RigError>;
 
 impl RigError {
-    /// Turns an error of the system into one that names what was to be done to `path`.
+    /// Returns a closure that adds the failed action and `path` to a system error.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let what = path.display().to_string();
         move |source| Self::Io { doing, what, source }
     }
 
-    /// The class under which this is counted and listed.
+    /// The class under which the error is counted and listed.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Missing { .. } => ErrorClass::Missing,

@@ -1,22 +1,22 @@
-//! What this machine still has: memory, and space on a disk.
+//! Free memory and disk space of this machine.
 
 use nix::sys::statvfs::{Statvfs, statvfs};
 use std::fs;
 use std::path::Path;
 
-/// What is free at one time; `None` where the system does not tell.
+/// Free resources at one time; `None` if the system does not report them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Free {
-    /// Memory that programs can take without swapping (`MemAvailable`, proc(5)), bytes.
+pub struct FreeSpace {
+    /// Memory that programs can allocate without swapping (`MemAvailable`, proc(5)), bytes.
     pub memory_bytes: Option<u64>,
-    /// Space on a disk for users without privileges (`f_bavail`, statvfs(3)), bytes.
+    /// Disk space available to unprivileged users (`f_bavail`, statvfs(3)), bytes.
     pub disk_bytes: Option<u64>,
-    /// Files that they can make there (`f_favail`); `None` also where their number has no limit.
+    /// Free inodes for unprivileged users (`f_favail`); `None` also if the file system has no limit.
     pub files: Option<u64>,
 }
 
-impl Free {
-    /// What is free now, on the disk of a directory and in memory.
+impl FreeSpace {
+    /// Reads the current values, for memory and for the disk of a directory.
     pub fn on(path: &Path) -> Self {
         let info = fs::read_to_string("/proc/meminfo");
         let disk = statvfs(path).ok();
@@ -29,12 +29,12 @@ impl Free {
     }
 }
 
-/// Memory of this machine (`MemTotal`, proc(5)), bytes; `None` where it does not tell.
+/// Total memory of this machine (`MemTotal`, proc(5)), bytes; `None` if it cannot be read.
 pub fn memory_bytes() -> Option<u64> {
     kib_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")
 }
 
-/// A line of `/proc/meminfo` or of a process's `status`, bytes.
+/// Parses a line of `/proc/meminfo` or of a process's `status`, bytes.
 pub(crate) fn kib_bytes(info: &str, name: &str) -> Option<u64> {
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
@@ -45,16 +45,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_what_programs_can_take() {
+    fn available_memory_is_parsed() {
         let info = "MemTotal:  8388608 kB\nMemFree:  1 kB\nMemAvailable:    4194304 kB\n";
         assert_eq!(kib_bytes(info, "MemAvailable"), Some(4 << 30));
         assert_eq!(kib_bytes("MemTotal: 8 kB\n", "MemAvailable"), None);
     }
 
     #[test]
-    fn a_disk_has_space() {
-        let free = Free::on(Path::new("/"));
+    fn free_space_is_read() {
+        let free = FreeSpace::on(Path::new("/"));
         assert!(free.disk_bytes > Some(0) && free.memory_bytes > Some(0), "{free:?}");
-        assert_eq!(Free::on(Path::new("/no/such/place")).disk_bytes, None);
+        assert_eq!(FreeSpace::on(Path::new("/no/such/place")).disk_bytes, None);
     }
 }

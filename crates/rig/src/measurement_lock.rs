@@ -94,7 +94,7 @@ impl MeasurementLock {
                 Err(TryLockError::Error(e)) => return Err(RigError::io("lock", &path)(e)),
                 Ok(()) => {}
             }
-            if opened.is_there() {
+            if opened.name_still_refers_to_it() {
                 guard.own_directory(&path)?;
                 return Ok(LockAttempt::Acquired(Self { path, guard: guard.clone(), opened }));
             }

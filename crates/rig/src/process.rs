@@ -1,4 +1,4 @@
-//! A program that we started: pinned, logged, owned by the guard, and killed on drop.
+//! A started program: pinned, logged, owned by the guard, and killed on drop.
 
 use crate::child;
 use crate::cpu::{allowed_by_the_system, cpu_set};
@@ -23,37 +23,37 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of a log's end in which its last lines are looked for.
+/// Bytes at the end of a log that are searched for its last lines.
 const LOG_TAIL_BYTES: u64 = 8 * 1024;
 /// Lines of a log that are shown.
 const LOG_TAIL_LINES: usize = 6;
 
-/// How much sooner than others a limited server is killed when its group's memory is used up, of
-/// 1000 (proc(5)).
+/// `oom_score_adj` of a server with a memory limit (proc(5), at most 1000), so that the kernel
+/// kills it first when its group runs out of memory.
 const OOM_SCORE: &str = "900";
 
-/// For the end of a server's helpers once they are killed.
+/// Time that killed helper processes have to end.
 const HELPERS_WITHIN: Duration = Duration::from_secs(5);
-/// For a server that is asked to quit.
+/// Time that a server has to quit after the signal.
 const QUIT_WITHIN: Duration = Duration::from_secs(2);
 
-/// What to start.
+/// A program to start.
 pub(crate) struct Launch<'a> {
     pub(crate) name: &'static str,
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
     /// Working directory, and its TMPDIR and HOME.
     pub(crate) directory: &'a Path,
-    /// Takes standard output and standard error.
+    /// Receives standard output and standard error.
     pub(crate) log: PathBuf,
     pub(crate) cpus: Option<&'a [usize]>,
-    /// Control group that it is started in; `None` for that of this process.
+    /// Control group to start it in; `None` for that of this process.
     pub(crate) group: Option<&'a Path>,
     pub(crate) search: &'a SearchPath,
 }
 
 impl<'a> Launch<'a> {
-    /// A program that makes something in `directory` and ends; its log lies beside.
+    /// A program that creates files in `directory` and exits; its log is `install.log` there.
     pub(crate) fn installer(
         name: &'static str,
         program: PathBuf,
@@ -74,14 +74,14 @@ pub(crate) struct Process {
     command_line: Vec<String>,
     log: PathBuf,
     oom_kills_before: u64,
-    /// What it is asked to end by before it is killed.
-    quits_by: Option<Signal>,
+    /// Signal that asks it to quit before it is killed.
+    quit_signal: Option<Signal>,
     guard: Guard,
 }
 
 impl Process {
-    /// Starts it as the leader of a process group of its own, so that Ctrl-C in the terminal does
-    /// not reach it, and bound to die with the thread that calls this.
+    /// Starts it as the leader of its own process group, so that Ctrl-C in the terminal does not
+    /// reach it. The kernel kills it when the calling thread ends.
     pub(crate) fn spawn(guard: &Guard, launch: Launch) -> Result<Self> {
         let Launch { name, program, arguments, directory, log, cpus, group, search } = launch;
         let set = cpu_set(cpus.unwrap_or_default(), &allowed_by_the_system())?;
@@ -112,7 +112,7 @@ impl Process {
             .map(|a| a.to_string_lossy().into_owned())
             .collect();
         let pid = child.id();
-        // From here on, dropping it kills it.
+        // From now on, dropping it kills it.
         let process = Self {
             name,
             pid,
@@ -120,22 +120,21 @@ impl Process {
             command_line,
             log,
             oom_kills_before,
-            quits_by: None,
+            quit_signal: None,
             guard: guard.clone(),
         };
         guard.own_process(pid)?;
         if group.is_some() {
-            // Of a group that has used up its memory, the server ends and not its clients. Nothing
-            // is lost where the system does not take that wish.
+            // When the group runs out of memory, the kernel should kill the server and not its
+            // clients. Best effort: some systems refuse the write.
             let _ = fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE);
         }
         Ok(process)
     }
 
-    /// One that is asked to end by a signal before it is killed, as what it holds outside of its
-    /// memory would stay otherwise.
-    pub(crate) fn quitting_by(mut self, signal: Signal) -> Self {
-        self.quits_by = Some(signal);
+    /// Sends `signal` before killing it, for a server with resources that outlive a killed process.
+    pub(crate) fn with_quit_signal(mut self, signal: Signal) -> Self {
+        self.quit_signal = Some(signal);
         self
     }
 
@@ -156,7 +155,7 @@ impl Process {
         self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait().ok().flatten()
     }
 
-    /// How it ended, with its last words; `None` while it runs.
+    /// How it ended, with the end of its log; `None` while it runs.
     pub(crate) fn death(&self) -> Option<String> {
         let status = self.status()?;
         let mut text = match (status.code(), status.signal()) {
@@ -168,18 +167,18 @@ impl Process {
             (None, None) => "ended".to_string(),
         };
         if status.signal() == Some(Signal::SIGKILL as i32) && oom_kills() > self.oom_kills_before {
-            text += " (the kernel has killed for want of memory since it was started)";
+            text += " (the kernel has killed processes for lack of memory since its start)";
         }
-        Some(text + &self.last_words())
+        Some(text + &self.log_suffix())
     }
 
-    /// The error of a start that failed: how it ended, or else `why` it is of no use.
+    /// The error of a failed start: how it ended, or `why` if it still runs.
     pub(crate) fn start_error(&self, why: &str) -> RigError {
-        let reason = self.death().unwrap_or_else(|| format!("{why}{}", self.last_words()));
+        let reason = self.death().unwrap_or_else(|| format!("{why}{}", self.log_suffix()));
         RigError::Start { program: self.name.into(), reason }
     }
 
-    /// Asks `ready` every few milliseconds until it agrees, the process ends or time is up.
+    /// Calls `ready` every few milliseconds until it succeeds, the process ends or time is up.
     pub(crate) fn wait_until_ready(
         &self,
         deadline: Duration,
@@ -201,7 +200,7 @@ impl Process {
         }
     }
 
-    /// Waits for a program that ends by itself; anything but exit code 0 is an error.
+    /// Waits for a program to exit; any exit code except 0 is an error.
     pub(crate) fn wait_for_success(&self, within: Duration) -> Result<()> {
         let end = Instant::now() + within;
         loop {
@@ -216,14 +215,14 @@ impl Process {
         }
     }
 
-    /// Kills it with its helpers and waits for its end. Later calls do nothing.
+    /// Kills it and its helpers and waits until they have ended. Later calls do nothing.
     pub(crate) fn end(&self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(child.try_wait(), Ok(None)) {
-            // Helpers may lead groups of their own, and still write while they end.
+            // Helpers can lead their own process groups, and still write while they end.
             let helpers = ProcessTree::new(&[self.pid]).pids().split_off(1);
             let helpers: Vec<_> = helpers.into_iter().filter_map(Identity::of).collect();
-            if let Some(signal) = self.quits_by {
+            if let Some(signal) = self.quit_signal {
                 let _ = kill(Pid::from_raw(self.pid.cast_signed()), signal);
                 let until = Instant::now() + QUIT_WITHIN;
                 while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
@@ -231,7 +230,7 @@ impl Process {
                 }
             }
             if matches!(child.try_wait(), Ok(None)) {
-                // Not waited for yet, so the id is still that of our group.
+                // Not reaped yet, so the id still belongs to our group.
                 let _ = killpg(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
                 let _ = child.wait();
             }
@@ -243,11 +242,11 @@ impl Process {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        // A guard that has ended needs no telling.
+        // Fails only if the guard has ended.
         let _ = self.guard.disown_process(self.pid);
     }
 
-    fn last_words(&self) -> String {
+    fn log_suffix(&self) -> String {
         let lines = log_tail(&self.log).unwrap_or_default();
         match lines.as_str() {
             "" => ", with an empty log".into(),
@@ -262,19 +261,19 @@ impl Drop for Process {
     }
 }
 
-/// The child is killed when the thread that started it ends, pinned if there is a set, and joins
-/// the control group whose list of processes is given.
+/// Makes the kernel kill the child when the thread that started it ends, pins it to `cpus` if
+/// given, and moves it to the control group of which `joins` is the open `cgroup.procs`.
 #[expect(unsafe_code, reason = "Command::pre_exec has no safe form")]
 fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Option<File>) {
     let parent = getpid();
     let before_exec = move || {
         set_pdeathsig(Signal::SIGKILL)?;
-        // If the parent died before that call, nobody will send the signal any more.
+        // If the parent died before that call, the signal never comes.
         if getppid() != parent {
             return Err(io::Error::from(Errno::ESRCH));
         }
         if let Some(processes) = &joins {
-            // 0 stands for the process that writes.
+            // 0 means the writing process.
             nix::unistd::write(processes, b"0")?;
         }
         match &cpus {
@@ -289,14 +288,14 @@ fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Option<Fil
     }
 }
 
-/// Processes that the kernel has killed for want of memory since boot; 0 where it does not count.
+/// Processes that the kernel has killed for lack of memory since boot; 0 if it does not count them.
 fn oom_kills() -> u64 {
     let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
     let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
     count.and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-/// The last lines of a log, blank ones left out, joined by ` | `.
+/// The last lines of a log that are not blank, joined by ` | `.
 fn log_tail(log: &Path) -> io::Result<String> {
     let mut file = File::open(log)?;
     let length = file.metadata()?.len();

@@ -1,10 +1,10 @@
-//! Removing directories by descriptors, so that nobody who can write beside them turns the removal
-//! on something else: no link is followed, no other mount entered, and what is removed is what was
-//! looked at. A file that holds swap is switched off before it goes.
+//! Removes directories through file descriptors, so that nobody with write access to their parent
+//! can redirect the removal: it follows no links, enters no other mounts, and removes only what it
+//! inspected. A file in use as swap is switched off first.
 //!
-//! `remove_dir_all` of the standard library goes by descriptors as well, but takes a path only, and
-//! enters mounts. The files driver's tree keeps open directories for a measured cache; it neither
-//! knows depth nor owners, so the two share nothing.
+//! `remove_dir_all` of the standard library uses descriptors too, but accepts only a path and
+//! enters mounts. The files driver's tree keeps directories open for a measured cache and checks
+//! neither depth nor owners, so the two share no code.
 
 use crate::owner::{MARK, MARK_BYTES_MAX, is_our_name};
 use nix::dir::{Dir, Type};
@@ -20,17 +20,17 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Levels below an owned directory that are entered; servers' data has three.
+/// Maximum depth of a removal below an owned directory; servers' data has three levels.
 const DEPTH_MAX: usize = 64;
 
-/// How long a killed process may hold a lock after its pipe was closed: the kernel closes its files
-/// one after the other.
-const LOCKED_FOR: Duration = Duration::from_secs(2);
+/// How long a killed process can still hold a lock after its pipe was closed: the kernel closes its
+/// files one after the other.
+const LOCK_RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 const DIRECTORY: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
-/// An open directory with the open one that holds it.
+/// An open directory with its open parent.
 pub(crate) struct Opened {
     parent: OwnedFd,
     name: OsString,
@@ -38,19 +38,21 @@ pub(crate) struct Opened {
     stat: FileStat,
 }
 
-/// The mark in a directory.
+/// The mark (the file [`MARK`]) of a directory.
 pub(crate) enum Mark {
-    /// There is none.
+    /// The directory has no mark.
     None,
-    /// Something of that name that is no regular file of the directory's owner.
+    /// An entry of that name that is not a regular file of the directory's owner.
     Foreign,
-    /// Our own, with its text; the file is open, so that its lock can be asked for.
+    /// Our own mark, open for locking, and its text.
     Ours(File, String),
 }
 
 impl Opened {
-    /// Opens the directory of that absolute path; `None` where there is nothing, a link, or no
-    /// directory. A link in place of its parent is refused.
+    /// Opens the directory at an absolute path; `None` if nothing is there, or a link, or anything
+    /// but a directory, or if its parent is a link.
+    ///
+    /// Errors: it is a mount point.
     pub(crate) fn open(path: &Path) -> io::Result<Option<Self>> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(None);
@@ -69,7 +71,7 @@ impl Opened {
         Ok(Some(Self { parent, name: name.into(), directory: directory.into(), stat }))
     }
 
-    /// What the system says about the directory.
+    /// The directory's metadata.
     pub(crate) fn stat(&self) -> &FileStat {
         &self.stat
     }
@@ -79,22 +81,22 @@ impl Opened {
         &self.directory
     }
 
-    /// Its name.
+    /// Name of the directory.
     pub(crate) fn name(&self) -> &OsStr {
         &self.name
     }
 
-    /// Whether the directory holds nothing.
+    /// Whether the directory is empty.
     pub(crate) fn is_empty(&self) -> io::Result<bool> {
         Ok(entries(&self.directory)?.is_empty())
     }
 
-    /// Whether the directory holds nothing but its mark.
+    /// Whether the directory contains nothing except its mark.
     pub(crate) fn has_mark_only(&self) -> io::Result<bool> {
         Ok(entries(&self.directory)?.iter().all(|(name, _)| name.to_bytes() == MARK.as_bytes()))
     }
 
-    /// Reads the mark. Errors: it cannot be read.
+    /// Reads the mark.
     pub(crate) fn mark(&self) -> io::Result<Mark> {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let mark = match openat(&self.directory, MARK, flags, Mode::empty()) {
@@ -113,40 +115,40 @@ impl Opened {
         Ok(Mark::Ours(mark, String::from_utf8_lossy(&text).into_owned()))
     }
 
-    /// Removes everything in the directory, the mark last, so that a removal that was broken off
-    /// can be finished; then the directory.
+    /// Removes the directory and everything in it. The mark is removed after all other entries, so
+    /// an interrupted removal can be finished.
     pub(crate) fn remove_marked(&self) -> io::Result<()> {
-        let of = Of { mount: mount_of(&self.directory)?, owner: self.stat.st_uid };
-        remove_below(&self.directory, &of, DEPTH_MAX, |name| name.to_bytes() == MARK.as_bytes())?;
+        let tree = TreeIdentity { mount: mount_of(&self.directory)?, owner: self.stat.st_uid };
+        remove_below(&self.directory, &tree, DEPTH_MAX, |name| name.to_bytes() == MARK.as_bytes())?;
         remove_at(&self.directory, MARK, UnlinkatFlags::NoRemoveDir)?;
         self.remove_empty()
     }
 
-    /// Whether its name still leads to it.
-    pub(crate) fn is_there(&self) -> bool {
+    /// Whether its name still refers to this directory.
+    pub(crate) fn name_still_refers_to_it(&self) -> bool {
         fstatat(&self.parent, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
-            .is_ok_and(|there| (there.st_dev, there.st_ino) == (self.stat.st_dev, self.stat.st_ino))
+            .is_ok_and(|found| (found.st_dev, found.st_ino) == (self.stat.st_dev, self.stat.st_ino))
     }
 
-    /// Removes the directory itself, unless it has gone or another one has taken its name.
+    /// Removes the directory itself, unless it is gone or its name now refers to another.
     pub(crate) fn remove_empty(&self) -> io::Result<()> {
-        if !self.is_there() {
+        if !self.name_still_refers_to_it() {
             return Ok(());
         }
         remove_at(&self.parent, self.name.as_os_str(), UnlinkatFlags::RemoveDir)
     }
 
-    /// Blocks that everything below takes, in bytes; what cannot be looked at counts as nothing.
+    /// Disk blocks used by everything below it, in bytes; unreadable entries count as 0.
     pub(crate) fn bytes(&self) -> u64 {
         let Ok(mount) = mount_of(&self.directory) else { return 0 };
         bytes_below(&self.directory, mount, DEPTH_MAX)
     }
 }
 
-/// Removes a directory that has our name and our mark. Without a mark only an empty directory goes:
-/// one whose making or removal was broken off, or a control group, which the kernel lets go when
-/// its processes have ended. A missing directory, a symbolic link and whatever else has no mark are
-/// left alone without an error. No symbolic link is followed.
+/// Removes a directory that has our name and our mark. Without a mark it removes only an empty
+/// directory: one whose creation or removal was interrupted, or a control group, which can be
+/// removed once its processes have ended. Leaves missing directories, symbolic links and
+/// directories without a mark alone, without an error. Follows no symbolic links.
 pub(crate) fn remove_owned(directory: &Path) -> io::Result<()> {
     let Some(opened) = Opened::open(directory)? else { return Ok(()) };
     let is_ours = opened.name().to_str().is_some_and(is_our_name);
@@ -157,10 +159,10 @@ pub(crate) fn remove_owned(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes an empty directory, but for one that a process has locked for longer than ours takes to
-/// end: another run has taken over its place.
+/// Removes an empty directory, unless a process holds its lock for longer than
+/// [`LOCK_RELEASE_WITHIN`]: then another run is using that path.
 fn remove_unlocked(opened: &Opened) -> io::Result<()> {
-    let deadline = Instant::now() + LOCKED_FOR;
+    let deadline = Instant::now() + LOCK_RELEASE_WITHIN;
     while matches!(opened.directory.try_lock(), Err(TryLockError::WouldBlock)) {
         if Instant::now() > deadline {
             return Ok(());
@@ -173,30 +175,30 @@ fn remove_unlocked(opened: &Opened) -> io::Result<()> {
     }
 }
 
-/// What all directories of a tree have in common.
-struct Of {
+/// Mount and owner that all directories of a tree must have.
+struct TreeIdentity {
     mount: u64,
     owner: u32,
 }
 
 fn remove_below(
     directory: impl AsFd,
-    of: &Of,
+    tree: &TreeIdentity,
     depth: usize,
-    stays: fn(&CStr) -> bool,
+    is_kept: fn(&CStr) -> bool,
 ) -> io::Result<()> {
     let depth = depth.checked_sub(1).ok_or_else(|| io::Error::other("it is nested too deeply"))?;
-    for (name, kind) in entries(&directory)?.into_iter().filter(|(name, _)| !stays(name)) {
+    for (name, kind) in entries(&directory)?.into_iter().filter(|(name, _)| !is_kept(name)) {
         let name = name.as_c_str();
         if kind != Some(Type::Directory) {
             match remove_at(&directory, name, UnlinkatFlags::NoRemoveDir) {
-                // So the kernel protects a file that holds swap.
+                // The kernel protects active swap files with this error.
                 Err(e) if e.raw_os_error() == Some(Errno::EPERM as i32) => {
-                    switch_off(&directory, name, of)?;
+                    swap_off(&directory, name, tree)?;
                     remove_at(&directory, name, UnlinkatFlags::NoRemoveDir)?;
                     continue;
                 }
-                // Some file systems do not tell the kind while they list.
+                // Some file systems do not report the kind in a listing.
                 Err(e) if e.kind() == io::ErrorKind::IsADirectory => {}
                 done => {
                     done?;
@@ -208,34 +210,33 @@ fn remove_below(
             Err(Errno::ENOENT) => continue,
             below => below?,
         };
-        if mount_of(&below)? != of.mount {
+        if mount_of(&below)? != tree.mount {
             return Err(other_mount());
         }
-        if fstat(&below)?.st_uid != of.owner {
-            return Err(io::Error::other("a directory of another user is in it"));
+        if fstat(&below)?.st_uid != tree.owner {
+            return Err(io::Error::other("it contains a directory of another user"));
         }
-        remove_below(&below, of, depth, |_| false)?;
+        remove_below(&below, tree, depth, |_| false)?;
         remove_at(&directory, name, UnlinkatFlags::RemoveDir)?;
     }
     Ok(())
 }
 
-/// Switches a file off that holds swap; nothing where it holds none. What is still swapped out is
-/// read back first. Only a file of the directory's owner, without another name elsewhere: swap that
-/// is none of ours stays.
+/// Stops using a file as swap, after reading its pages back; does nothing if it is not in use.
+/// Refuses files of other owners and files with other hard links, which can be foreign swap.
 #[expect(unsafe_code, reason = "swapoff has no safe form")]
-fn switch_off(directory: impl AsFd, name: &CStr, of: &Of) -> io::Result<()> {
+fn swap_off(directory: impl AsFd, name: &CStr, tree: &TreeIdentity) -> io::Result<()> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = openat(&directory, name, flags, Mode::empty())?;
     let stat = fstat(&file)?;
-    if stat.st_uid != of.owner || stat.st_nlink != 1 {
+    if stat.st_uid != tree.owner || stat.st_nlink != 1 {
         return Err(Errno::EPERM.into());
     }
     let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    // SAFETY: the path ends with a zero and lives until the call returns.
+    // SAFETY: the path is NUL-terminated and lives until the call returns.
     match Errno::result(unsafe { libc::swapoff(path.as_ptr()) }) {
         Err(Errno::ENOMEM) => Err(io::Error::other(
-            "what is swapped out to it does not fit into memory (end programs that use much of it)",
+            "its swapped-out pages do not fit into memory (close programs that use much memory)",
         )),
         // Not in use.
         Err(Errno::EINVAL) | Ok(_) => Ok(()),
@@ -252,7 +253,7 @@ fn bytes_below(directory: impl AsFd, mount: u64, depth: usize) -> u64 {
         bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * crate::size::BLOCK_BYTES;
         if SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR
             && let Ok(below) = openat(&directory, name.as_c_str(), DIRECTORY, Mode::empty())
-            && mount_of(&below).is_ok_and(|there| there == mount)
+            && mount_of(&below).is_ok_and(|found| found == mount)
         {
             bytes += bytes_below(&below, mount, depth);
         }
@@ -260,7 +261,7 @@ fn bytes_below(directory: impl AsFd, mount: u64, depth: usize) -> u64 {
     bytes
 }
 
-/// Names and kinds in a directory, but for itself and its parent.
+/// Names and kinds of a directory's entries, without `.` and `..`.
 fn entries(directory: impl AsFd) -> io::Result<Vec<(std::ffi::CString, Option<Type>)>> {
     let mut listed = Dir::from_fd(openat(directory, ".", DIRECTORY, Mode::empty())?)?;
     let mut found = Vec::new();
@@ -284,17 +285,17 @@ fn remove_at<P: nix::NixPath + ?Sized>(
     }
 }
 
-/// The mount of an open file (proc(5), `mnt_id` in `/proc/<pid>/fdinfo`): a device number does not
-/// tell two mounts of one file system apart.
+/// The mount of an open file (proc(5), `mnt_id` in `/proc/<pid>/fdinfo`). A device number cannot
+/// distinguish two mounts of one file system.
 fn mount_of(file: impl AsFd) -> io::Result<u64> {
     let info = format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd());
     let text = fs::read_to_string(info)?;
     let id = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
-    id.ok_or_else(|| io::Error::other("/proc does not tell its mount"))
+    id.ok_or_else(|| io::Error::other("/proc does not show its mount"))
 }
 
 fn other_mount() -> io::Error {
-    io::Error::other("another file system is mounted in it")
+    io::Error::other("it contains another mounted file system")
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 
 use crate::child;
 use crate::error::{Result, RigError};
-use crate::free::Free;
+use crate::free::FreeSpace;
 use crate::guard::Guard;
 use crate::random::random;
 use crate::scratch::Scratch;
@@ -36,7 +36,7 @@ pub struct TrialDirs {
     scratch: Scratch,
     spreads: bool,
     /// What was free when it was made.
-    free: Free,
+    free: FreeSpace,
 }
 
 /// Tells how many files are left while the directories of trials are removed.
@@ -51,12 +51,12 @@ impl FilesLeft {
     /// About so many: what others make or remove on the same disk counts as well. `None` where the
     /// file system does not tell.
     pub fn count(&self) -> Option<u64> {
-        Some(self.before.saturating_sub(Free::on(&self.parent).files?))
+        Some(self.before.saturating_sub(FreeSpace::on(&self.parent).files?))
     }
 }
 
 /// Whether so much is left of what was free `before` that the same can be used again, and again.
-fn is_ample(now: Free, before: Free) -> bool {
+fn is_ample(now: FreeSpace, before: FreeSpace) -> bool {
     let ample = |now: u64, before: u64| now >= before.saturating_sub(now).saturating_mul(FREE);
     let disk = now.disk_bytes.zip(before.disk_bytes);
     let files = now.files.zip(before.files);
@@ -75,7 +75,7 @@ impl TrialDirs {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        let free = Free::on(scratch.path());
+        let free = FreeSpace::on(scratch.path());
         Ok(Self { scratch, spreads: status.is_ok_and(|s| s.success()), free })
     }
 
@@ -88,7 +88,7 @@ impl TrialDirs {
 
     /// Whether what trials wrote can stay until the run ends.
     pub fn has_room(&self) -> bool {
-        is_ample(Free::on(self.scratch.path()), self.free)
+        is_ample(FreeSpace::on(self.scratch.path()), self.free)
     }
 
     /// A new directory for one trial, which removes it where there is no room.
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn files_stay_while_three_times_as_much_is_free() {
-        let free = |disk_bytes, files| Free {
+        let free = |disk_bytes, files| FreeSpace {
             memory_bytes: None,
             disk_bytes: Some(disk_bytes),
             files: Some(files),
@@ -149,8 +149,11 @@ mod tests {
         assert!(!is_ample(free(749, 1000), before) && !is_ample(free(1000, 749), before));
         assert!(is_ample(free(2000, 2000), before), "others removed something");
         // Some file systems set no limit of files.
-        let uncounted = Free { files: None, ..free(900, 0) };
-        assert!(is_ample(uncounted, Free { files: None, ..before }));
-        assert!(!is_ample(Free { disk_bytes: None, ..uncounted }, before), "a disk that is gone");
+        let uncounted = FreeSpace { files: None, ..free(900, 0) };
+        assert!(is_ample(uncounted, FreeSpace { files: None, ..before }));
+        assert!(
+            !is_ample(FreeSpace { disk_bytes: None, ..uncounted }, before),
+            "a disk that is gone"
+        );
     }
 }

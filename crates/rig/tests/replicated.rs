@@ -9,7 +9,7 @@
 mod common;
 
 use cachedyno_rig::{
-    Guard, RigError, Role, SearchPath, Server, ServerSpec, Started, Templates, start_server,
+    Guard, RigError, Role, SearchPath, Server, ServerSpec, StartedServers, Templates, start_server,
 };
 use common::{entries, eventually, guard, role, runs};
 use model::{Endpoint, NetAddress, Product, Program, Secret};
@@ -21,7 +21,7 @@ use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<Started, RigError> {
+fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers, RigError> {
     let started = start_server(Product::Redis, guard, &mut Templates::default(), spec)?;
     Ok(started.unwrap())
 }

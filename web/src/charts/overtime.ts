@@ -24,7 +24,7 @@ interface Over {
   quantity: string;
   /** Ticks of the vertical axis from 0 to the maximum, if there is a maximum. */
   marks?: number[];
-  /** One series a block; null where there is nothing in an interval. */
+  /** One series per block; null for an interval without data. */
   series: (row: Row) => (number | null)[][];
   /** Formats a value with three digits and its unit. */
   short: (value: number) => string;

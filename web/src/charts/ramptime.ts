@@ -1,4 +1,4 @@
-/** A ramp in the course of time: times and rates, and aligned below them what server and generator used. */
+/** A ramp over time: latency and rates, and aligned below them the resource usage of server and generator. */
 
 import type { LineSeriesOption } from "echarts";
 import type { Context } from "../context";

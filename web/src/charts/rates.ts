@@ -1,4 +1,4 @@
-/** Rates by operation with their intervals and each block as a dot: bars from zero, or levels on a logarithmic axis where rates differ much. */
+/** Rates by operation with intervals and a dot per block: bars from zero, or marks on a logarithmic axis if rates differ much. */
 
 import type { CustomSeriesOption } from "echarts";
 import type { Context } from "../context";
@@ -12,7 +12,7 @@ import { figure, groupName, selector } from "./figure";
 
 const RATE = "rate_per_s";
 
-/** How many times its bar an interval is drawn at most: a wider one would leave no room for the bars. */
+/** Maximum drawn length of an interval, as a multiple of its bar: a wider one would leave no room for the bars. */
 const DRAWN = 2;
 
 /** Height of a column including its mark, as a multiple of its highest value. */
@@ -23,12 +23,12 @@ function byBlock(row: Row): number[] {
   return (row.charts?.by_block ?? []).map((block) => block.rate_per_s);
 }
 
-/** Up to which rate a row's interval is drawn. */
+/** Highest rate to which a row's interval is drawn. */
 function limit(row: Row): number {
   return DRAWN * Math.max(row.metrics[RATE]?.center ?? 0, ...byBlock(row));
 }
 
-/** Whether a row's interval goes on beyond what is drawn of it. */
+/** True if a row's interval extends beyond its drawn part. */
 export function goesOn(row: Row): boolean {
   return (row.metrics[RATE]?.hi ?? 0) > limit(row);
 }

@@ -1,4 +1,4 @@
-/** The charts of a run under way: rate and p99, and under them what server and generator took. */
+/** Charts of a run in progress: rate and p99, and below them CPU and memory of server and generator. */
 
 import type { EChartsOption, LineSeriesOption } from "echarts";
 import { valueAxis } from "../charts/axes";
@@ -85,7 +85,7 @@ export function latencyLines(store: Store, lookOf: (target: string) => theme.Loo
   );
 }
 
-/** CPUs that were kept busy: by the server, by its busiest thread where it has several, and by the generator. */
+/** CPU usage of the server, of its busiest thread if it has several, and of the generator. */
 export function cpuLines(store: Store, lookOf: (target: string) => theme.Look, generator: theme.Look): Line[] {
   return collect(store.usage, (usage: Usage) => {
     const look = lookOf(usage.target);
@@ -146,7 +146,7 @@ const KINDS: readonly Kind[] = [
   {
     id: "live-latency",
     title: "p99",
-    hint: "The time within which 99 of 100 requests were answered, from their due time for an open load, otherwise from when they were sent. Failures are slower than any answer: a triangle is the least that it can be.",
+    hint: "The time within which 99 of 100 requests were answered, from their due time for an open load, otherwise from when they were sent. Failures are slower than any answer: a triangle marks a lower bound.",
     quantity: "p99",
     isLog: true,
     lines: (store) => latencyLines(store, lookOf(store)),

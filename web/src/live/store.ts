@@ -31,7 +31,7 @@ export interface Point {
   operations: PointOperation[];
 }
 
-/** What server and generator took in a span. */
+/** Resource usage of server and generator in a time span. */
 export interface Usage {
   at_s: number;
   trial: number;

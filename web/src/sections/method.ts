@@ -43,9 +43,9 @@ export function method(context: Context): HTMLElement {
     `Ratios within ±${zone} count as equal; “undecided” means that there are not enough blocks to decide. Verdicts are corrected for the number of comparisons.`,
   ];
   const searched = [
-    `Each of the ${format.plural(view.blocks, "block")} searches every store once, in random order. Each probe depends on the earlier ones, all on the same filled store as long as that lives.`,
+    `Each of the ${format.plural(view.blocks, "block")} searches every store once, in random order. Each probe depends on the earlier ones, all on the same filled store unless it dies.`,
     "A probe is judged by the share of its requests beyond each limit, with its 95 % interval; correlated slow requests count as fewer.",
-    "The answer is the rate at which that share crosses the allowed share, on a line through the confirmed probes; its interval is over rounds of these, or over blocks where there are several. A long probe just below it must hold too.",
+    "The answer is the rate at which that share crosses the allowed share, on a line through the confirmed probes; its interval is over the confirmation rounds, or over blocks if there are several. A long probe just below it must also pass.",
   ];
   const sentences = [
     ...(view.searches === undefined ? ofBlocks : searched),

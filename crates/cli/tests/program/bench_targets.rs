@@ -127,7 +127,7 @@ fn private_servers_of_two_products_are_compared() {
     });
     assert!(!compared.is_empty(), "{}", summary["comparisons"]);
     let shown = place.on_records(&["show", "--details"]).measured().stdout;
-    assert!(shown.contains("durability of memcached: nothing is kept on disk"), "{shown}");
+    assert!(shown.contains("durability of memcached: nothing is stored on disk"), "{shown}");
     place.assert_nothing_left();
 }
 
@@ -252,7 +252,7 @@ fn tls_is_verified_unless_disabled() {
     assert_good(&finished.json(), "x");
     let facts = &finished.json()["conditions"]["facts"];
     let found = among(facts, |fact| fact["name"] == "TLS of x");
-    assert!(found[0]["warning"].as_str().unwrap().contains("nobody knows"), "{facts}");
+    assert!(found[0]["warning"].as_str().unwrap().contains("identity is unknown"), "{facts}");
     let header = fs::read_to_string(place.all_records()[0].join("header.json")).unwrap();
     assert!(header.contains("TLS without verification") && header.contains("--tls-insecure"));
     let shown = place.on_records(&["show", "--details"]).measured().stdout;

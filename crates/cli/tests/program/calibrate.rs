@@ -78,7 +78,7 @@ fn a_later_run_carries_it_and_the_rate_of_the_null_server() {
     assert!(header(&place)["calibration"].is_null());
     let text = calibrate(&place, &[]).code(0);
     assert!(text.stdout.contains("This machine can judge servers of up to "), "{text:#?}");
-    assert!(text.stdout.contains("kept for later runs: "), "{text:#?}");
+    assert!(text.stdout.contains("saved for later runs: "), "{text:#?}");
 
     let summary = Place::finish(bench(&place, &["--value", "10-200", "--format", "json"]));
     let summary = summary.measured().json();

@@ -380,7 +380,7 @@ fn an_unprintable_result_is_an_error_and_not_a_panic() {
     let output = command.arg("studies").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.starts_with("error: the result cannot be printed: "), "{stderr}");
+    assert!(stderr.starts_with("error: cannot print the result: "), "{stderr}");
 }
 
 #[test]

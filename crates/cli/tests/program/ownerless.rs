@@ -232,7 +232,7 @@ fn foreign_files_named_like_ours_stay() {
     let listed = doctor(&place, &disk, &[]).code(0).stdout;
     let part = "cachedyno-abcdef10`: 3";
     assert!(listed.contains(part) && listed.contains("before the last boot"), "{listed}");
-    let doubt = listed.split("cannot be told from here").nth(1).unwrap();
+    let doubt = listed.split("it is unknown whether its run has ended").nth(1).unwrap();
     assert!(doubt.contains("abcdef05") && doubt.contains("abcdef11"), "{listed}");
     let foreign = ["abcdef01", "abcdef02", "ABCDEF03", "abcdef04", "abcdef06", "abcdef07"];
     for foreign in foreign.iter().chain(&["abcdef09"]) {

@@ -59,7 +59,7 @@ fn an_address_that_cannot_be_served_is_an_error_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let port = format!("port `{}` on 127.0.0.1 is already in use", address.port());
-    refused(&address.to_string(), &[&port, "0 takes any"]);
+    refused(&address.to_string(), &[&port, "0 picks a free one"]);
     refused("192.0.2.1:9464", &["`192.0.2.1` is not an address of this machine", "127.0.0.1"]);
     refused("9464", &["`9464` is not an address", "127.0.0.1:9464"]);
 }

@@ -123,7 +123,7 @@ fn password_files_must_exist_and_belong_to_a_target() {
     };
     with("x=/no/such/file", &["password file `/no/such/file` of `x` cannot be read"]);
     with("secret.txt", &["--password-file", "NAME=FILE"]);
-    with("y=/dev/null", &["`y` is no NAME=URL", "no NAME=URL among the targets"]);
+    with("y=/dev/null", &["`y` is not a NAME=URL", "target of this command"]);
 }
 
 #[test]

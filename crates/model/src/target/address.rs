@@ -1,4 +1,4 @@
-//! How a server is addressed, and what opens it: passwords and TLS.
+//! Network addresses, passwords and TLS settings of servers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The password itself, for the one place that sends it to the server.
+    /// The password itself, only for sending it to the server.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -25,7 +25,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How a server is addressed.
+/// Network address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetAddress {
     /// Host name or address, and port.
@@ -43,8 +43,8 @@ impl fmt::Display for NetAddress {
     }
 }
 
-/// How TLS is spoken to a server: whom it trusts, and how it proves who it is. By default the
-/// system's authorities are trusted, and the server's certificate must be for its host.
+/// TLS settings: trusted authorities, client certificate and verification. By default the system's
+/// authorities are trusted, and the server's certificate must match its host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsFiles {
     /// PEM file of trusted authorities; `None` for the system's.
@@ -53,14 +53,14 @@ pub struct TlsFiles {
     pub certificate: Option<PathBuf>,
     /// PEM file of its private key.
     pub key: Option<PathBuf>,
-    /// The server's name, asked for and checked; `None` for the host.
+    /// The server's name for SNI and verification; `None` for the host.
     pub name: Option<String>,
-    /// True to check nothing of the server's certificate.
+    /// True to skip verification of the server's certificate.
     pub is_insecure: bool,
 }
 
 impl TlsFiles {
-    /// What a record says of it, after a comma.
+    /// Description for records, after a comma.
     pub(super) fn words(&self) -> &'static str {
         if self.is_insecure { ", TLS without verification" } else { ", TLS" }
     }

@@ -7,10 +7,10 @@ use super::address::{NetAddress, Secret};
 use super::parts::{UrlError, known_queries, part, password, query, tcp, unix, user};
 use super::percent::decode;
 
-/// A database on a SQL server, and who logs in to it.
+/// A database on a SQL server with its login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Database {
-    /// Where the server listens.
+    /// Address of the server.
     pub address: NetAddress,
     /// Account name.
     pub user: String,
@@ -20,7 +20,7 @@ pub struct Database {
     pub name: String,
 }
 
-/// Where it is, without its login.
+/// The address without the login.
 impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} database {}", self.address, self.name)
@@ -29,8 +29,8 @@ impl fmt::Display for Database {
 
 impl Database {
     /// Reads `SCHEME://user:password@host:port/database`, or
-    /// `SCHEME+unix:///socket?database=NAME&user=NAME&password=TEXT`; the port and the user are
-    /// those given where the URL names none.
+    /// `SCHEME+unix:///socket?database=NAME&user=NAME&password=TEXT`, with the given default port
+    /// and user.
     pub(super) fn of(url: &Url, (port, default_user): (u16, &str)) -> Result<Self, UrlError> {
         let is_unix = url.scheme().ends_with("+unix");
         let in_network = "no query, as no TLS is spoken";

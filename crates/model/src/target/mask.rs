@@ -1,21 +1,21 @@
-//! Texts that may hold a password, for errors, records and the process list.
+//! Masks passwords in texts, for errors, records and the process list.
 //!
-//! A URL that is mistyped still holds its password, and no longer says where. So of a text that
-//! may be one, only what cannot be a password is shown: the scheme, what follows the last `@`, and
-//! the values of keys that are known to be harmless. In doubt, it is masked.
+//! A mistyped URL still contains its password, but at an unknown position. So only parts that
+//! cannot be a password are shown: the scheme, the text after the last `@`, and the values of
+//! harmless keys. When in doubt, a part is masked.
 
 use super::percent::decode;
 use crate::product::Product;
 use crate::program::Program;
 
-/// What stands in the place of what is not shown.
+/// Replacement for masked text.
 const MASK: &str = "***";
 
 /// Keys of a query whose values may be shown.
 const HARMLESS: [&str; 5] = ["cluster", "database", "db", "protocol", "user"];
 
-/// A text with everything masked that may be a password: a URL of whatever spelling, also behind
-/// `NAME=` or `--flag=`, and the value of a key such as `password`. Other texts stay as they are.
+/// Masks everything that may be a password: in a URL of any spelling, also after `NAME=` or
+/// `--flag=`, and the value of a key such as `password`. Other texts are unchanged.
 pub fn mask_text(text: &str) -> String {
     let mut rest = text;
     // Names before a URL, as in `--target=NAME=URL`.
@@ -29,8 +29,8 @@ pub fn mask_text(text: &str) -> String {
     [&text[..text.len() - rest.len()], &masked].concat()
 }
 
-/// A URL that was read, without its password: `redis://user:password@host` becomes
-/// `redis://user@host`, and a `password` is cut out of a query.
+/// Removes the password from a valid URL: `redis://user:password@host` becomes `redis://user@host`,
+/// and `password` is removed from a query.
 pub fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + 3));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -51,7 +51,7 @@ pub fn without_password(url: &str) -> String {
     [scheme, &authority, path, mark, &query].concat()
 }
 
-/// Whether a key names a password, however it is encoded.
+/// True if a key, in any encoding, names a password.
 fn is_secret(key: &str) -> bool {
     let key: String = decode(key).chars().filter(char::is_ascii_alphanumeric).collect();
     let key = key.to_ascii_lowercase();
@@ -65,7 +65,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(good)
 }
 
-/// Whether a text is a path of a file, which may have an `@` in it.
+/// True if a text is a file path, which may contain an `@`.
 fn is_path(text: &str) -> bool {
     (text.starts_with(['/', '.']) && !text.starts_with("//")) && !text.contains(':')
 }
@@ -78,7 +78,7 @@ fn may_be_url(text: &str) -> bool {
         || misspelled_scheme(text).is_some()
 }
 
-/// Length of a store's scheme at the beginning, with what is left of its `://`.
+/// Length of a store's scheme at the start, including a partial `://`.
 fn misspelled_scheme(text: &str) -> Option<usize> {
     let lower = text.trim_start().to_ascii_lowercase();
     let blank = text.len() - text.trim_start().len();
@@ -88,7 +88,7 @@ fn misspelled_scheme(text: &str) -> Option<usize> {
     (is_left && is_store(scheme.split('+').next()?)).then_some(blank + end)
 }
 
-/// Whether a URL of a store may begin with a scheme, or with one that somebody takes for it.
+/// True for the scheme of a store's URL, or one that is easily mistaken for it.
 fn is_store(scheme: &str) -> bool {
     let is_kin = |program: Program| matches!(scheme.strip_prefix(program.target), Some("" | "s"));
     let mut products = Product::ALL.into_iter().filter_map(Product::url);
@@ -110,7 +110,8 @@ fn mask_url(text: &str) -> String {
         return [scheme, &mask_pairs(rest)].concat();
     }
     let (place, query) = match rest.split_once('?') {
-        // It may be that of a password with a question mark, or stand in a password of the query.
+        // The question mark may be part of the password, or the `@` part of a password in the
+        // query.
         Some((_, query)) if query.contains('@') => return [scheme, MASK].concat(),
         Some((place, query)) => (place, Some(query)),
         None => (rest, None),
@@ -127,7 +128,7 @@ fn mask_url(text: &str) -> String {
     }
 }
 
-/// Hosts with their ports and a path, or the path of a socket; masked where it is neither.
+/// Hosts with ports and a path, or the path of a socket; anything else is masked.
 fn shown_place(text: &str, is_socket: bool) -> String {
     let text = text.trim_end();
     let (hosts, path) = text.split_at(text.find('/').unwrap_or(text.len()));
@@ -143,7 +144,7 @@ fn shown_place(text: &str, is_socket: bool) -> String {
     }
 }
 
-/// A host, with a port or without.
+/// True for a host with an optional port.
 fn is_host(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[').and_then(|t| t.split_once(']')) {
         Some((host, "")) => (host, None),
@@ -171,7 +172,7 @@ fn shown_query(query: &str) -> String {
     shown.collect::<Vec<_>>().join("&")
 }
 
-/// What is no URL, up to the first value of a secret key in it.
+/// A text that is not a URL, up to the first value of a secret key.
 fn mask_pairs(text: &str) -> String {
     let ends = |c: char| c.is_whitespace() || "?&;,\"'`".contains(c);
     let secret = text.match_indices('=').map(|(at, _)| at).find(|at| {

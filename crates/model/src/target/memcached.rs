@@ -6,31 +6,31 @@ use super::address::{NetAddress, Secret, TlsFiles};
 use super::mask::mask_text;
 use super::parts::{UrlError, known_queries, part, password, query, tcp, unix, user};
 
-/// The port where nothing is said.
+/// Default port.
 const PORT: u16 = 11211;
 
-/// How requests to memcached are spelled.
+/// Protocol of requests to memcached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spelling {
-    /// `get`, `set` and so on, as nearly every client sends them.
+    /// Classic text protocol: `get`, `set` and so on.
     #[default]
     Text,
-    /// `mg`, `ms` and so on, which memcached knows from 1.6 on.
+    /// Meta protocol: `mg`, `ms` and so on, from memcached 1.6.
     Meta,
 }
 
 /// memcached servers that share the keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memcached {
-    /// Where they listen, at least one, in the order in which the user named them.
+    /// Addresses, at least one, in the user's order.
     pub servers: Vec<NetAddress>,
-    /// How requests are spelled.
+    /// Protocol of requests.
     pub spelling: Spelling,
-    /// User, the same for all; `None` where servers ask for none.
+    /// User, the same for all servers; `None` without login.
     pub user: Option<String>,
     /// The user's password.
     pub password: Option<Secret>,
-    /// TLS and whom it trusts; `None` for none.
+    /// TLS settings; `None` without TLS.
     pub tls: Option<TlsFiles>,
 }
 
@@ -97,7 +97,7 @@ fn socket(text: &str) -> Result<Memcached, UrlError> {
     Ok(endpoint)
 }
 
-/// All but the servers.
+/// Everything except the servers.
 fn speaking(url: &Url) -> Result<Memcached, UrlError> {
     let spelling = match query(url, "protocol").as_deref() {
         None | Some("text") => Spelling::Text,

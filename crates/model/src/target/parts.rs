@@ -1,4 +1,4 @@
-//! The parts of a target's URL, and what can be wrong with them.
+//! Parts of a target's URL and their errors.
 
 use url::Url;
 
@@ -7,13 +7,13 @@ use super::mask::mask_text;
 use super::percent::decode;
 use crate::product::Product;
 
-/// A target URL that cannot be used.
+/// Error of an invalid target URL.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UrlError {
     /// Not a URL at all.
     #[error("`{0}` is not a URL (expected {forms})", forms = Product::all_urls())]
     NotUrl(String),
-    /// A scheme that this version does not know.
+    /// An unknown scheme.
     #[error("unknown scheme `{0}` (expected {forms})", forms = Product::all_urls())]
     Scheme(String),
     /// A part is missing or malformed.
@@ -21,11 +21,11 @@ pub enum UrlError {
     Part {
         /// The URL with its password masked.
         url: String,
-        /// Which part.
+        /// Name of the part.
         part: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What would be right.
+        /// What is expected.
         expected: &'static str,
     },
 }
@@ -73,12 +73,12 @@ pub(super) fn query(url: &Url, key: &str) -> Option<String> {
     url.query_pairs().find(|(k, _)| k == key).map(|(_, v)| v.into_owned())
 }
 
-/// Refuses what a URL asks for and nobody reads; `known` separated by commas.
+/// Rejects unknown keys in a URL's query; `known` keys are separated by commas.
 pub(super) fn known_queries(url: &Url, known: &'static str) -> Result<(), UrlError> {
     let unknown = |key: &str| known.split(", ").all(|name| name != key);
     match url.query_pairs().find(|(key, _)| unknown(key)) {
         None => Ok(()),
-        // Where a password has an `&` in it, a part of it looks like a key.
+        // If a password contains `&`, a part of it looks like a key.
         Some((key, value)) if !value.is_empty() && query(url, "password").is_none() => {
             Err(part(url, "query", &format!("`{key}`, which is unknown"), known))
         }

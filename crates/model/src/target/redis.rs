@@ -1,30 +1,29 @@
-//! URLs of servers of the Redis protocol, and how one speaks to them besides the login.
+//! URLs of servers of the Redis protocol, and connection settings besides the login.
 
 use url::Url;
 
 use super::address::{NetAddress, TlsFiles};
 use super::parts::{UrlError, part, query};
 
-/// How a server of the Redis protocol is spoken to, besides the login. By default without TLS, as
-/// one server that has all keys, by RESP2.
+/// Connection settings of a server of the Redis protocol, besides the login. The default is a
+/// single server with RESP2 and without TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedisWay {
-    /// TLS and whom it trusts; `None` for none.
+    /// TLS settings; `None` without TLS.
     pub tls: Option<TlsFiles>,
-    /// True for a cluster, of which the address is any member.
+    /// True for a cluster; the address is that of any member.
     pub is_cluster: bool,
-    /// True to speak RESP3.
+    /// True for RESP3.
     pub is_resp3: bool,
-    /// Sentinels that know which server is the primary now, and have its password; empty where the
-    /// server stays the same.
+    /// Sentinels that know the current primary and have its password; empty for a fixed server.
     pub sentinels: Vec<NetAddress>,
 }
 
 impl RedisWay {
-    /// What Sentinels call the primary.
+    /// Sentinel's name of the primary.
     pub const SENTINEL_NAME: &str = "primary";
 
-    /// What a URL asks for.
+    /// Settings of a URL.
     pub(super) fn of(url: &Url) -> Result<Self, UrlError> {
         let scheme = url.scheme();
         Ok(Self {
@@ -35,7 +34,7 @@ impl RedisWay {
         })
     }
 
-    /// Words for what differs from the default, each with a comma before it.
+    /// Description of non-default settings, each after a comma.
     pub(super) fn words(&self) -> String {
         let tls = self.tls.as_ref().map_or("", TlsFiles::words);
         let cluster = if self.is_cluster { ", cluster" } else { "" };
@@ -62,7 +61,7 @@ fn is_resp3(url: &Url) -> Result<bool, UrlError> {
     }
 }
 
-/// The number of the database that a part of a URL names; 0 where it is empty.
+/// The database number in a part of a URL; 0 if it is empty.
 pub(super) fn database(url: &Url, text: &str) -> Result<u32, UrlError> {
     if text.is_empty() {
         return Ok(0);

@@ -1,29 +1,28 @@
-//! How operations ended.
+//! Outcomes of operations.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::failure::ErrorClass;
 
-/// How operations ended. Every field but `ok` counts apart from success.
+/// Outcomes of operations. All fields except `ok` count as not successful.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Answered as expected.
     pub ok: u64,
     /// A session, key or record was not found.
     pub miss: u64,
-    /// Of the misses, those of records of an application cache that nobody had removed and that had
-    /// not expired.
+    /// Misses of cache records that no client had removed and that had not expired.
     pub lost: u64,
-    /// Failed, all classes together.
+    /// Failures of all classes.
     pub error: u64,
     /// A value of wrong length or content.
     pub wrong: u64,
     /// An older value than the last one written under the lock.
     pub stale: u64,
-    /// Failed, by class.
+    /// Failures by class.
     pub errors_by_class: BTreeMap<ErrorClass, u64>,
-    /// Of each class the words of one failure, for people: one line, free of credentials.
+    /// One error message per class: one line, without credentials.
     pub error_examples: BTreeMap<ErrorClass, String>,
     /// Values compared byte by byte.
     pub verified: u64,
@@ -35,11 +34,11 @@ pub struct Counts {
     pub lock_broken: u64,
     /// Opens that gave up waiting for the lock.
     pub lock_timeouts: u64,
-    /// Times that a server's answer was waited for, where the store counts its effort.
+    /// Round trips to servers, if the store counts them.
     pub round_trips: u64,
-    /// Commands or statements sent to servers, where the store counts its effort.
+    /// Commands or statements sent to servers, if the store counts them.
     pub commands: u64,
-    /// Files opened, listed, looked at or removed, each time counted, where the store counts them.
+    /// File accesses (open, list, stat, remove), if the store counts them.
     pub files: u64,
 }
 
@@ -86,7 +85,7 @@ impl Counts {
         }
     }
 
-    /// Counts one failure, whose `words` are kept where they are the first of their class.
+    /// Counts one failure, and keeps its message if it is the first of its class.
     pub fn fail(&mut self, class: ErrorClass, words: &str) {
         self.error += 1;
         *self.errors_by_class.entry(class).or_default() += 1;
@@ -95,17 +94,17 @@ impl Counts {
         }
     }
 
-    /// Operations that failed, or gave a wrong or an old value.
+    /// Operations that failed or returned a wrong or stale value.
     pub fn failed(&self) -> u64 {
         self.error + self.wrong + self.stale
     }
 
-    /// True where nothing was tried.
+    /// True if there were no operations.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// All operations tried.
+    /// Total number of operations.
     pub fn total(&self) -> u64 {
         self.ok + self.miss + self.error + self.wrong + self.stale
     }

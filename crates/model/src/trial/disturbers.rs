@@ -1,28 +1,28 @@
-//! Who else ran on the CPUs of a measurement.
+//! Other processes on the CPUs of a measurement.
 
 use serde::{Deserialize, Serialize};
 
-/// Who else ran on the CPUs of generator and servers, by samples of what runs there. It explains a
-/// disturbance; no figure and no rule depends on it.
+/// Other processes on the CPUs of generator and servers, by sampling. They explain a disturbance;
+/// no figure and no rule depends on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbers {
-    /// At most five, those that ran most first.
+    /// At most five, in descending order of CPU time.
     pub most: Vec<Disturber>,
-    /// True where the kernel has dropped samples.
+    /// True if the kernel dropped samples.
     pub incomplete: bool,
 }
 
-/// Processes of one name, or a thread of the kernel.
+/// Processes with the same name, or a kernel thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturber {
-    /// As the kernel names it, at most 15 bytes; `None` for a process that ended unnamed.
+    /// Name in the kernel, at most 15 bytes; `None` for a process that exited before it was named.
     pub name: Option<String>,
-    /// Id of the process; where there are several of the name, of the one that ran most.
+    /// Process id; of several processes, that of the busiest.
     pub pid: u32,
-    /// How many processes of the name there were.
+    /// Number of processes with this name.
     pub processes: u32,
-    /// True for a thread of the kernel.
+    /// True for a kernel thread.
     pub is_kernel: bool,
-    /// How long they ran on these CPUs, nanoseconds, in steps of the time between two samples.
+    /// CPU time on these CPUs, nanoseconds, in multiples of the sampling interval.
     pub cpu_ns: u64,
 }

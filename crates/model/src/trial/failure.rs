@@ -1,35 +1,35 @@
-//! Why something failed.
+//! Failures and their classes.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why an operation or a trial failed, by class.
+/// Class of a failure of an operation or trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorClass {
-    /// No answer within the time-out.
+    /// No reply within the timeout.
     Timeout,
-    /// Nobody listens, or the connection limit is reached.
+    /// Connection refused, or the connection limit is reached.
     Refused,
-    /// The connection broke or the server ended.
+    /// The connection broke or the server died.
     Closed,
-    /// User or password was not accepted, or a right is missing.
+    /// Login rejected, or missing permission.
     Denied,
     /// No space left: disk, quota or the server's memory limit.
     Full,
     /// The server answered with an error.
     Reply,
-    /// The answer is not of the protocol.
+    /// The reply violates the protocol.
     Protocol,
-    /// A session's lock could not be had in time.
+    /// A session's lock was not acquired in time.
     Lock,
     /// The server's program is not installed.
     Missing,
     /// The server did not start.
     Start,
-    /// The store is not empty, or otherwise not ours to use.
+    /// The store is not empty, or otherwise unsafe to use.
     NotOurs,
-    /// A fault of the operating system or of cachedyno itself.
+    /// An error of the operating system or of cachedyno itself.
     Other,
 }
 
@@ -56,24 +56,24 @@ impl fmt::Display for ErrorClass {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{class}: {message}")]
 pub struct Failure {
-    /// The class of the fault.
+    /// Class of the failure.
     pub class: ErrorClass,
-    /// One sentence for people; free of credentials. Where a server died, the last lines of its
-    /// log come behind [`Failure::LOG`].
+    /// One sentence without credentials. If a server died, the last lines of its log follow after
+    /// [`Failure::LOG`].
     pub message: String,
 }
 
 impl Failure {
-    /// What stands between the reason and the last lines of a server's log, which are joined by
-    /// ` | `.
+    /// Separator between the reason and the last lines of a server's log, which are joined by ` |
+    /// `.
     pub const LOG: &str = "; its log: ";
 
-    /// The message without a log.
+    /// The message without the log.
     pub fn reason(&self) -> &str {
         self.message.split(Self::LOG).next().unwrap_or(&self.message)
     }
 
-    /// The last lines of the server's log, where there are some.
+    /// The last lines of the server's log, if any.
     pub fn log(&self) -> Option<&str> {
         self.message.split_once(Self::LOG).map(|(_, log)| log)
     }

@@ -1,38 +1,38 @@
-//! What happened to a target at a time.
+//! Events of a target.
 
 use serde::{Deserialize, Serialize};
 
-/// Something that happened to a target in the course of a trial.
+/// An event of a target during a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialEvent {
-    /// When, nanoseconds since the trial began: the clock of
+    /// Time since the start of the trial, nanoseconds: the clock of
     /// [`Sample::at_ns`](crate::Sample::at_ns).
     pub at_ns: u64,
-    /// What.
+    /// Kind of event.
     pub kind: EventKind,
-    /// To whom: the address of a server, a device; empty where the target has only one.
+    /// Address of the server, or a device; empty if the target has only one.
     pub subject: String,
 }
 
-/// What can happen to a target.
+/// Kind of event of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// A server began to save its data to disk, because it was asked to or by itself.
+    /// A server started to save its data to disk, on request or on its own.
     SaveBegan,
-    /// A server ended saving its data, well or not.
+    /// A save ended, successfully or not.
     SaveEnded,
-    /// The first of a server's memory went to swap.
+    /// A server's memory started to be swapped out.
     SwapBegan,
-    /// None of a server's memory is on swap any more.
+    /// None of a server's memory is in swap any more.
     SwapEnded,
-    /// A server was killed by the plan.
+    /// The plan killed a server.
     Killed,
-    /// A server no longer says what it is: it hangs or is cut off.
+    /// A server does not report its role any more: it hangs or is unreachable.
     Silent,
-    /// A server's process is over, and the plan did not kill it.
+    /// A server's process exited without being killed by the plan.
     Ended,
-    /// A silent server says what it is again.
+    /// A silent server reports its role again.
     Back,
     /// A server became the primary.
     Promoted,
@@ -42,12 +42,12 @@ pub enum EventKind {
     ReplicaAttached,
     /// A replica lost its primary.
     ReplicaDetached,
-    /// A Sentinel tells clients of another primary, which is the subject.
+    /// A Sentinel reports a new primary, the subject.
     Named,
 }
 
 impl EventKind {
-    /// For people.
+    /// Description.
     pub fn words(self) -> &'static str {
         match self {
             Self::SaveBegan => "save began",

@@ -1,4 +1,4 @@
-//! What two runs have in common, and how it is shown.
+//! Common results of two runs, and their table.
 
 use stats::{Doubt, Verdict};
 use std::slice;
@@ -8,61 +8,61 @@ use crate::table::{Cell, Column, Line, Table};
 use crate::text::table::{Forms, Paint, paragraph};
 use crate::view::{Value, View};
 
-/// What both runs have of one kind.
+/// Common results of one kind.
 pub(super) struct Common {
-    /// One and several of that kind.
+    /// Singular and plural of the kind.
     pub(super) names: [&'static str; 2],
-    /// Columns that tell what is compared.
+    /// Columns that identify what is compared.
     pub(super) header: &'static [&'static str],
-    /// Empty where the runs have nothing of the kind in common.
+    /// Empty if the runs have nothing of this kind in common.
     pub(super) groups: Vec<Group>,
-    /// What is to be known of the values.
+    /// Notes about the values.
     pub(super) notes: Vec<String>,
-    /// How many only A has, and only B.
+    /// Number of results only in A, and only in B.
     pub(super) alone: [usize; 2],
 }
 
-/// What is compared under one title.
+/// Results under one title.
 pub(super) struct Group {
     pub(super) title: String,
     pub(super) lines: Vec<Compared>,
 }
 
-/// One quantity of both runs.
+/// A quantity in both runs.
 pub(super) struct Compared {
-    /// What it is, one text a column.
+    /// Its name, one text per column.
     pub(super) names: Vec<String>,
     pub(super) kind: &'static Kind,
     pub(super) a: Measured,
     pub(super) b: Measured,
-    /// The same of both by wall time, where the clients' own work is left out of the others: a
-    /// difference must be one by both.
+    /// The values by wall time, if the others exclude the clients' own work. A difference must hold
+    /// for both.
     pub(super) by_wall: Option<[Value; 2]>,
-    /// Repetitions of the run that has fewer; 0 where nothing can be decided.
+    /// Repetitions of the run with fewer; 0 if nothing can be decided.
     pub(super) repeated: u32,
 }
 
-/// What one run has of a quantity.
+/// A quantity in one run.
 #[derive(Clone, Copy)]
 pub(super) struct Measured {
-    /// `None` where it was not found.
+    /// `None` if it was not found.
     pub(super) value: Option<Value>,
-    /// True where it is only the least that may be.
+    /// True if it is a lower bound.
     pub(super) at_least: bool,
 }
 
-/// How a quantity is shown, and which of two is the better.
+/// Format of a quantity, and which of two values is better.
 pub(super) struct Kind {
-    /// With its interval.
+    /// Formats it with its interval.
     whole: fn(&Value) -> String,
-    /// The same in less space.
+    /// Formats it in less space.
     short: fn(&Value) -> String,
     less_is_better: bool,
-    /// What B is where it is the better, and the worse.
+    /// Words for B if it is better, and if it is worse.
     words: [&'static str; 2],
 }
 
-/// Operations a second at a load that is the same for all.
+/// Operations per second at the same load.
 pub(super) const RATE: Kind = Kind {
     whole: show::rate_value,
     short: show::rate_value_short,
@@ -78,7 +78,7 @@ pub(super) const TIME: Kind = Kind {
     words: ["faster", "slower"],
 };
 
-/// The most that a store sustains.
+/// The highest sustained rate.
 pub(super) const HIGHEST: Kind = Kind { words: ["higher", "lower"], ..RATE };
 
 /// CPU time of an operation.
@@ -89,23 +89,23 @@ pub(super) const COST: Kind = Kind {
     words: ["cheaper", "dearer"],
 };
 
-/// By what lines are judged.
+/// Parameters of the judgement.
 #[derive(Clone, Copy)]
 pub(super) struct Judge {
     /// Ratios within this fraction of 1 are equal.
     pub(super) zone: f64,
-    /// How many times as wide intervals are taken of what differs, for the number of comparisons.
+    /// Factor that widens intervals for the number of comparisons.
     pub(super) widening: f64,
 }
 
 impl Common {
-    /// All lines of which both runs have a value.
+    /// All lines with values in both runs.
     pub(super) fn compared(&self) -> impl Iterator<Item = (&Group, &Compared)> {
         let lines = self.groups.iter().flat_map(|g| g.lines.iter().map(move |line| (g, line)));
         lines.filter(|(_, line)| line.a.value.is_some() && line.b.value.is_some())
     }
 
-    /// All groups with whole intervals, or where one does not fit all with half-widths.
+    /// Renders all groups with full intervals, or all with half-widths if one does not fit.
     pub(super) fn render(&self, judge: Judge, columns: usize, paint: Paint) -> String {
         let forms =
             |group: &Group| [false, true].map(|is_short| group.table(self.header, judge, is_short));
@@ -142,7 +142,7 @@ impl Group {
 }
 
 impl Compared {
-    /// Names, both values, ratio and verdict; emphasised where the runs differ.
+    /// Names, both values, ratio and verdict; emphasized if the runs differ.
     fn line(&self, judge: Judge, short: bool) -> Line {
         let text = if short { self.kind.short } else { self.kind.whole };
         let shown = |measured: Measured| {
@@ -177,7 +177,7 @@ impl Compared {
         values.map_or_else(String::new, |(a, b)| show::ratio_value(&ratio(&b, &a)))
     }
 
-    /// B against A: faster where it is the better, by all that is compared.
+    /// Verdict on B relative to A; `Faster` if it is better by all values.
     pub(super) fn verdict(&self, judge: Judge) -> Verdict {
         let Some(values) = self.a.value.zip(self.b.value) else { return Verdict::Undecided };
         let verdict = self.of_values(values, judge);
@@ -186,7 +186,7 @@ impl Compared {
     }
 
     fn of_values(&self, (a, b): (Value, Value), judge: Judge) -> Verdict {
-        // How many times as good B is.
+        // Above 1 if B is better.
         let ratio = if self.kind.less_is_better { ratio(&a, &b) } else { ratio(&b, &a) };
         let known = Doubt::about(self.repeated as usize).is_none();
         let bounds = ratio.interval().filter(|_| known);
@@ -208,21 +208,21 @@ impl Compared {
 }
 
 impl Measured {
-    /// What was measured as it is.
+    /// A measured value.
     pub(super) fn of(value: Option<Value>) -> Self {
         Self { value, at_least: false }
     }
 }
 
-/// By how much a store's CPU time for the same work may differ on a machine that is as fast.
+/// Maximum ratio of a store's CPU times for the same work on equally fast machines.
 const AS_FAST: f64 = 1.1;
 
-/// By how much more no machine differs from itself: then something else about the store changed.
+/// Ratio of CPU times above which the machine is not the reason, but a change of the store.
 const NO_MACHINE: f64 = 2.5;
 
-/// That the machine was not as fast in both runs: the same store with the same settings needed more
-/// CPU time for the same operations near its limit, where it is as busy in both. Runs with other
-/// arguments may have other keys or values.
+/// A note that the machine was slower in one run: the same store with the same settings needed more
+/// CPU time for the same operations near its limit, where it was equally busy. Not given for runs
+/// with different arguments, which may use different keys or values.
 pub(super) fn slower(
     [a, b]: [&View; 2],
     target: &str,
@@ -252,11 +252,11 @@ pub(super) fn slower(
     })
 }
 
-/// Flags that change nothing of what is measured, those with a value and those without.
+/// Flags that do not affect the measurement, with and without a value.
 const OF_OUTPUT: [&str; 4] = ["--seed", "--out", "--format", "--serve"];
 const OF_OUTPUT_ALONE: [&str; 2] = ["--quiet", "-q"];
 
-/// A run's arguments as far as they may change what an operation costs.
+/// The arguments of a run that may affect the cost of an operation.
 fn of_measuring(view: &View) -> Vec<&str> {
     let mut rest = view.setup.command.iter().skip(1).map(String::as_str);
     let mut kept = Vec::new();
@@ -271,7 +271,7 @@ fn of_measuring(view: &View) -> Vec<&str> {
     kept
 }
 
-/// The ratio of two independent values; without an interval where either has none.
+/// Ratio of two independent values; without an interval if either has none.
 pub(crate) fn ratio(above: &Value, below: &Value) -> Value {
     let center = above.center / below.center;
     let (Some(one), Some(two)) = (above.interval(), below.interval()) else {
@@ -282,7 +282,7 @@ pub(crate) fn ratio(above: &Value, below: &Value) -> Value {
     Value::new(center, Some(center * (-down).exp()), Some(center * up.exp()))
 }
 
-/// Pairs of what is the same in both, in A's order, and how many of each have no twin.
+/// Matching items of both runs in A's order, and the number of unmatched items of each.
 pub(super) fn paired<'a, T>(
     a: &[&'a T],
     b: &[&'a T],

@@ -1,4 +1,4 @@
-//! Every condition in which two runs differ.
+//! Conditions in which two runs differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::searches;
 use crate::show;
 use crate::view::{RampView, TargetView, View};
 
-/// One sentence for each condition that is not the same.
+/// One sentence per different condition.
 pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
     let mut found = Vec::new();
     let mut check = |name: &str, one: &str, two: &str| {
@@ -39,7 +39,7 @@ pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
     found
 }
 
-/// The command line without the program's own name.
+/// The command line without the program's name.
 fn arguments(view: &View) -> String {
     view.setup.command.get(1..).unwrap_or_default().join(" ")
 }
@@ -51,12 +51,13 @@ fn search_differences(a: &View, b: &View, check: &mut impl FnMut(&str, &str, &st
     };
     let (Some(one), Some(two)) = (a.searches.first(), b.searches.first()) else { return };
     check("targets of the search", &targets(a), &targets(b));
-    for ((name, one), (_, two)) in searches::asked(one).iter().zip(&searches::asked(two)) {
+    for ((name, one), (_, two)) in searches::parameters(one).iter().zip(&searches::parameters(two))
+    {
         check(&format!("{name} of the search"), one, two);
     }
 }
 
-/// Loads that keep ramps of the same target and profile apart, and limits.
+/// Differences in loads and limits of ramps with the same target and profile.
 fn ramp_differences(a: &View, b: &View, check: &mut impl FnMut(&str, &str, &str)) {
     for ramp in &a.ramps {
         let alike =
@@ -86,7 +87,7 @@ fn target_differences(a: &TargetView, b: &TargetView, check: &mut impl FnMut(&st
     }
 }
 
-/// A value in backticks, or that there is none.
+/// A value in backticks, or `nothing`.
 fn named(value: &str) -> String {
     if value.is_empty() { "nothing".into() } else { format!("`{value}`") }
 }

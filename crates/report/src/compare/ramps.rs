@@ -1,16 +1,16 @@
-//! Ramps that both runs have: highest rates, and what an operation costs at the knee.
+//! Ramps in both runs: highest rates, and the cost of an operation at the knee.
 //!
-//! Between two stages nothing is known of a store, and two runs need not have met the same side of
-//! it: the interval of each highest rate that is a stage's reaches up to the next stage.
+//! A store's limit can be anywhere between two stages. So the interval of a highest rate that is
+//! the rate of a stage extends up to the next stage.
 
 use super::common::{COST, Common, Compared, Group, HIGHEST, Measured, paired, slower};
 use crate::ramp::lower_bound_reason;
 use crate::show;
 use crate::view::{RampOutcome, RampView, SAME_RATE, StageWay, Value, View};
 
-/// What the intervals are.
-const NOTE: &str = "the intervals of the knee and of the highest rate within the limit reach up to \
-                    the next stage: between stages nothing is known";
+/// Explanation of the intervals.
+const NOTE: &str = "the intervals of the knee and of the highest rate within the limit extend to \
+                    the next stage, since the limit can be anywhere between two stages";
 
 /// All ramps of the same target, profile and load.
 pub(super) fn common(a: &View, b: &View) -> Common {
@@ -40,7 +40,7 @@ fn same(a: &RampView, b: &RampView) -> bool {
         && (&a.workload, &a.operation, &a.load) == (&b.workload, &b.operation, &b.load)
 }
 
-/// Why nothing is decided by a ramp.
+/// Why a ramp is inconclusive.
 fn doubt(run: &str, ramp: &RampView) -> Option<String> {
     if ramp.outcome == RampOutcome::Found {
         return None;
@@ -48,7 +48,7 @@ fn doubt(run: &str, ramp: &RampView) -> Option<String> {
     Some(match lower_bound_reason(ramp) {
         Some(why) => {
             let target = &ramp.target;
-            format!("{run}: {target} sustains more than was shown: {why}, so it decides nothing")
+            format!("{run}: {target} sustains more than measured: {why}, so it is inconclusive")
         }
         None => format!("{run}: {}", ramp.sentence),
     })
@@ -69,12 +69,12 @@ fn group(a: &RampView, b: &RampView) -> Group {
     ];
     if let Some(limit_ns) = a.limit_ns.or(b.limit_ns) {
         let same = a.limit_ns == b.limit_ns;
-        let limit = if same { show::ns(limit_ns as f64) } else { "each one's limit".into() };
+        let limit = if same { show::ns(limit_ns as f64) } else { "its own limit".into() };
         let mut line = highest(&format!("p99 below {limit}"), &within_limit);
         line.repeated = if same { repeated } else { 0 };
         lines.push(line);
     }
-    // A server that somebody else runs does not tell its CPU.
+    // The CPU usage of a server that cachedyno did not start is unknown.
     let (a_cost, b_cost) = (Measured::of(cost(a)), Measured::of(cost(b)));
     if a_cost.value.or(b_cost.value).is_some() {
         let names = vec!["server CPU/op at knee".into()];
@@ -84,13 +84,13 @@ fn group(a: &RampView, b: &RampView) -> Group {
     Group { title, lines }
 }
 
-/// CPU time of the server by operation at the knee.
+/// Server CPU time per operation at the knee.
 fn cost(ramp: &RampView) -> Option<Value> {
     ramp.at_knee().and_then(|at| at.metrics.get("server_cpu_ns_per_op")).copied()
 }
 
-/// The highest rate within the limit, its interval up to the next stage; without an upper end where
-/// there is none.
+/// The highest rate within the limit, with an interval up to the next stage. Without a next stage
+/// the interval has no upper end.
 fn within_limit(ramp: &RampView) -> Option<Value> {
     let within = *ramp.metrics.get("within_limit_per_s")?;
     let up = ramp.stages.iter().filter(|stage| stage.way == StageWay::Up);

@@ -1,4 +1,4 @@
-//! Rows of results that both runs have. A row of pages is compared by its service time.
+//! Result rows in both runs. Rows of pages are compared by service time.
 
 use super::common::{Common, Compared, Group, Measured, RATE, TIME, paired};
 use crate::standings::{is_part, standings};
@@ -18,7 +18,7 @@ pub(super) fn common(a: &View, b: &View) -> Common {
     }
 }
 
-/// Rows in the order in which they are shown.
+/// Rows in display order.
 fn ordered(view: &View) -> Vec<&Row> {
     let tables = standings(view);
     let groups = tables.iter().flat_map(|t| &t.groups);
@@ -39,7 +39,7 @@ fn group(pairs: &[(&Row, &Row)]) -> Group {
     Group { title, lines: lines.flatten().collect() }
 }
 
-/// The 99th percentile of a whole operation, where both rows have it.
+/// The 99th percentile of a whole operation; `None` for a part, or if a row lacks it.
 fn p99(a: &Row, b: &Row) -> Option<Compared> {
     let metric = format!("{}_ns_p99", a.load.times());
     let [one, two] = [a, b].map(|row| row.metrics.get(&metric).copied());

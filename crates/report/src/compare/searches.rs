@@ -6,7 +6,7 @@ use stats::search::{A_ROUND, Purpose, Step};
 use super::common::{COST, Common, Compared, Group, HIGHEST, Measured, paired, slower};
 use crate::view::{SearchOutcome, SearchView, Value, View};
 
-/// All searches of the same target, or those of two runs that have one each.
+/// Pairs of searches with the same target. If each run has one search, these two form a pair.
 pub(super) fn common(a: &View, b: &View) -> Common {
     let (of_a, of_b): (Vec<&SearchView>, Vec<&SearchView>) =
         (a.searches.iter().collect(), b.searches.iter().collect());
@@ -20,8 +20,8 @@ pub(super) fn common(a: &View, b: &View) -> Common {
             }
         }
         let target = &one.target;
-        if asked(one) != asked(two) {
-            let words = "they searched for different things, which decides nothing";
+        if parameters(one) != parameters(two) {
+            let words = "the workload, load or limits differ, so nothing is compared";
             notes.push(format!("{target}: {words}"));
             continue;
         }
@@ -38,7 +38,7 @@ pub(super) fn common(a: &View, b: &View) -> Common {
 }
 
 fn group(a: &SearchView, b: &SearchView) -> Group {
-    let repeated = if asked(a) == asked(b) { repeated(a).min(repeated(b)) } else { 0 };
+    let repeated = if parameters(a) == parameters(b) { repeated(a).min(repeated(b)) } else { 0 };
     let compared = |name: &str, kind, read: &dyn Fn(&SearchView) -> Measured| {
         let names = vec![name.into()];
         Compared { names, kind, a: read(a), b: read(b), by_wall: None, repeated }
@@ -46,11 +46,11 @@ fn group(a: &SearchView, b: &SearchView) -> Group {
     let peak = |search: &SearchView| Measured::of(search.peak_per_s.map(Value::alone));
     let mut lines =
         vec![compared("rate found", &HIGHEST, &found), compared("peak", &HIGHEST, &peak)];
-    // A server that somebody else runs does not tell its CPU.
+    // The CPU usage of a server that cachedyno did not start is unknown.
     if cost(a).or(cost(b)).is_some() {
         lines.push(compared("server CPU/op", &COST, &|search| Measured::of(cost(search))));
     }
-    let words = asked(a).map(|(_, asked)| asked);
+    let words = parameters(a).map(|(_, parameters)| parameters);
     Group { title: format!("{}, {}", a.target, words.join(", ")), lines }
 }
 
@@ -58,13 +58,12 @@ fn cost(search: &SearchView) -> Option<Value> {
     search.costs.get("server_cpu_ns_per_op").copied()
 }
 
-/// The rate found; a lower bound where clients or generator were the limit.
+/// The rate found; a lower bound if clients or generator were the limit.
 fn found(search: &SearchView) -> Measured {
     Measured { value: search.answer, at_least: search.outcome != SearchOutcome::Found }
 }
 
-/// What its interval is over: blocks, or of one how many times the rates around the answer were
-/// tried.
+/// Number of repetitions behind the interval: blocks, or the confirmation rounds of a single block.
 fn repeated(search: &SearchView) -> u32 {
     if search.blocks > 1 {
         return search.blocks;
@@ -73,8 +72,8 @@ fn repeated(search: &SearchView) -> u32 {
     (confirmed / A_ROUND) as u32
 }
 
-/// Whether the intervals of both rates have anything in common; `None` where one has none, or is
-/// only the least that is known.
+/// Whether the intervals of both rates overlap; `None` if a rate has no interval or is only a lower
+/// bound.
 fn overlap(a: &SearchView, b: &SearchView) -> Option<&'static str> {
     let bounds = |search| {
         let Measured { value, at_least } = found(search);
@@ -88,13 +87,13 @@ fn overlap(a: &SearchView, b: &SearchView) -> Option<&'static str> {
     })
 }
 
-/// What was asked of the store, each by its name.
-pub(super) fn asked(search: &SearchView) -> [(&'static str, String); 3] {
+/// Parameters of a search by name.
+pub(super) fn parameters(search: &SearchView) -> [(&'static str, String); 3] {
     let limits = search.limits.join(" and ");
     [("workload", search.workload.clone()), ("load", load(&search.load)), ("limits", limits)]
 }
 
-/// Clients, and how requests are spaced: `50 clients, Poisson`.
+/// Clients and arrivals: `50 clients, Poisson`.
 fn load(load: &Load) -> String {
     let peak = load.at_probe(Step { purpose: Purpose::Peak, rate_per_s: 0, length_ns: 0 });
     format!("{peak}, {}", load.arrivals.spacing().unwrap_or_default())

@@ -1,27 +1,29 @@
-//! Of the intervals that are given, how many hold the truth: simulated stores that stall.
+//! Coverage of the confidence intervals: how many contain the true value, on simulated stores with
+//! stalls.
 
 use stats::{Histogram, SplitMix64};
 
 use super::{Merged, OfBlock, Times};
 
-/// A store that answers in a mean of 0.5 ms and stops now and then, for all that is due meanwhile.
+/// A store with a mean latency of 0.5 ms and occasional stalls, which delay all requests that are
+/// due in them.
 struct Store {
     stalls_per_s: f64,
     stall_s: f64,
-    /// By how much blocks differ, as a share.
+    /// Relative spread of latency between blocks.
     spread: f64,
 }
 
-/// Requests a second.
+/// Requests per second.
 const RATE: f64 = 500.0;
 
 impl Store {
-    /// One block: all times, and the longest of each hundredth of it.
+    /// A block: all latencies, and the longest in each hundredth of it.
     fn block(&self, seconds: f64, random: &mut SplitMix64) -> OfBlock {
         let scale = 1.0 + self.spread * 12f64.sqrt() * (random.open_unit() - 0.5);
         let (mut times, mut longest) = (Histogram::new(), vec![0_u64; 100]);
         let between = if self.stalls_per_s > 0.0 { 1.0 / self.stalls_per_s } else { f64::INFINITY };
-        // Stalls from before the block may reach into it.
+        // Earlier stalls can extend into the block.
         let mut stall = random.exponential(between) - 10.0 * self.stall_s;
         let (mut at, mut until) = (random.exponential(1.0 / RATE), 0.0);
         while at < seconds {
@@ -39,8 +41,8 @@ impl Store {
         OfBlock::new(Times::all(&times), Some(&longest), (seconds * 1e9) as u64)
     }
 
-    /// Share of all requests that take longer, seconds: of those with an own time of o the ones for
-    /// which a stall began between `stall_s` and x − o before them.
+    /// True share of requests that take longer than `x` seconds. A request with its own latency o
+    /// does if a stall with more than x − o seconds left is in progress when it is due.
     fn beyond(&self, x: f64) -> f64 {
         let steps = 5_000;
         let scales = if self.spread > 0.0 { 20 } else { 1 };
@@ -58,7 +60,7 @@ impl Store {
         sum
     }
 
-    /// The quantile of all requests, nanoseconds.
+    /// The true quantile, nanoseconds.
     fn truth(&self, q: f64) -> f64 {
         let (mut low, mut high) = (0.0, 10.0);
         for _ in 0..60 {
@@ -68,11 +70,12 @@ impl Store {
         high * 1e9
     }
 
-    /// Of so many runs those whose interval of a percentile is given, and those in which it holds.
+    /// Number of runs with an interval of the percentile, and number of those that contain the true
+    /// value.
     fn given(&self, (blocks, seconds): (usize, f64), name: &str, runs: usize) -> (usize, usize) {
         let truth = self.truth(if name == "p99" { 0.99 } else { 0.5 });
         let random = &mut SplitMix64::new(5);
-        let (mut given, mut held) = (0, 0);
+        let (mut given, mut covered) = (0, 0);
         for _ in 0..runs {
             let merged = Merged::of((0..blocks).map(|_| self.block(seconds, random)));
             let found = merged.percentiles().into_iter().find(|(known, ..)| *known == name);
@@ -81,22 +84,22 @@ impl Store {
             let (least, most) = (merged.all.known(0.0).unwrap(), merged.all.answered().max_ns());
             assert!(lo >= least as f64 && hi <= most as f64 && unsure.is_none(), "{value:?}");
             given += 1;
-            held += usize::from(lo <= truth && truth <= hi);
+            covered += usize::from(lo <= truth && truth <= hi);
         }
-        (given, held)
+        (given, covered)
     }
 }
 
 const STALLING: Store = Store { stalls_per_s: 0.4, stall_s: 0.04, spread: 0.0 };
 
-/// The case by which the truth is checked: a stall of 40 ms 0.4 times a second.
+/// A check of the true quantile: stalls of 40 ms, 0.4 per second.
 #[test]
-fn the_truth_is_that_of_the_distribution() {
+fn the_true_quantile_matches_the_distribution() {
     let truth = STALLING.truth(0.99) / 1e6;
     assert!((15.0..16.0).contains(&truth), "{truth} ms");
 }
 
-/// Four stalls or fewer: nothing is claimed, where intervals held in half to two thirds of runs.
+/// With at most four stalls no interval is given; it would cover only half to two thirds of runs.
 #[test]
 fn a_few_stalls_give_no_interval() {
     for blocks in [5, 10] {
@@ -105,7 +108,7 @@ fn a_few_stalls_give_no_interval() {
 }
 
 #[test]
-fn intervals_that_are_given_hold() {
+fn intervals_contain_the_true_value() {
     let still = Store { stalls_per_s: 0.0, ..STALLING };
     let short = Store { stalls_per_s: 10.0, stall_s: 0.005, ..STALLING };
     let often = Store { stalls_per_s: 2.0, stall_s: 0.02, ..STALLING };
@@ -114,15 +117,15 @@ fn intervals_that_are_given_hold() {
     let cases = [
         ("rare stalls", &STALLING, (5, 10.0), "p99"),
         ("rare stalls", &STALLING, (10, 6.0), "p99"),
-        ("rare stalls, blocks that differ", &uneven, (4, 15.0), "p99"),
+        ("rare stalls, unequal blocks", &uneven, (4, 15.0), "p99"),
         ("short stalls", &short, (4, 6.0), "p99"),
         ("frequent stalls", &often, (6, 5.0), "p99"),
         ("long stalls", &long, (8, 30.0), "p99"),
         ("none", &still, (4, 6.0), "p99"),
         ("none", &still, (10, 2.5), "p99"),
-        ("none, blocks that differ", &Store { stalls_per_s: 0.0, ..uneven }, (5, 5.0), "p99"),
+        ("none, unequal blocks", &Store { stalls_per_s: 0.0, ..uneven }, (5, 5.0), "p99"),
         ("a median", &STALLING, (5, 1.0), "p50"),
-        ("a median, blocks that differ", &uneven, (4, 1.0), "p50"),
+        ("a median, unequal blocks", &uneven, (4, 1.0), "p50"),
     ];
     for (name, store, run, percentile) in cases {
         let runs = match run.0 as f64 * run.1 {
@@ -130,8 +133,8 @@ fn intervals_that_are_given_hold() {
             ..40.0 => 100,
             _ => 40,
         };
-        let (given, held) = store.given(run, percentile, runs);
-        assert!(given * 4 >= runs * 3, "{name}, {run:?}: {given} of {runs} are given");
-        assert!(held * 100 >= given * 90, "{name}, {run:?}: {held} of {given} hold");
+        let (given, covered) = store.given(run, percentile, runs);
+        assert!(given * 4 >= runs * 3, "{name}, {run:?}: {given} of {runs} have an interval");
+        assert!(covered * 100 >= given * 90, "{name}, {run:?}: {covered} of {given} are correct");
     }
 }

@@ -1,4 +1,4 @@
-//! The highest rates of two targets, compared block by block by the rules of all comparisons.
+//! Comparison of the highest rates of two targets by block, with the rules of all comparisons.
 
 use model::study::HighestRate;
 
@@ -7,7 +7,7 @@ use crate::highest::{Highest, Side, compared};
 use crate::recorded::Recorded;
 use crate::view::{Comparison, RampOutcome, RampView};
 
-/// What is compared: the metric's name, and which of the highest rates it is.
+/// Compared metrics, each with its kind of highest rate.
 const COMPARED: [(&str, HighestRate); 3] = [
     ("reached_per_s", HighestRate::Reached),
     ("knee_per_s", HighestRate::Knee),
@@ -22,12 +22,12 @@ pub(crate) fn highest(
 ) -> Option<f64> {
     match which {
         HighestRate::Reached => Some(ladder.reached()),
-        HighestRate::Knee => Some(ladder.held()?.rate()),
+        HighestRate::Knee => Some(ladder.last_passing()?.rate()),
         HighestRate::WithinLimit => Some(ladder.within(limit_ns?)?.rate()),
     }
 }
 
-/// What `read` reads of both in the blocks that have it of both.
+/// Values of `read` for both targets in the blocks in which both have one.
 pub(crate) fn paired(
     a: &Ramp<'_>,
     b: &Ramp<'_>,
@@ -40,7 +40,7 @@ pub(crate) fn paired(
     a.whole().filter_map(twin).unzip()
 }
 
-/// Every pair of targets of a profile.
+/// All pairs of targets of a profile.
 pub(crate) fn comparisons(recorded: &Recorded, ramps: &[(Ramp<'_>, RampView)]) -> Vec<Comparison> {
     let plan = &recorded.header.plan;
     let mut pairs = Vec::new();
@@ -63,8 +63,7 @@ pub(crate) fn comparisons(recorded: &Recorded, ramps: &[(Ramp<'_>, RampView)]) -
     compared(plan, pairs)
 }
 
-/// Why a store sustains more than its ramp tells; `None` where the ramp found its limit, or
-/// nothing.
+/// Why the result of a ramp is only a lower bound; `None` if the ramp found the limit, or nothing.
 pub(crate) fn lower_bound_reason(view: &RampView) -> Option<&'static str> {
     match view.outcome {
         RampOutcome::Generator => Some("the generator was the limit"),

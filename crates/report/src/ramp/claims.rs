@@ -1,4 +1,4 @@
-//! Statements that only ramps can judge.
+//! Claims judged by ramps.
 
 use model::study::Expectation;
 use stats::Doubt;
@@ -8,18 +8,18 @@ use super::ladder::{Ladder, Ramp, StageResult};
 use super::place::Controls;
 use crate::blocks::ratio_over_blocks;
 use crate::cases::{Case, CombinedVerdict, together};
-use crate::claims::judged::{Judged, Said, not_run, undecided};
+use crate::claims::judged::{Judged, RatioClaim, not_run, undecided};
 use crate::recorded::Recorded;
 use crate::show;
 use crate::view::{ClaimVerdict, RampView, Value};
 
-/// What such a statement is judged by: the ramps of one profile, each with its view.
+/// Data to judge a claim: the ramps of one profile, each with its view.
 struct ClaimContext<'a> {
     recorded: &'a Recorded,
     ramps: Vec<&'a (Ramp<'a>, RampView)>,
 }
 
-/// Judges a statement on the ramps of a profile.
+/// Judges a claim by the ramps of a profile.
 pub(crate) fn judge(
     expect: &Expectation,
     profile: &str,
@@ -27,33 +27,33 @@ pub(crate) fn judge(
     all: &[(Ramp<'_>, RampView)],
 ) -> Judged {
     let ramps = all.iter().filter(|(_, view)| view.workload == profile).collect();
-    let ground = ClaimContext { recorded, ramps };
+    let context = ClaimContext { recorded, ramps };
     match expect {
         Expectation::Capacity { a, b, figure, min, max } => {
             let limit_ns = recorded.header.plan.limit_ns;
             let read = |ladder: &Ladder<'_>| highest(ladder, *figure, limit_ns);
-            ground.ratio(a, b, read).map(|ratio| match (ground.open(a, b), ratio.interval()) {
+            context.ratio(a, b, read).map(|ratio| match (context.open(a, b), ratio.interval()) {
                 (Some(target), _) => {
-                    undecided(Some(ratio), format!("{target} sustains more than was shown"))
+                    undecided(Some(ratio), format!("{target} sustains more than measured"))
                 }
                 (None, Some(ends)) => {
                     let max = max.unwrap_or(f64::INFINITY);
-                    Said { a, b, min: *min, max }.judge(ratio, ends)
+                    RatioClaim { a, b, min: *min, max }.judge(ratio, ends)
                 }
-                (None, None) => undecided(Some(ratio), "the blocks bound nothing"),
+                (None, None) => undecided(Some(ratio), "the blocks yield no interval"),
             })
         }
         Expectation::Diverges { a, b, low, high, min } => {
-            ground.diverges((a, b), (*low, *high), *min)
+            context.diverges((a, b), (*low, *high), *min)
         }
         Expectation::Slower { operation, than, targets, shares, min, max } => {
             let range = (*min, max.unwrap_or(f64::INFINITY));
-            ground.slower((operation, than), targets, shares, range)
+            context.slower((operation, than), targets, shares, range)
         }
-        Expectation::Cpu { a, b, shares, min, max } => ground.cpu((a, b), shares, (*min, *max)),
-        Expectation::Steady { targets, cpu, within } => ground.steady(targets, *cpu, *within),
-        Expectation::Pick { target, over, share } => ground.pick((target, over), *share),
-        _ => Err(not_run("it is no statement about ramps".into())),
+        Expectation::Cpu { a, b, shares, min, max } => context.cpu((a, b), shares, (*min, *max)),
+        Expectation::Steady { targets, cpu, within } => context.steady(targets, *cpu, *within),
+        Expectation::Pick { target, over, share } => context.pick((target, over), *share),
+        _ => Err(not_run("it is not a claim about ramps".into())),
     }
     .unwrap_or_else(|open| open)
 }
@@ -65,13 +65,13 @@ impl ClaimContext<'_> {
         found.map(|(ramp, view)| (ramp, view)).ok_or_else(missing)
     }
 
-    /// The first of both targets of which only the least is known that it sustains.
+    /// The first of both targets whose result is only a lower bound.
     fn open(&self, a: &str, b: &str) -> Option<String> {
         let mut views = [a, b].into_iter().filter_map(|target| Some(self.of(target).ok()?.1));
         views.find(|view| view.is_lower_bound()).map(|view| view.target.clone())
     }
 
-    /// A ratio over blocks; with fewer than comparisons need nothing is decided.
+    /// A ratio over blocks; undecided with too few blocks for a comparison.
     fn value(&self, values: Vec<f64>, what: &str) -> Result<Value, Judged> {
         let seed = self.recorded.header.plan.seed;
         let blocks = values.len();
@@ -79,12 +79,12 @@ impl ClaimContext<'_> {
             return Err(not_run(format!("{what} was not reached in any block")));
         };
         match Doubt::about(blocks) {
-            Some(doubt) => Err(undecided(Some(value), format!("{what} rests on {doubt}"))),
+            Some(doubt) => Err(undecided(Some(value), format!("{what} was measured in {doubt}"))),
             None => Ok(value),
         }
     }
 
-    /// `read` of `a` by that of `b`.
+    /// Ratio of `read` of `a` to that of `b`.
     fn ratio(
         &self,
         a: &str,
@@ -93,10 +93,10 @@ impl ClaimContext<'_> {
     ) -> Result<Value, Judged> {
         let (values, others) = paired(self.of(a)?.0, self.of(b)?.0, read);
         let ratios = values.iter().zip(&others).map(|(a, b)| a / b).collect();
-        self.value(ratios, &format!("it of {a} and {b}"))
+        self.value(ratios, &format!("this rate of both {a} and {b}"))
     }
 
-    /// What `read` reads of both ramps of each block.
+    /// Values of `read` over both ramps of each block.
     fn each(
         &self,
         (a, b): (&str, &str),
@@ -146,8 +146,8 @@ impl ClaimContext<'_> {
         Ok(one_sided(change, min, &seen))
     }
 
-    /// Judged by the controls alone: in the ramp's own pairs one operation always comes first, so
-    /// their times tell its place as well.
+    /// Judges only by the control phases: in the ramp's own pairs one operation always comes first,
+    /// so its latency includes the effect of its position.
     fn slower(
         &self,
         (slow, fast): (&str, &str),
@@ -157,34 +157,35 @@ impl ClaimContext<'_> {
     ) -> Result<Judged, Judged> {
         let case = |target: &String| {
             let (apart, both_orders) = self.both_ways(target, (slow, fast))?;
-            // Both must agree: the range must hold all that either of them leaves open.
+            // Both must agree, so use the union of both intervals.
             let both = both_orders.interval();
             let ends = both.and_then(|both| apart.decided_with(Some(both)).interval());
-            let beside = format!(
-                "{slow} takes {} as long as {fast} where each arrives by itself, and {} over pairs \
+            let caveat = format!(
+                "{slow} takes {} as long as {fast} with independent arrivals, and {} over pairs \
                  of both orders{}",
                 show::ratio_value(&apart),
                 show::ratio_value(&both_orders),
                 self.own_pairs(target, (slow, fast), shares)
             );
-            Ok(Case { ratio: apart, ends, place: target.clone(), caveat: beside })
+            Ok(Case { ratio: apart, ends, place: target.clone(), caveat })
         };
         judged(targets.iter().map(case), range, "target", |case| case.caveat.clone())
     }
 
-    /// One operation by another on a target: where each arrives by itself, and over both orders.
+    /// Ratio of one operation to another on a target: with independent arrivals, and over both
+    /// orders.
     fn both_ways(&self, target: &str, names: (&str, &str)) -> Result<(Value, Value), Judged> {
         let (ramp, view) = self.of(target)?;
         let Some(controls) = Controls::of(ramp.cell) else {
-            let why = "no control in this record: in its pairs one operation always comes first";
+            let why = "no control phases: in its pairs one operation always comes first";
             return Err(undecided(None, why));
         };
         if let Some(doubt) = view.place.as_ref().and_then(|place| place.doubt.as_ref()) {
-            return Err(undecided(None, format!("of the controls of {target}, {doubt}")));
+            return Err(undecided(None, format!("control phases of {target}: {doubt}")));
         }
         let what = |how: &str| format!("{} and {} {how} on {target}", names.0, names.1);
-        let apart = self.each((target, target), &what("each by itself"), |ladder, _| {
-            controls.apart(ladder, names, 0.99)
+        let apart = self.each((target, target), &what("with independent arrivals"), |ladder, _| {
+            controls.independent(ladder, names, 0.99)
         });
         let both_orders = self.each((target, target), &what("in both orders"), |ladder, _| {
             controls.both_orders(ladder, names, 0.99)
@@ -192,11 +193,11 @@ impl ClaimContext<'_> {
         Ok((apart?, both_orders?))
     }
 
-    /// What the ramp's own pairs say of it at shares of the knee, for the end of a sentence.
+    /// End of a sentence with the result of the ramp's own pairs at shares of the knee.
     fn own_pairs(&self, target: &str, (slow, fast): (&str, &str), shares: &[f64]) -> String {
         let seen = |share: &f64| {
             let ratio = self.each((target, target), "it", |ladder, _| {
-                let rate = share * ladder.held()?.rate();
+                let rate = share * ladder.last_passing()?.rate();
                 let p99 =
                     |name: &str| ladder.at_rate(rate, |s: &StageResult<'_>| s.service_of(name));
                 Some(p99(slow)? / p99(fast)?)
@@ -220,7 +221,7 @@ impl ClaimContext<'_> {
         let case = |share: &f64| {
             let place = format!("{} of the lower knee", show::percent(*share));
             let ratio = self.each((a, b), &place, |one, two| {
-                let rate = share * one.held()?.rate().min(two.held()?.rate());
+                let rate = share * one.last_passing()?.rate().min(two.last_passing()?.rate());
                 let cpus = |ladder: &Ladder<'_>| ladder.at_rate(rate, StageResult::server_cpus);
                 Some(cpus(one)? / cpus(two)?)
             });
@@ -257,10 +258,10 @@ impl ClaimContext<'_> {
     }
 
     fn pick(&self, (target, over): (&str, &str), share: f64) -> Result<Judged, Judged> {
-        let knees = self.ratio(target, over, |ladder| Some(ladder.held()?.rate()))?;
+        let knees = self.ratio(target, over, |ladder| Some(ladder.last_passing()?.rate()))?;
         let place = format!("{} of the lower knee", show::percent(share));
         let speed = self.each((target, over), &place, |one, two| {
-            let rate = share * one.held()?.rate().min(two.held()?.rate());
+            let rate = share * one.last_passing()?.rate().min(two.last_passing()?.rate());
             let p99 =
                 |ladder: &Ladder<'_>| ladder.at_rate(rate, |s: &StageResult<'_>| s.quantile(0.99));
             Some(p99(two)? / p99(one)?)
@@ -269,7 +270,7 @@ impl ClaimContext<'_> {
         let surely_behind = |v: &Value| v.interval().is_some_and(|(_, hi)| hi < edge);
         let not_behind = |v: &Value| v.interval().is_some_and(|(lo, _)| lo >= edge);
         let sustains = self.open(target, over).map_or_else(String::new, |bounded| {
-            format!(" (of {bounded} only the least that it sustains is known)")
+            format!(" (for {bounded} only a lower bound is known)")
         });
         let seen = format!(
             "{target} sustains {} the rate of {over}{sustains}, and answers {} as fast at {place}",
@@ -277,20 +278,20 @@ impl ClaimContext<'_> {
             show::ratio_value(&speed)
         );
         let (verdict, pick) = match (surely_behind(&knees), surely_behind(&speed)) {
-            (true, true) => (ClaimVerdict::Refuted, format!("here rather {over}")),
-            (true, false) => (ClaimVerdict::Refuted, format!("here {over} for high rates")),
-            (false, true) => (ClaimVerdict::Refuted, format!("here {over} for short times")),
+            (true, true) => (ClaimVerdict::Refuted, format!("prefer {over} here")),
+            (true, false) => (ClaimVerdict::Refuted, format!("prefer {over} here for high rates")),
+            (false, true) => (ClaimVerdict::Refuted, format!("prefer {over} here for low latency")),
             _ if not_behind(&knees) && not_behind(&speed) => {
-                (ClaimVerdict::Confirmed, format!("here as well {target}"))
+                (ClaimVerdict::Confirmed, format!("{target} is preferable here too"))
             }
-            _ => (ClaimVerdict::Undecided, "here nothing speaks clearly for one of them".into()),
+            _ => (ClaimVerdict::Undecided, "neither is clearly preferable here".into()),
         };
         Ok(Judged(verdict, Some(knees), format!("{pick}: {seen}")))
     }
 }
 
 impl StageResult<'_> {
-    /// 99th percentile of an operation's service time, as clients time their calls.
+    /// 99th percentile of an operation's service time, as measured by clients.
     fn service_of(&self, operation: &str) -> Option<f64> {
         let found = self.result.operations.iter().find(|o| o.operation == operation)?;
         (!found.service.is_empty()).then(|| found.service.quantile_ns(0.99) as f64)
@@ -301,21 +302,21 @@ fn plain(ratio: Value, place: String) -> Case {
     Case { ratio, ends: ratio.interval(), place, caveat: String::new() }
 }
 
-/// All cases together, with what is told of the one that decides.
+/// Judges all cases together; `describe` explains the deciding one.
 fn judged(
     cases: impl Iterator<Item = Result<Case, Judged>>,
     range: (f64, f64),
     of_each: &str,
-    told: impl Fn(&Case) -> String,
+    describe: impl Fn(&Case) -> String,
 ) -> Result<Judged, Judged> {
     let cases: Vec<Case> = cases.collect::<Result<_, _>>()?;
     let Some(CombinedVerdict { verdict, words, case }) = together(&cases, range, None) else {
-        return Err(not_run(format!("it names no {of_each}")));
+        return Err(not_run(format!("the claim names no {of_each}")));
     };
-    Ok(Judged(verdict, Some(case.ratio), format!("{words}, where {}", told(case))))
+    Ok(Judged(verdict, Some(case.ratio), format!("{words}, where {}", describe(case))))
 }
 
-/// The same of a single ratio that must be at least `min`.
+/// The same for a single ratio that must be at least `min`.
 fn one_sided(ratio: Value, min: f64, note: &str) -> Judged {
     let (verdict, word) = match ratio.interval() {
         Some((_, hi)) if hi < min => (ClaimVerdict::Refuted, "does not hold"),

@@ -1,4 +1,4 @@
-//! A ramp over all blocks: highest rates, what happens at shares of the knee, and every stage.
+//! A ramp over all blocks: highest rates, values at shares of the knee, and all stages.
 
 use model::{Counts, OperationResult, Plan, Point, Slowest, Workload};
 use stats::knee::{ERROR_SHARE, Way};
@@ -18,13 +18,13 @@ use crate::view::{
     StageInTime, StageWay, Value,
 };
 
-/// Shares of the knee at which times and costs are told.
+/// Shares of the knee for which latency and cost are reported.
 const SHARES: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
 
-/// Trials whose samples are drawn: more would make a page that opens slowly.
+/// Maximum number of trials with drawn samples, so that the page opens quickly.
 const DRAWN_MAX: usize = 12;
 
-/// All ramps of a record, each with what it comes to.
+/// All ramps of a record with their results.
 pub(crate) fn judged(recorded: &Recorded) -> Vec<(Ramp<'_>, RampView)> {
     let ramps = ramps(recorded);
     let drawn = (DRAWN_MAX / ramps.len().max(1)).max(1);
@@ -78,7 +78,7 @@ impl Ramp<'_> {
         }
     }
 
-    /// The highest rates, and CPUs at the knee; `own` where the first stage above the knee was
+    /// The highest rates, and CPUs at the knee. `own` is true if the first stage above the knee was
     /// too much for the store itself.
     fn highest(&self, limit_ns: Option<u64>, own: bool, seed: u64) -> Metrics {
         let mut metrics = Metrics::new();
@@ -89,17 +89,17 @@ impl Ramp<'_> {
         let each = |read: &dyn Fn(&Ladder<'_>) -> Option<f64>| self.whole().map(read).collect();
         put("reached_per_s", each(&|c| Some(c.reached())));
         put("peak_per_s", each(&|c| c.peak()));
-        put("knee_per_s", each(&|c| Some(c.held()?.rate())));
-        put("missed_per_s", each(&|c| Some(c.missed()?.rule.asked_per_s)));
-        put("server_cpus", each(&|c| c.held()?.server_cpus()));
-        put("generator_cpus", each(&|c| Some(c.held()?.generator_cpus())));
+        put("knee_per_s", each(&|c| Some(c.last_passing()?.rate())));
+        put("missed_per_s", each(&|c| Some(c.first_failing()?.rule.asked_per_s)));
+        put("server_cpus", each(&|c| c.last_passing()?.server_cpus()));
+        put("generator_cpus", each(&|c| Some(c.last_passing()?.generator_cpus())));
         if let Some(limit_ns) = limit_ns {
             put("within_limit_per_s", each(&|c| Some(c.within(limit_ns)?.rate())));
         }
         let missed = metrics.get("missed_per_s").copied();
         let all_missed = self.whole().all(|ladder| ladder.knee.missed.is_some());
         if let Some(knee) = metrics.get_mut("knee_per_s") {
-            // Between two stages nothing is known: the interval reaches up to the one that missed.
+            // The knee may be anywhere between two stages: extend the interval to the failed one.
             let beyond = missed.filter(|_| all_missed && own);
             *knee = knee.up_to(beyond);
         }
@@ -150,24 +150,23 @@ impl Ramp<'_> {
         }
     }
 
-    /// In which blocks it was never saturated: `in 1 of 3 blocks `, and nothing where in all.
+    /// Blocks in which it was never saturated: `in 1 of 3 blocks `, or empty for all blocks.
     fn unsaturated(&self) -> String {
         let all = self.whole().count();
         let never = self.whole().filter(|ladder| ladder.knee.missed.is_none()).count();
         if never == all { String::new() } else { format!("in {never} of {all} blocks ") }
     }
 
-    /// Why not even the lowest stage held in a block: requests failed, or there were too many.
+    /// Why even the lowest stage failed in a block: failed requests or too high a load.
     fn never_held(&self, reached: &str, knee: &str) -> String {
         let target = &self.cell.target;
         let all = self.whole().count();
         let without = self.whole().filter(|ladder| ladder.knee.held.is_none()).count();
         if without < all {
             return format!(
-                "{target} held no stage in {without} of {all} blocks, so no least rate is known \
-                 that it sustains ({knee} in the others): lower the first rates, or measure on a \
-                 quieter machine; the most that it answered, to stages or with all clients at \
-                 work, was {reached}"
+                "{target} sustained no stage in {without} of {all} blocks, so no lower bound is \
+                 known ({knee} in the others): lower the first rates, or measure on a quieter \
+                 machine; peak throughput {reached}"
             );
         }
         let lowest = self.whole().filter_map(|ladder| ladder.stages.get(*ladder.up.first()?));
@@ -175,38 +174,38 @@ impl Ramp<'_> {
         lowest.filter_map(StageResult::whole).for_each(|whole| counts.merge(&whole.counts));
         if counts.error as f64 > ERROR_SHARE * counts.total() as f64 {
             return format!(
-                "{target} failed already in the lowest stage: {} of {} operations ({}); the most \
-                 that it answered, to stages or with all clients at work, was {reached}",
+                "{target} failed even in the lowest stage: {} of {} operations ({}); peak \
+                 throughput {reached}",
                 counts.error,
                 counts.total(),
                 classes(&counts)
             );
         }
         format!(
-            "{target} did not answer all that was asked for even in the lowest stage: lower the \
-             rates; the most that it answered, to stages or with all clients at work, was {reached}"
+            "{target} could not keep up even in the lowest stage: lower the rates; peak \
+             throughput {reached}"
         )
     }
 
-    /// How far ramps came that did not come to their end.
+    /// How far incomplete ramps got.
     fn broken(&self) -> String {
         let target = &self.cell.target;
-        let held = self.ladders.iter().filter_map(Ladder::held).map(StageResult::rate);
+        let held = self.ladders.iter().filter_map(Ladder::last_passing).map(StageResult::rate);
         let until = held.reduce(f64::max).map_or_else(
-            || "before any stage held".to_string(),
-            |rate| format!("after {}/s had held", grouped(rate)),
+            || "before it passed a stage".to_string(),
+            |rate| format!("after sustaining {}/s", grouped(rate)),
         );
         let why = self.ladders.iter().find_map(|ladder| ladder.trial.failure.as_ref());
         let why = why.map_or_else(String::new, |failure| format!(": {failure}"));
-        format!("{target} broke in every block, {until}{why}")
+        format!("{target} failed in every block, {until}{why}")
     }
 
-    /// Times and costs at a share of each block's knee.
+    /// Latency and cost at a share of each block's knee.
     fn at(&self, share: f64, seed: u64) -> Option<RampPoint> {
         let operations = self.operations();
         let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for ladder in self.whole() {
-            let Some(held) = ladder.held() else { continue };
+            let Some(held) = ladder.last_passing() else { continue };
             let rate = share * held.rate();
             let mut put = |name: String, read: &dyn Fn(&StageResult<'_>) -> Option<f64>| {
                 let value = ladder.at_rate(rate, read);
@@ -230,15 +229,15 @@ impl Ramp<'_> {
         metrics.contains_key("ns_p99").then_some(RampPoint { share, metrics })
     }
 
-    /// Names of operations, without what stands for all.
+    /// Names of operations, without the total.
     pub(crate) fn operations(&self) -> BTreeSet<&str> {
         let stages = self.ladders.iter().flat_map(|ladder| &ladder.stages);
         let names = stages.flat_map(|s| &s.result.operations).map(|o| o.operation.as_str());
         names.filter(|name| *name != self.phase).collect()
     }
 
-    /// The stages of all blocks: those of the way up by their place in rising order, those of the
-    /// way down by their place in time.
+    /// The stages over all blocks: on the way up in ascending order, on the way down in order of
+    /// time.
     fn stages(&self, plan: &Plan) -> Vec<RampStage> {
         let mut places: BTreeMap<(Way, usize), Vec<&StageResult<'_>>> = BTreeMap::new();
         let has_whole = self.whole().next().is_some();
@@ -282,11 +281,11 @@ fn knee_words(knee: &Value) -> String {
     }
 }
 
-/// Of a lower bound the lower end is what is known.
+/// A lower bound: the lower end of its interval.
 fn least_words(knee: &Value) -> String {
     let center = grouped(knee.center);
     match knee.lo.map(grouped) {
-        Some(lo) if lo != center => format!("{lo}/s (the lower end over blocks)"),
+        Some(lo) if lo != center => format!("{lo}/s (lower end of the interval)"),
         _ => format!("{center}/s"),
     }
 }
@@ -329,9 +328,9 @@ fn stage((number, way): (u32, Way), all: &[&StageResult<'_>], plan: &Plan) -> Ra
     }
 }
 
-/// One of an operation's times.
+/// Selects a latency histogram of an operation.
 type Read = fn(&OperationResult) -> &Histogram;
-/// The longest of them in its course.
+/// Selects the longest latency per interval.
 type Course = fn(&Slowest) -> &[u64];
 
 /// An operation of a stage.
@@ -342,7 +341,7 @@ fn operation(results: &[OfStage<'_>], plan: &Plan) -> RampOperation {
     for (_, one) in results {
         found.counts.merge(&one.counts);
     }
-    // As long in every block.
+    // The length is the same in every block.
     let length_ns = results.first().map_or(0, |(stage, _)| stage.length_ns);
     let open = results.iter().any(|(stage, _)| stage.planned_per_s.is_some());
     let kinds: [(&str, Read, Course, bool); 3] = [
@@ -350,10 +349,10 @@ fn operation(results: &[OfStage<'_>], plan: &Plan) -> RampOperation {
         ("response", |o| &o.response, Slowest::response, open),
         ("lag", |o| &o.lag, |_| &[], open),
     ];
-    for (kind, read, course, _) in kinds.into_iter().filter(|(.., there)| *there) {
+    for (kind, read, course, _) in kinds.into_iter().filter(|(.., applies)| *applies) {
         let times = |(stage, o): &OfStage<'_>| {
             if kind == "lag" {
-                // A request that failed was sent all the same.
+                // Failed requests were sent too, so they have a lag.
                 return Times::all(read(o)).into();
             }
             let times = o.counts.times(read(o), plan.timeout_ns);
@@ -367,7 +366,7 @@ fn operation(results: &[OfStage<'_>], plan: &Plan) -> RampOperation {
     found
 }
 
-/// Percentiles of a stage: it is short, and rarer ones would rest on too few requests.
+/// Percentiles of a stage; it is too short for rarer ones.
 const KEPT: [&str; 3] = ["p50", "p99", "p999"];
 
 fn in_time(stage: &StageResult<'_>) -> StageInTime {

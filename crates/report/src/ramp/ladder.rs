@@ -1,4 +1,4 @@
-//! A record's stages, each set against the rule of [`stats::knee`].
+//! The stages of a record, judged by the rule of [`stats::knee`].
 
 use model::{Cell, OperationResult, PEAK, Point, Sample, Trial, TrialEvent};
 use stats::Histogram;
@@ -13,22 +13,22 @@ pub(crate) struct Ramp<'a> {
     pub(crate) cell: &'a Cell,
     /// Name of the phase.
     pub(crate) phase: &'a str,
-    /// In block order; also of trials that failed in their course.
+    /// In block order, including failed trials.
     pub(crate) ladders: Vec<Ladder<'a>>,
 }
 
 /// The ramp of one block.
 pub(crate) struct Ladder<'a> {
     pub(crate) trial: &'a Trial,
-    /// In the order of time.
+    /// In order of time.
     pub(crate) stages: Vec<StageResult<'a>>,
-    /// The stages of the way up, in rising order of what was planned.
+    /// Indices of the stages of the way up, in ascending order of the planned load.
     pub(crate) up: Vec<usize>,
-    /// Of the way up: its numbers are places in `up`.
+    /// Knee of the way up, with indices into `up`.
     pub(crate) knee: Knee,
 }
 
-/// All ramps of a record, in the plan's order; cells without any stage are left out.
+/// All ramps of a record, in the plan's order; cells without stages are ignored.
 pub(super) fn ramps(recorded: &Recorded) -> Vec<Ramp<'_>> {
     let cells = recorded.header.plan.cells.iter().filter(|cell| cell.load.is_ladder());
     let phases =
@@ -42,24 +42,24 @@ fn ladders<'a>(recorded: &'a Recorded, cell: &Cell, phase: &'a str) -> Vec<Ladde
     recorded.latest(&cell.id).into_iter().filter_map(ladder).collect()
 }
 
-/// One stage, and whether it held.
+/// A stage with its verdict.
 pub(crate) struct StageResult<'a> {
     pub(crate) result: &'a Point,
     pub(crate) rule: Stage,
     pub(crate) way: Way,
-    /// What was sampled in its trial.
+    /// Samples of its trial.
     samples: &'a [Sample],
-    /// What happened in its trial.
+    /// Events of its trial.
     events: &'a [TrialEvent],
 }
 
 impl<'a> Ramp<'a> {
-    /// The ramps that came to their end.
+    /// The complete ramps.
     pub(crate) fn whole(&self) -> impl Iterator<Item = &Ladder<'a>> {
         self.ladders.iter().filter(|ladder| ladder.is_whole())
     }
 
-    /// True where more stages contradict the knee than may, in more blocks than may be noisy.
+    /// True if too many stages contradict the knee in too many blocks.
     pub(crate) fn is_contradicted(&self) -> bool {
         let doubted = |ladder: &&Ladder<'_>| ladder.against_share() > AGAINST_SHARE_MAX;
         let doubted = self.whole().filter(doubted).count();
@@ -92,7 +92,7 @@ impl<'a> Ladder<'a> {
         (!stages.is_empty()).then_some(Self { trial, stages, up, knee })
     }
 
-    /// True where the trial came to its end.
+    /// True if the trial is complete.
     pub(crate) fn is_whole(&self) -> bool {
         self.trial.failure.is_none()
     }
@@ -101,7 +101,7 @@ impl<'a> Ladder<'a> {
         &self.stages[self.up[place]]
     }
 
-    /// The stages of the way up that are no higher than the knee, or the lowest.
+    /// The stages of the way up to the knee, at least the lowest.
     pub(crate) fn up_to_knee(&self) -> impl Iterator<Item = &StageResult<'a>> {
         self.up[..=self.knee.held.unwrap_or(0)].iter().map(|i| &self.stages[*i])
     }
@@ -111,18 +111,17 @@ impl<'a> Ladder<'a> {
         self.knee.against as f64 / self.up.len().max(1) as f64
     }
 
-    /// The stage below the knee, which held.
-    pub(crate) fn held(&self) -> Option<&StageResult<'a>> {
+    /// The passing stage below the knee.
+    pub(crate) fn last_passing(&self) -> Option<&StageResult<'a>> {
         self.knee.held.map(|place| self.on_the_way_up(place))
     }
 
-    /// The stage above the knee, which did not hold.
-    pub(crate) fn missed(&self) -> Option<&StageResult<'a>> {
+    /// The failing stage above the knee.
+    pub(crate) fn first_failing(&self) -> Option<&StageResult<'a>> {
         self.knee.missed.map(|place| self.on_the_way_up(place))
     }
 
-    /// The last stage on the way up below the point from which on the 99th percentile is not below
-    /// a limit, or stages do not hold.
+    /// The last stage on the way up before the 99th percentile exceeds a limit or stages fail.
     pub(crate) fn within(&self, limit_ns: u64) -> Option<&StageResult<'a>> {
         let time =
             |i: &usize| self.stages[*i].rule.holds().then(|| self.stages[*i].quantile(0.99))?;
@@ -130,13 +129,13 @@ impl<'a> Ladder<'a> {
         within(&times, limit_ns as f64).map(|place| self.on_the_way_up(place))
     }
 
-    /// Requests a second with all clients at work, just before.
+    /// Requests per second with all clients active, measured just before.
     pub(crate) fn peak(&self) -> Option<f64> {
         self.trial.point(PEAK)?.whole().map(|whole| whole.rate_per_s)
     }
 
-    /// The most that was answered a second, in any stage or with all clients at work. Beyond what
-    /// a stage asked for it only worked off a queue, which is faster than what it sustains.
+    /// Highest answered rate of any stage or with all clients active, requests per second. A rate
+    /// above the planned one only drains a queue and does not count.
     pub(crate) fn reached(&self) -> f64 {
         let answered = |stage: &StageResult<'_>| match stage.result.planned_per_s {
             Some(_) => stage.rule.answered_per_s.min(stage.rule.asked_per_s),
@@ -145,8 +144,7 @@ impl<'a> Ladder<'a> {
         self.stages.iter().map(answered).chain(self.peak()).fold(0.0, f64::max)
     }
 
-    /// What `read` reads at a rate up to the knee, between the stages next to it that held: what
-    /// stumbled says nothing.
+    /// Value of `read` at a rate up to the knee, interpolated between the nearest passing stages.
     pub(crate) fn at_rate(
         &self,
         rate_per_s: f64,
@@ -156,7 +154,7 @@ impl<'a> Ladder<'a> {
         self.between(&held.copied().collect::<Vec<_>>(), rate_per_s, read)
     }
 
-    /// The same, also beyond the knee.
+    /// The same, also above the knee.
     pub(crate) fn at_any_rate(
         &self,
         rate_per_s: f64,
@@ -178,8 +176,8 @@ impl<'a> Ladder<'a> {
 }
 
 impl StageResult<'_> {
-    /// The rate that it stands for, requests a second: what was asked for under an open load, what
-    /// was answered under a closed one, whose clients ask when they were answered.
+    /// Its rate, requests per second: the planned one under an open load, the answered one under a
+    /// closed load.
     pub(crate) fn rate(&self) -> f64 {
         match self.result.planned_per_s {
             Some(_) => self.rule.asked_per_s,
@@ -187,34 +185,34 @@ impl StageResult<'_> {
         }
     }
 
-    /// What stands for all operations; a stage without any is none of a ladder.
+    /// The total over all operations; stages without operations are not part of a ramp.
     pub(crate) fn whole(&self) -> Option<&OperationResult> {
         self.result.whole()
     }
 
-    /// A quantile of all operations' times, nanoseconds; `None` where it is not known: without an
-    /// answer, and beyond the share that was answered.
+    /// A latency quantile over all operations, nanoseconds; `None` if unknown: without answers, and
+    /// beyond the answered share.
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
         quantile(self.result, self.whole()?, q)
     }
 
-    /// The same of one operation.
+    /// The same for one operation.
     pub(crate) fn quantile_of(&self, operation: &str, q: f64) -> Option<f64> {
         let found = self.result.operation(operation)?;
         quantile(self.result, found, q)
     }
 
-    /// CPUs that the server used.
+    /// CPUs used by the server.
     pub(crate) fn server_cpus(&self) -> Option<f64> {
         Some(self.result.server_cpu_ns? as f64 / self.result.length_ns as f64)
     }
 
-    /// CPUs that the generator used.
+    /// CPUs used by the generator.
     pub(crate) fn generator_cpus(&self) -> f64 {
         self.result.generator_cpu_ns as f64 / self.result.length_ns as f64
     }
 
-    /// What it tells beside the times of its operations.
+    /// The stage as a point with its samples, for metrics.
     pub(super) fn whole_point(&self) -> Whole<'_> {
         Whole { point: self.result, samples: self.samples, events: self.events }
     }
@@ -225,23 +223,23 @@ fn quantile(stage: &Point, operation: &OperationResult, q: f64) -> Option<f64> {
     times.and_failed(unsent_of(stage, operation), 0).known(q).map(|ns| ns as f64)
 }
 
-/// Requests that were due and never sent, which are no operation of a kind.
+/// Requests that were due but never sent; they have no kind of operation.
 pub(crate) fn unsent_of(stage: &Point, operation: &OperationResult) -> u64 {
     let is_whole = stage.whole().is_some_and(|whole| whole.operation == operation.operation);
     if is_whole { stage.unsent } else { 0 }
 }
 
-/// The times that tell how long users wait.
+/// The relevant latency: response time for an open load, otherwise service time.
 pub(crate) fn times<'a>(stage: &Point, operation: &'a OperationResult) -> &'a Histogram {
     if stage.planned_per_s.is_some() { &operation.response } else { &operation.service }
 }
 
-/// True for the time between two steps in which nothing is asked.
+/// True for the pause between two stages.
 fn is_rest(stage: &Point) -> bool {
     stage.planned_per_s == Some(0.0)
 }
 
-/// What a stage is ordered by: its rate, or its clients.
+/// The planned rate or number of clients of a stage.
 pub(crate) fn planned(stage: &Point) -> f64 {
     stage.planned_per_s.unwrap_or_else(|| planned_clients(stage))
 }

@@ -1,5 +1,5 @@
-//! What is to be known of a ramp beside the rules: that requests fail or wait beyond the knee is
-//! what a ramp is for.
+//! Footnotes about ramps. Failures and waits above the knee are expected in a ramp, so they do not
+//! break a rule.
 
 use model::Counts;
 use stats::compare::FEWEST_BLOCKS;
@@ -14,7 +14,7 @@ use crate::show::{self, RANGE, classes, ends_name};
 use crate::taken;
 use crate::view::RampView;
 
-/// Share of the 99th percentile at the knee that may be the requests' lag.
+/// Maximum share of the 99th percentile at the knee that is lag, without a footnote.
 const LAG_SHARE_NOTE: f64 = 0.5;
 
 /// Footnotes of all ramps.
@@ -35,7 +35,7 @@ pub(crate) fn note(ramps: &[(Ramp<'_>, RampView)], recorded: &Recorded, notes: &
     }
 }
 
-/// How many operations ended otherwise than they should.
+/// Number of operations with an unexpected outcome.
 fn note_counts(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let points = || ramp.ladders.iter().flat_map(|ladder| &ladder.trial.points);
     let mut counts = Counts::default();
@@ -48,7 +48,7 @@ fn note_counts(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
             notes.add(format!("{place}: {n} of {} operations {what}", counts.total()));
         }
     };
-    note(counts.miss, "found nothing: the server had removed the key, or its lifetime was over");
+    note(counts.miss, "found nothing: the server had evicted the key, or it had expired");
     note(counts.error, &format!("failed: {}", classes(&counts)));
     let unsent: u64 = points().map(|point| point.unsent).sum();
     if unsent > 0 {
@@ -59,11 +59,11 @@ fn note_counts(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     }
 }
 
-/// That the store did not come back: on the way down stages no higher than the knee did not hold.
+/// Lack of recovery: on the way down, stages at or below the knee failed.
 fn note_way_back(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let mut below: Vec<&Stage> = Vec::new();
     for ladder in ramp.whole() {
-        let Some(held) = ladder.held() else { continue };
+        let Some(held) = ladder.last_passing() else { continue };
         let low = |seen: &&StageResult<'_>| planned(seen.result) <= planned(held.result);
         let way = ladder.stages.iter().filter(|seen| seen.way == Way::Down);
         below.extend(way.filter(low).map(|seen| &seen.rule));
@@ -74,22 +74,22 @@ fn note_way_back(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
         return;
     }
     let failed =
-        if failed > 0 { format!(", in {failed} of them requests failed") } else { String::new() };
+        if failed > 0 { format!(", {failed} of them with failed requests") } else { String::new() };
     notes.add(format!(
-        "{place}: on the way down {} of {} stages no higher than the knee did not hold{failed}: \
-         what was too much on the way up still weighs on the store",
+        "{place}: on the way down {} of {} stages at or below the knee failed{failed}: the store \
+         had not recovered from the overload",
         missed.len(),
         below.len()
     ));
 }
 
-/// What speaks against the knees of blocks.
+/// Doubts about the knees of blocks.
 fn note_knees(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let blocks = ramp.whole().count();
     if ramp.whole().any(|ladder| ladder.knee.against > 0) && !ramp.is_contradicted() {
         notes.add(against_words(ramp));
     }
-    let late = ramp.whole().filter(|ladder| ladder.held().is_some_and(is_late)).count();
+    let late = ramp.whole().filter(|ladder| ladder.last_passing().is_some_and(is_late)).count();
     if late * 2 > blocks {
         notes.add(format!(
             "{place}: at the knee more than {} of the 99th percentile is time before requests \
@@ -99,14 +99,14 @@ fn note_knees(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     }
 }
 
-/// How many stages contradict the knees of their blocks.
+/// Number of stages that contradict the knees of their blocks.
 pub(crate) fn against_words(ramp: &Ramp<'_>) -> String {
-    let stumbled = ramp.whole().filter(|ladder| ladder.knee.against > 0).count();
+    let doubtful = ramp.whole().filter(|ladder| ladder.knee.against > 0).count();
     let stages: usize = ramp.whole().map(|ladder| ladder.knee.against).sum();
     let plural = if stages == 1 { "" } else { "s" };
     format!(
-        "`{}`: {stages} stage{plural} in {stumbled} of {} blocks contradict the knee: not held \
-         below it, or held above it",
+        "`{}`: {stages} stage{plural} in {doubtful} of {} blocks contradict the knee: failed \
+         below it, or passed above it",
         ramp.cell.id,
         ramp.whole().count()
     )

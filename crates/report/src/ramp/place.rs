@@ -1,12 +1,12 @@
-//! What the place of an operation in a pair takes, apart from what the operation takes. The first
-//! of a pair finds a server that had nothing to do, the second one that just answered; so the times
-//! of a set that always comes first and of a get that always comes second tell both at once.
+//! Separates the effect of an operation's position in a pair from that of the operation. The first
+//! of a pair meets an idle server, the second one that has just answered. So if a set always comes
+//! first and a get second, their latencies mix both effects.
 //!
-//! Three phases of each trial tell them apart: pairs in the ramp's order, pairs in the other order,
-//! and each operation by itself. With a and b as the operations, 1 and 2 as the places:
+//! Three phases of each trial separate them: pairs in the ramp's order, pairs in the reverse order,
+//! and independent arrivals. With operations a and b and positions 1 and 2:
 //!
-//! - place: √(a₁/a₂ · b₁/b₂), what comes first by what comes second, whichever it is;
-//! - operation: √(a₁/b₂ · a₂/b₁), in which each place stands above and below the line once.
+//! - position: √(a₁/a₂ · b₁/b₂), first to second, averaged over both operations;
+//! - operation: √(a₁/b₂ · a₂/b₁), in which the position cancels out.
 
 use model::{Cell, Counts, Point, Workload};
 use stats::Doubt;
@@ -19,72 +19,71 @@ use crate::recorded::Recorded;
 use crate::show::{self, classes, grouped};
 use crate::view::{PlaceView, Value};
 
-/// Share of a control's operations that may find nothing: a miss takes another time than a value.
+/// Maximum share of misses in a control phase, since a miss takes a different time from a hit.
 const MISS_SHARE_MAX: f64 = 0.01;
-/// Percentiles that are told.
+/// Reported percentiles.
 const QUANTILES: [(&str, f64); 2] = [("p50", 0.5), ("p99", 0.99)];
 
-/// What is read of a ladder.
+/// Reads a value of a ladder.
 type Read<'a> = &'a dyn Fn(&Ladder<'_>) -> Option<f64>;
 
-/// Where an operation stands.
+/// Position of an operation.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Place {
     /// First of a pair.
     First,
     /// Second of a pair.
     Second,
-    /// It arrives by itself.
-    Apart,
+    /// Independent arrival.
+    Independent,
 }
 
 impl Place {
-    const ALL: [Self; 3] = [Self::First, Self::Second, Self::Apart];
+    const ALL: [Self; 3] = [Self::First, Self::Second, Self::Independent];
 
     fn name(self) -> &'static str {
         match self {
             Self::First => "first",
             Self::Second => "second",
-            Self::Apart => "apart",
+            Self::Independent => "apart",
         }
     }
 }
 
-/// The phases of a cell that tell places from operations, by name.
+/// The control phases of a cell, by name.
 pub(crate) struct Controls<'a> {
     /// The operations of a pair, in the ramp's order.
     pub(crate) operations: [&'a str; 2],
     pair: &'a str,
     swapped: &'a str,
-    apart: &'a str,
+    independent: &'a str,
 }
 
 impl<'a> Controls<'a> {
-    /// Those of a cell; `None` where one of the three is missing.
+    /// The control phases of a cell; `None` if one of the three is missing.
     pub(crate) fn of(cell: &'a Cell) -> Option<Self> {
         let Workload::Kv(kv) = &cell.workload else { return None };
         let [first, second] = &kv.operations[..] else { return None };
         let phase = |sequence: &[&str]| {
-            let is_it = |p: &&model::Phase| {
+            let matches = |p: &&model::Phase| {
                 p.control.as_ref().is_some_and(|control| control.sequence == sequence)
             };
-            kv.phases.iter().find(is_it).map(|p| p.name.as_str())
+            kv.phases.iter().find(matches).map(|p| p.name.as_str())
         };
         let (first, second) = (first.name.as_str(), second.name.as_str());
         Some(Self {
             operations: [first, second],
             pair: phase(&[first, second])?,
             swapped: phase(&[second, first])?,
-            apart: phase(&[])?,
+            independent: phase(&[])?,
         })
     }
 
-    /// A percentile of an operation's service time at a place, nanoseconds; `None` where it is not
-    /// known.
+    /// A percentile of an operation's service time at a position, nanoseconds; `None` if unknown.
     fn time(&self, ladder: &Ladder<'_>, operation: &str, place: Place, q: f64) -> Option<f64> {
         let comes_first = operation == self.operations[0];
         let phase = match (place, comes_first) {
-            (Place::Apart, _) => self.apart,
+            (Place::Independent, _) => self.independent,
             (Place::First, true) | (Place::Second, false) => self.pair,
             (Place::First, false) | (Place::Second, true) => self.swapped,
         };
@@ -93,13 +92,18 @@ impl<'a> Controls<'a> {
         (ns > 0.0).then_some(ns)
     }
 
-    /// One operation by another where each arrives by itself.
-    pub(crate) fn apart(&self, ladder: &Ladder<'_>, (a, b): (&str, &str), q: f64) -> Option<f64> {
-        let time = |operation| self.time(ladder, operation, Place::Apart, q);
+    /// Ratio of one operation to another with independent arrivals.
+    pub(crate) fn independent(
+        &self,
+        ladder: &Ladder<'_>,
+        (a, b): (&str, &str),
+        q: f64,
+    ) -> Option<f64> {
+        let time = |operation| self.time(ladder, operation, Place::Independent, q);
         Some(time(a)? / time(b)?)
     }
 
-    /// One operation by another in pairs of both orders together, in which places cancel out.
+    /// Ratio of one operation to another over pairs in both orders, in which positions cancel out.
     pub(crate) fn both_orders(
         &self,
         ladder: &Ladder<'_>,
@@ -112,7 +116,7 @@ impl<'a> Controls<'a> {
         Some(square.sqrt())
     }
 
-    /// What comes first by what comes second, whichever operation it is.
+    /// Ratio of first to second position, over both operations.
     fn first_by_second(&self, ladder: &Ladder<'_>, q: f64) -> Option<f64> {
         let [a, b] = self.operations;
         let time = |operation, place| self.time(ladder, operation, place, q);
@@ -121,11 +125,11 @@ impl<'a> Controls<'a> {
         Some(square.sqrt())
     }
 
-    /// Why nothing follows from what was measured, where something was.
+    /// Why the control phases are inconclusive; `None` if they are not.
     fn doubt(&self, ramp: &Ramp<'_>) -> Option<String> {
         let (mut counts, mut unsent) = (Counts::default(), 0);
         for ladder in ramp.whole() {
-            for phase in [self.pair, self.swapped, self.apart] {
+            for phase in [self.pair, self.swapped, self.independent] {
                 let Some(found) = result(ladder, phase) else { continue };
                 unsent += found.unsent;
                 found.whole().into_iter().for_each(|whole| counts.merge(&whole.counts));
@@ -148,7 +152,7 @@ fn result<'a>(ladder: &Ladder<'a>, phase: &str) -> Option<&'a Point> {
 }
 
 impl Ramp<'_> {
-    /// What its controls tell; `None` where it has none, or none came to an end.
+    /// Result of the control phases; `None` unless all were measured.
     pub(super) fn place(&self, recorded: &Recorded) -> Option<PlaceView> {
         let controls = Controls::of(self.cell)?;
         let seed = recorded.header.plan.seed;
@@ -171,15 +175,15 @@ impl Ramp<'_> {
             }
             let first = ratios(&|c| controls.first_by_second(c, q));
             put(format!("first_by_second.ns_{name}"), first);
-            let apart = ratios(&|c| controls.apart(c, (a, b), q));
-            put(format!("{a}_by_{b}.apart.ns_{name}"), apart);
+            let independent = ratios(&|c| controls.independent(c, (a, b), q));
+            put(format!("{a}_by_{b}.apart.ns_{name}"), independent);
             let both = ratios(&|c| controls.both_orders(c, (a, b), q));
             put(format!("{a}_by_{b}.both_orders.ns_{name}"), both);
         }
-        let told = |ladder: &&Ladder<'_>| controls.first_by_second(ladder, 0.99).is_some();
-        let blocks = self.whole().filter(told).count();
+        let is_known = |ladder: &&Ladder<'_>| controls.first_by_second(ladder, 0.99).is_some();
+        let blocks = self.whole().filter(is_known).count();
         let first_by_second = *metrics.get("first_by_second.ns_p99")?;
-        let few = || Some(format!("it rests on {}", Doubt::about(blocks)?));
+        let few = || Some(format!("it was measured in {}", Doubt::about(blocks)?));
         let doubt = controls.doubt(self).or_else(few);
         let mut view = PlaceView {
             operations: [a, b].map(String::from).to_vec(),
@@ -193,7 +197,7 @@ impl Ramp<'_> {
     }
 }
 
-/// What the place alone takes, and what is left of the operation.
+/// A sentence about the effects of position and operation.
 fn sentence(target: &str, view: &PlaceView, first_by_second: Value) -> String {
     let ratio = |name: &str| {
         let value = |q: &str| view.metrics.get(&format!("{name}.ns_{q}"));
@@ -207,20 +211,20 @@ fn sentence(target: &str, view: &PlaceView, first_by_second: Value) -> String {
         grouped(rate),
         ratio("first_by_second")
     );
-    let told = match (&view.doubt, first_by_second.interval()) {
-        (Some(doubt), _) => format!("{found}, which decides nothing: {doubt}"),
+    let effect = match (&view.doubt, first_by_second.interval()) {
+        (Some(doubt), _) => format!("{found}, which is inconclusive: {doubt}"),
         (None, Some((lo, _))) if lo > 1.0 => format!(
-            "{found}, whichever operation it is: most likely it finds server and CPU asleep, and \
-             the second finds them awake"
+            "{found}, whichever operation it is: most likely server and CPU sleep when the first \
+             arrives and are awake for the second"
         ),
         (None, Some((_, hi))) if hi < 1.0 => format!("{found}, whichever operation it is"),
-        (None, _) => format!("{found}, so no effect of its place is shown"),
+        (None, _) => format!("{found}, so the position has no significant effect"),
     };
-    let [a, b] = &view.operations[..] else { return format!("{target}: {told}") };
+    let [a, b] = &view.operations[..] else { return format!("{target}: {effect}") };
     let apart = ratio(&format!("{a}_by_{b}.apart"));
     let both = ratio(&format!("{a}_by_{b}.both_orders"));
     format!(
-        "{target}: {told}. A {a} takes {apart} as long as a {b} where each arrives by itself, and \
+        "{target}: {effect}. A {a} takes {apart} as long as a {b} with independent arrivals, and \
          {both} over pairs of both orders"
     )
 }

@@ -1,5 +1,5 @@
-//! Samples made small enough to be drawn: of each quantity its lowest and its highest value in each
-//! of a few hundred spans, so that no peak is lost. All samples are in the record.
+//! Reduces samples for drawing: the lowest and the highest value of each quantity in each of a few
+//! hundred time spans, so that no peak is lost. The record has all samples.
 
 use model::{ProcessUse, Sample, StoreCounters};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,19 +7,19 @@ use std::ops::Range;
 
 use crate::view::{Saturation, SaturationSeries};
 
-/// Spans of a series, each of two values: as many as a chart has pixels to tell apart.
+/// Time spans per series, each with two values; more would exceed a chart's pixels.
 const SPANS: usize = 300;
 
-/// Threads of a server that are drawn: those that used most.
+/// Maximum number of drawn server threads: those with the most CPU time.
 const THREADS_MAX: usize = 6;
 
-/// CPUs that a thread must have used at some time to be drawn.
+/// Minimum peak CPU usage of a drawn thread, CPUs.
 const THREAD_CPUS_MIN: f64 = 0.02;
 
-/// Digits kept of a value that is drawn.
+/// Significant digits of drawn values.
 const DIGITS: i32 = 4;
 
-/// When, in seconds since the trial began, and how much.
+/// Time in seconds since the start of the trial, and value.
 type Points = Vec<(f64, f64)>;
 
 /// All series of a trial; `None` for fewer than two samples.
@@ -29,10 +29,10 @@ pub(crate) fn saturation(samples: &[Sample]) -> Option<Saturation> {
     if samples.len() < 2 || last.at_ns <= first.at_ns {
         return None;
     }
-    // Two readings a span at least: they come a little early or late, and none should be empty.
+    // At least two readings per span, since they jitter and no span should be empty.
     let count = SPANS.min(samples.len() / 2);
     let span_s = length_s / count as f64;
-    let all = [cpus(samples), memory(samples), traffic(samples), counted(samples)].concat();
+    let all = [cpus(samples), memory(samples), traffic(samples), counters(samples)].concat();
     let drawn = |(panel, name, points): (&str, String, Points)| {
         let (low, high) = ends(&points, span_s, count);
         let high = if high == low { Vec::new() } else { high };
@@ -42,20 +42,20 @@ pub(crate) fn saturation(samples: &[Sample]) -> Option<Saturation> {
     Some(Saturation { span_s, series: shown.map(drawn).collect() })
 }
 
-/// What a server's threads did in a span of a trial, each as a share of one CPU's time.
+/// Activity of a server's threads in a time span, as shares of one CPU's time.
 pub(crate) struct Threads {
-    /// What the busiest one used.
+    /// CPU usage of the busiest thread.
     pub(crate) busiest: f64,
-    /// How long all of them waited for a CPU.
+    /// Time that all threads waited for a CPU.
     pub(crate) waited: f64,
 }
 
-/// The same from the samples of a trial; `None` where no two of them in the span tell.
+/// Thread activity from the samples of a trial; `None` without two samples in the span.
 pub(crate) fn threads_within(samples: &[Sample], span_ns: Range<u64>) -> Option<Threads> {
     let within = samples.iter().filter(|s| span_ns.contains(&s.at_ns));
-    let tells = within.filter_map(|s| Some((s.at_ns, s.server.as_ref()?)));
-    let mut told = tells.filter(|(_, server)| !server.threads.is_empty());
-    let ((from_ns, first), (to_ns, last)) = (told.next()?, told.next_back()?);
+    let readings = within.filter_map(|s| Some((s.at_ns, s.server.as_ref()?)));
+    let mut readings = readings.filter(|(_, server)| !server.threads.is_empty());
+    let ((from_ns, first), (to_ns, last)) = (readings.next()?, readings.next_back()?);
     let share =
         |before: u64, after: u64| after.saturating_sub(before) as f64 / (to_ns - from_ns) as f64;
     let by_id: BTreeMap<u32, u64> = first.threads.iter().map(|t| (t.id, t.cpu_ns)).collect();
@@ -77,7 +77,7 @@ fn cpus(samples: &[Sample]) -> Vec<Named> {
     found
 }
 
-/// The server's busiest threads, where it has several that work.
+/// The server's busiest threads, if several are active.
 fn threads(samples: &[Sample]) -> Vec<(String, Points)> {
     let of = |s: &Sample| -> Vec<(u32, String)> {
         let threads = s.server.iter().flat_map(|server| &server.threads);
@@ -120,7 +120,7 @@ fn memory(samples: &[Sample]) -> Vec<Named> {
         ("memory", "resident".into(), server(|p| p.resident_bytes)),
         ("memory", "used by the data".into(), store(|c| c.used_bytes)),
         ("memory", "limit".into(), store(|c| c.limit_bytes)),
-        ("memory", "swapped out".into(), where_any(swapped)),
+        ("memory", "swapped out".into(), nonzero(swapped)),
         ("fragmentation", "resident by used".into(), ratio),
     ]
 }
@@ -129,38 +129,38 @@ fn traffic(samples: &[Sample]) -> Vec<Named> {
     let wire = |read: fn(&model::NetworkUse) -> u64| {
         rates(samples, move |s| Some(read(s.network.as_ref()?) as f64))
     };
-    let told = |read: fn(&StoreCounters) -> Option<u64>| {
+    let counter = |read: fn(&StoreCounters) -> Option<u64>| {
         rates(samples, move |s| Some(read(s.store.as_ref()?)? as f64))
     };
     vec![
         ("network", "received by the interface".into(), wire(|n| n.received_bytes)),
         ("network", "sent by the interface".into(), wire(|n| n.sent_bytes)),
-        ("network", "received by the server".into(), told(|c| c.received_bytes)),
-        ("network", "sent by the server".into(), told(|c| c.sent_bytes)),
+        ("network", "received by the server".into(), counter(|c| c.received_bytes)),
+        ("network", "sent by the server".into(), counter(|c| c.sent_bytes)),
         ("packets", "received".into(), wire(|n| n.received_packets)),
         ("packets", "sent".into(), wire(|n| n.sent_packets)),
     ]
 }
 
-fn counted(samples: &[Sample]) -> Vec<Named> {
-    let told = |read: fn(&StoreCounters) -> Option<u64>| {
+fn counters(samples: &[Sample]) -> Vec<Named> {
+    let counter = |read: fn(&StoreCounters) -> Option<u64>| {
         rates(samples, move |s| Some(read(s.store.as_ref()?)? as f64))
     };
     let switches = |p: &ProcessUse| (p.voluntary_switches + p.involuntary_switches) as f64;
     let connections = levels(samples, |s| Some(s.store.as_ref()?.connections? as f64));
     vec![
-        ("keys", "expired".into(), where_any(told(|c| c.expired))),
-        ("keys", "evicted".into(), where_any(told(|c| c.evicted))),
-        ("keys", "reads that missed".into(), where_any(told(|c| c.misses))),
+        ("keys", "expired".into(), nonzero(counter(|c| c.expired))),
+        ("keys", "evicted".into(), nonzero(counter(|c| c.evicted))),
+        ("keys", "reads that missed".into(), nonzero(counter(|c| c.misses))),
         ("connections", "open".into(), connections),
-        ("connections", "refused a second".into(), where_any(told(|c| c.refused))),
+        ("connections", "refused a second".into(), nonzero(counter(|c| c.refused))),
         ("switches", "server".into(), rates(samples, |s| Some(switches(s.server.as_ref()?)))),
         ("switches", "generator".into(), rates(samples, |s| Some(switches(&s.generator)))),
     ]
 }
 
-/// Nothing where all values are 0: a line at the bottom says no more.
-fn where_any(points: Points) -> Points {
+/// The series, or an empty one if all values are 0.
+fn nonzero(points: Points) -> Points {
     if points.iter().any(|(_, value)| *value > 0.0) { points } else { Points::new() }
 }
 
@@ -168,8 +168,8 @@ fn levels(samples: &[Sample], read: impl Fn(&Sample) -> Option<f64>) -> Points {
     samples.iter().filter_map(|s| Some((s.at_ns as f64 / 1e9, read(s)?))).collect()
 }
 
-/// How fast a counter rose between two readings, by the second; where it fell the server began to
-/// count anew and nothing is known.
+/// Rate of a counter between two readings, per second; unknown if it fell, since the server reset
+/// it.
 fn rates(samples: &[Sample], read: impl Fn(&Sample) -> Option<f64>) -> Points {
     let levels = levels(samples, read);
     let rate = |pair: &[(f64, f64)]| {
@@ -179,7 +179,7 @@ fn rates(samples: &[Sample], read: impl Fn(&Sample) -> Option<f64>) -> Points {
     levels.windows(2).filter_map(rate).collect()
 }
 
-/// The lowest and the highest value of each span.
+/// Lowest and highest value of each time span.
 fn ends(points: &Points, span_s: f64, count: usize) -> (Vec<Option<f64>>, Vec<Option<f64>>) {
     let (mut low, mut high) = (vec![None; count], vec![None; count]);
     for (at, value) in points {
@@ -196,7 +196,7 @@ fn rounded(value: f64) -> f64 {
         return 0.0;
     }
     let step = 10_f64.powi(value.abs().log10().floor() as i32 + 1 - DIGITS);
-    // Dividing by a whole number keeps short decimals short.
+    // Dividing by an integer keeps decimals short.
     if step >= 1.0 {
         (value / step).round() * step
     } else {

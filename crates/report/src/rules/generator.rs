@@ -1,4 +1,4 @@
-//! Whether the generator had the time to do what was planned: else it was measured, not the store.
+//! Rules on the generator: if it is the bottleneck, the result is not about the store.
 
 use model::calibration::NULL_FACTOR_MIN;
 use model::{Point, Trial, Workload};
@@ -10,15 +10,15 @@ use crate::measurement::Measurement;
 use crate::null::{self, NULL_CURE, Nearness, busy};
 use crate::outages;
 use crate::ramp::near_null;
-use crate::search::Sought;
+use crate::search::CellSearch;
 use crate::series::{is_serverless, restores_cleaned};
 use crate::show;
 use crate::view::{SearchOutcome, SearchView};
 
-/// The generator's own share of the clients' time: of all points that figures rest on, since a
-/// limit that the generator's work makes is none of the store's.
+/// Share of the clients' time that the generator's own work takes, at all points used in figures: a
+/// limit caused by the generator is not a limit of the store.
 pub(super) fn own_work(measurement: &Measurement<'_>, findings: &mut Findings) {
-    // Without a server the clients do all the work, as they do where a clean is made good.
+    // Without a server the clients do all the work, and also when they restore cleaned records.
     if is_serverless(measurement.products)
         || restores_cleaned(&measurement.cell.workload, measurement.planned)
     {
@@ -43,7 +43,7 @@ pub(super) fn own_work(measurement: &Measurement<'_>, findings: &mut Findings) {
     }
 }
 
-/// Requests that were due and never sent: of held points. Of others they are failures.
+/// Requests that were due but never sent, at points that must hold; elsewhere they are failures.
 pub(super) fn unsent(measurement: &Measurement<'_>, findings: &mut Findings) {
     let held = measurement.held();
     let unsent: u64 = held.iter().map(|(_, point)| point.unsent).sum();
@@ -52,15 +52,15 @@ pub(super) fn unsent(measurement: &Measurement<'_>, findings: &mut Findings) {
             "offer a lower rate, or allow more in flight with --clients or --pipeline".into()
         });
         findings.invalid.push(format!(
-            "{}: {unsent} requests were due and could not be sent within the time-out: {why}",
+            "{}: {unsent} requests were due and could not be sent within the timeout: {why}",
             measurement.label()
         ));
     }
 }
 
-/// Event loops without rest beside a server that rests: of held points of a closed load. Under an
-/// open load a thread may keep its CPU busy by waiting; there the lag tells. A peak only says where
-/// a limit may be looked for, and what is found there is set against the null server.
+/// Busy event loops while the server is partly idle, at points of a closed load that must hold.
+/// Under an open load a thread may busy-wait, so the lag is the criterion there. A peak only starts
+/// a search, and the search's answer is compared with the null server.
 pub(super) fn busy_threads(measurement: &Measurement<'_>, findings: &mut Findings) {
     let Workload::Kv(kv) = &measurement.cell.workload else { return };
     let is_closed = |at: &(&Trial, &Point)| !measurement.is_paced(*at);
@@ -84,8 +84,8 @@ pub(super) fn busy_threads(measurement: &Measurement<'_>, findings: &mut Finding
     }
 }
 
-/// A generator that waits for a CPU sends late: of points at a rate, as long as the store was
-/// below its limit. Beyond it, clients that are all waiting make requests late as well.
+/// A generator that waits for a CPU sends requests late. Judged at points with a planned rate below
+/// the store's limit; above it, requests are also late because all clients are busy.
 pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
     let threads = f64::from(measurement.cell.threads());
     let below = measurement.decisive.iter().filter_map(|(trial, groups)| {
@@ -101,7 +101,7 @@ pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
             format!("{}:", measurement.label())
         };
         let sentence = format!(
-            "{place} the generator waited {} of the time for a CPU: stop what else runs there, \
+            "{place} the generator waited {} of the time for a CPU: stop other processes there, \
              give it CPUs of its own, or measure on a quieter machine",
             show::percent(waited)
         );
@@ -109,11 +109,11 @@ pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
     }
 }
 
-/// A target that is nearly as fast as a server that does nothing was not measured, the generator
-/// was. Of a held point its rate is set against the null server; of a ladder the knee, which is
-/// then the least that the store sustains (see `ramp`); of a search its answer (see `search`). A
-/// footnote where a load could not be put on the null server, or where the server was seen to have
-/// no rest while the generator had. A record that knows of no null server is not judged.
+/// If a target is nearly as fast as the null server, the generator is the limit. The comparison
+/// uses the rate of a point that must hold, the knee of a ramp (then a lower bound, see `ramp`), or
+/// the answer of a search (see `search`). It is only a footnote if the load cannot run on the null
+/// server, or if the server was busy while the generator was not. Records without a null server are
+/// not judged.
 pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings) {
     let Measurement { recorded, cell, phase, .. } = measurement;
     if let Some((ramp, _)) = measurement.ramp {
@@ -171,8 +171,8 @@ pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings
     }
 }
 
-/// The same of the answer of a search.
-fn searched_null(sought: &Sought<'_>, view: &SearchView, findings: &mut Findings) {
+/// The same for the answer of a search.
+fn searched_null(sought: &CellSearch<'_>, view: &SearchView, findings: &mut Findings) {
     let place = sought.place();
     match sought.near_null() {
         Some((Nearness::Disturbed, answer, null)) => {

@@ -1,30 +1,30 @@
-//! Whether the answer of a search may be used.
+//! Rules on the answer of a search.
 
 use model::{Blame, Point};
 use stats::search::{ProbeResult, Purpose};
 
 use crate::findings::Findings;
 use crate::limits::{BLAMED_MAX, CONTRADICTED_MAX, WIDTH_MAX};
-use crate::search::{Sought, per_s};
+use crate::search::{CellSearch, per_s};
 use crate::view::{SearchOutcome, SearchView};
 
-/// A search that found no rate.
-pub(super) fn answer(_: &Sought<'_>, view: &SearchView, findings: &mut Findings) {
+/// Search without a rate.
+pub(super) fn answer(_: &CellSearch<'_>, view: &SearchView, findings: &mut Findings) {
     if view.answer.is_none() {
         findings.invalid.push(view.sentence.clone());
     }
 }
 
-/// An answer that is the limit of the clients.
-pub(super) fn busy_clients(_: &Sought<'_>, view: &SearchView, findings: &mut Findings) {
+/// Answer limited by the number of clients.
+pub(super) fn busy_clients(_: &CellSearch<'_>, view: &SearchView, findings: &mut Findings) {
     if view.outcome == SearchOutcome::Clients {
         findings.invalid.push(view.sentence.clone());
     }
 }
 
-/// Probes that broke. At rates up to the upper end of the answer that is a failed trial like any
-/// other, above it is where the store breaks.
-pub(super) fn failed_probes(sought: &Sought<'_>, view: &SearchView, findings: &mut Findings) {
+/// Broken probes. At rates up to the upper bound of the answer they count as failed trials; above
+/// it they show where the store breaks.
+pub(super) fn failed_probes(sought: &CellSearch<'_>, view: &SearchView, findings: &mut Findings) {
     let (mut above, mut within) = (Vec::new(), Vec::new());
     for block in &sought.blocks {
         let Some((_, hi)) = block.rate().and_then(|rate| rate.interval()) else { continue };
@@ -33,7 +33,7 @@ pub(super) fn failed_probes(sought: &Sought<'_>, view: &SearchView, findings: &m
             if is_above { &mut above } else { &mut within }.push((seen, point));
         }
     }
-    let told = |broken: &[(&ProbeResult, &Point)], at: &str| {
+    let sentence = |broken: &[(&ProbeResult, &Point)], at: &str| {
         let (seen, point) = broken.iter().min_by_key(|(s, _)| s.rate_per_s)?;
         let why = point.failure.as_ref().map(ToString::to_string);
         Some(format!(
@@ -45,12 +45,12 @@ pub(super) fn failed_probes(sought: &Sought<'_>, view: &SearchView, findings: &m
             why.unwrap_or_else(|| "nothing was answered".into())
         ))
     };
-    findings.invalid.extend(told(&within, "no higher than"));
-    findings.footnotes.extend(told(&above, "above"));
+    findings.invalid.extend(sentence(&within, "no higher than"));
+    findings.footnotes.extend(sentence(&above, "above"));
 }
 
-/// Probes that missed a limit since the generator was late.
-pub(super) fn late_generator(sought: &Sought<'_>, _: &SearchView, findings: &mut Findings) {
+/// Probes that exceeded a limit because the generator was late.
+pub(super) fn late_generator(sought: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
     let (late, missed) = blamed(sought, Blame::Generator);
     if late as f64 > BLAMED_MAX * missed as f64 {
         findings.invalid.push(format!(
@@ -62,8 +62,8 @@ pub(super) fn late_generator(sought: &Sought<'_>, _: &SearchView, findings: &mut
     }
 }
 
-/// Probes that missed a limit for which others may be to blame.
-pub(super) fn disturbed_probes(sought: &Sought<'_>, _: &SearchView, findings: &mut Findings) {
+/// Probes that exceeded a limit possibly because of stolen CPU time.
+pub(super) fn disturbed_probes(sought: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
     let (disturbed, missed) = blamed(sought, Blame::Others);
     let text = format!(
         "{}in {disturbed} of {missed} probes beyond a limit others had the CPUs of generator \
@@ -71,7 +71,7 @@ pub(super) fn disturbed_probes(sought: &Sought<'_>, _: &SearchView, findings: &m
         sought.place()
     );
     if disturbed as f64 > BLAMED_MAX * missed as f64 {
-        let cure = "stop what else runs there, or measure on a quieter machine";
+        let cure = "stop other processes there, or measure on a quieter machine";
         let words = format!("{text}, so the store may sustain more: {cure}");
         findings.not_steady("CPU time stolen", words);
     } else if disturbed > 0 {
@@ -79,28 +79,28 @@ pub(super) fn disturbed_probes(sought: &Sought<'_>, _: &SearchView, findings: &m
     }
 }
 
-/// For how many probes beyond a limit somebody may be to blame, and of how many.
-fn blamed(sought: &Sought<'_>, who: Blame) -> (usize, usize) {
+/// Number of probes beyond a limit with this possible cause, and number of probes beyond a limit.
+fn blamed(sought: &CellSearch<'_>, who: Blame) -> (usize, usize) {
     let blamed = sought.blamed();
     (blamed.iter().filter(|blame| **blame == Some(who)).count(), blamed.len())
 }
 
-/// Probes that contradict each other.
-pub(super) fn contradictions(sought: &Sought<'_>, _: &SearchView, findings: &mut Findings) {
+/// Probes that contradict others.
+pub(super) fn contradictions(sought: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
     let (against, probes) = sought.contradictions();
     if against as f64 > CONTRADICTED_MAX * probes as f64 {
         let sentence = format!(
-            "{}{against} of {probes} probes surely had more requests beyond a limit than may be, \
-             at rates no higher than one that held: store or machine changed meanwhile, measure \
-             on a quieter machine or with a longer --probe",
+            "{}{against} of {probes} probes clearly failed at or below a rate that passed: store \
+             or machine changed during the search, measure on a quieter machine or with a longer \
+             --probe",
             sought.place()
         );
-        findings.not_steady("store or machine changed while they were searched", sentence);
+        findings.not_steady("store or machine changed during the search", sentence);
     }
 }
 
-/// An interval that is too wide for an answer.
-pub(super) fn wide_interval(sought: &Sought<'_>, _: &SearchView, findings: &mut Findings) {
+/// Interval too wide for an answer.
+pub(super) fn wide_interval(sought: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
     let mut intervals = sought.blocks.iter().filter_map(|block| block.rate()?.interval());
     if let Some((lo, hi)) = intervals.find(|(lo, hi)| *hi > lo * WIDTH_MAX) {
         let sentence = format!(

@@ -1,4 +1,4 @@
-//! Whether what was asked for was done, and all of it.
+//! Rules on the results of operations: complete and correct.
 
 use model::{Cell, Counts, ErrorClass, Point, StoreCounters, Trial, Workload};
 
@@ -8,10 +8,10 @@ use crate::measurement::{Counted, Measurement, Part};
 use crate::recorded::Recorded;
 use crate::show;
 
-/// What a server that counts lifetimes in whole seconds may take off one.
+/// A server that counts TTLs in whole seconds may expire a key this much early.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Wrong values: of every point, in the warm-up as well.
+/// Wrong values at every point, including the warm-up.
 pub(super) fn wrong(measurement: &Measurement<'_>, operation: &Counted, findings: &mut Findings) {
     let Counts { wrong, .. } = operation.all;
     if wrong > WRONG_MAX {
@@ -26,8 +26,8 @@ pub(super) fn wrong(measurement: &Measurement<'_>, operation: &Counted, findings
     }
 }
 
-/// What should exist and was not found: of every point that is in a figure. What finds nothing
-/// while a limit is looked for is answered too quickly, so the limit found would be too high.
+/// Missing records at every point used in a figure. A miss is faster than a hit, so misses would
+/// also make the result of a search too high.
 pub(super) fn missing(measurement: &Measurement<'_>, operation: &Counted, findings: &mut Findings) {
     let is_control = |at: &(&Trial, &Point)| measurement.part(at) == Part::Control;
     if operation.is_warmup || measurement.points.iter().any(is_control) {
@@ -35,8 +35,8 @@ pub(super) fn missing(measurement: &Measurement<'_>, operation: &Counted, findin
     }
     let (workload, counts) = (&measurement.cell.workload, &operation.all);
     let missing = match workload {
-        // Where nobody writes, nothing may vanish; beside writes and cleans some layouts lose
-        // records by their own races, which is a footnote.
+        // Without writes no record may vanish. With writes and cleans, some layouts lose records
+        // by their own races, which is only a footnote.
         Workload::AppCache(_) if measurement.only_reads() => counts.lost,
         Workload::AppCache(_) => 0,
         Workload::Kv(kv) if kv.follows => match excused_pairs(measurement) {
@@ -62,7 +62,7 @@ pub(super) fn missing(measurement: &Measurement<'_>, operation: &Counted, findin
     }
 }
 
-/// Keys that a store removed although the amount of data is what is measured.
+/// Evicted keys in a run that measures a certain amount of data.
 pub(super) fn evicted(recorded: &Recorded, cell: &Cell, _: &[&Trial], findings: &mut Findings) {
     let evicted = recorded.counted(&cell.id, |store| store.evicted);
     if evicted > 0 && cell.workload.needs_all_data() {
@@ -75,8 +75,8 @@ pub(super) fn evicted(recorded: &Recorded, cell: &Cell, _: &[&Trial], findings: 
     }
 }
 
-/// Misses that evictions explain where a read follows the write of its own key, once that is
-/// acknowledged; `None` where a lifetime may be over by then.
+/// Misses that evictions explain if a read follows the acknowledged write of its own key; `None` if
+/// the key may have expired by then.
 fn excused_pairs(measurement: &Measurement<'_>) -> Option<u64> {
     let slowest_ns = |(_, point): &(&Trial, &Point)| {
         let parts = point.operations.iter().filter(|o| o.operation != point.phase);
@@ -91,7 +91,7 @@ fn excused_pairs(measurement: &Measurement<'_>) -> Option<u64> {
     Some(measurement.recorded.counted(&measurement.cell.id, evicted))
 }
 
-/// Names the lifetime of sessions as the cause where a trial outlived it.
+/// Explains misses by expiry if a trial took longer than the TTL of sessions.
 fn expired(measurement: &Measurement<'_>) -> String {
     let workload = &measurement.cell.workload;
     let ttl_s = workload.ttl_s();
@@ -106,8 +106,8 @@ fn expired(measurement: &Measurement<'_>) -> String {
     )
 }
 
-/// Failures: of held points. Beyond its knee or the limits of a search a store may fail, and by
-/// failures both are known; a control of pairs doubts what it tells.
+/// Failures at points that must hold. Beyond the knee or the limits of a search failures are
+/// expected; control phases handle failures themselves.
 pub(super) fn failed(measurement: &Measurement<'_>, operation: &Counted, findings: &mut Findings) {
     let counts = &operation.held;
     let share = counts.error as f64 / counts.total().max(1) as f64;
@@ -128,7 +128,7 @@ pub(super) fn failed(measurement: &Measurement<'_>, operation: &Counted, finding
     }
 }
 
-/// What gives a target room that was full.
+/// Hint for a target that ran out of memory or disk.
 pub(super) fn room(recorded: &Recorded, name: &str) -> String {
     let target = recorded.header.plan.target(name);
     let limit = target.and_then(|target| target.settings.keys().find(|k| k.ends_with("maxmemory")));
@@ -138,16 +138,16 @@ pub(super) fn room(recorded: &Recorded, name: &str) -> String {
     }
 }
 
-/// Whether each point lasted as long as planned: nothing is answered any more where one server of
-/// several is gone and every client waits for it. Not asked where requests that nobody answers make
-/// a point miss (see [`Measurement::planned_ns`]), and not of one that says itself why it ended.
+/// Points that ended before their planned time: if one of several servers is gone, every client
+/// waits for it and nothing is answered. Not judged if unanswered requests already count against
+/// the point (see [`Measurement::planned_ns`]), or if the point has a failure.
 pub(super) fn cut_short(measurement: &Measurement<'_>, findings: &mut Findings) {
     let whole = measurement.points.iter();
     let whole = whole.filter(|(trial, point)| trial.failure.is_none() && point.failure.is_none());
     let silent = |at: &(&Trial, &Point)| {
         let (point, planned_ns) = (at.1, measurement.planned_ns(*at)?);
         let operations = point.whole().map_or(0, |whole| whole.counts.total());
-        // Where few operations follow one another, the last may have been long before the end.
+        // With few operations, the last one may end long before the end of the phase.
         let usual_ns = point.length_ns / operations.max(1);
         let silent_ns = planned_ns.saturating_sub(point.length_ns);
         let is_told = operations > 0 && silent_ns > usual_ns.saturating_mul(SILENCE_MIN);

@@ -1,4 +1,4 @@
-//! Whether what was measured stayed as it was.
+//! Rules on steadiness.
 
 use model::{Point, Stop};
 use stats::compare::FEWEST_BLOCKS;
@@ -11,9 +11,8 @@ use crate::measurement::Measurement;
 use crate::ramp::against_words;
 use crate::show;
 
-/// Whether the rate moves within the phase, in block after block: of held points whose load stays
-/// the same. A stage or a probe is too short for it; there a store that changes contradicts itself,
-/// for which ladders and searches have rules of their own.
+/// Drift of the rate within a phase in every block, at points with a constant load. Stages and
+/// probes are too short for this; ramps and searches have their own rules for contradictions.
 pub(super) fn drift(measurement: &Measurement<'_>, findings: &mut Findings) {
     let held = measurement.held();
     if held.is_empty() || measurement.changes_by_plan() {
@@ -51,18 +50,18 @@ pub(super) fn drift(measurement: &Measurement<'_>, findings: &mut Findings) {
         show::percent(change.abs())
     );
     if measurement.is_cold() {
-        findings.footnotes.push(format!("{text}, as it does where the page cache fills"));
+        findings.footnotes.push(format!("{text}, as expected while the page cache fills"));
     } else if measurement.keeps_its_data() {
         let sentence = format!("{text}: warm up longer or measure longer");
-        findings.not_steady("rates drifted while they were measured", sentence);
+        findings.not_steady("rates drifted during the measurement", sentence);
     } else {
-        let text = format!("{text}, as it may where data grow or clients end one by one");
+        let text = format!("{text}, as can happen while data grows or clients finish one by one");
         findings.footnotes.push(text);
     }
 }
 
-/// A phase of too few intervals, or blocks, to judge whether its rate was steady: one that ends by
-/// time can be longer, so the run is UNREPLICATED; of others it is a footnote.
+/// A phase with too few intervals or blocks to judge its steadiness. If it ends by time it could be
+/// longer, so the run is UNREPLICATED; otherwise it is a footnote.
 fn too_short(measurement: &Measurement<'_>, blocks: usize, findings: &mut Findings) {
     let stop = measurement.planned.map(|planned| planned.stop);
     let judged = measurement.keeps_its_data() && blocks >= FEWEST_BLOCKS;
@@ -80,8 +79,9 @@ fn too_short(measurement: &Measurement<'_>, blocks: usize, findings: &mut Findin
     ));
 }
 
-/// Whether a store kept up with a rate that stays the same: also where a server is killed, whose
-/// failover else says how long an overloaded store takes. Stages and probes look for such a rate.
+/// A store that did not keep up with a constant planned rate. This includes runs that kill a
+/// server: the failover of an overloaded store says little. Stages and probes search for such a
+/// rate.
 pub(super) fn kept_up(measurement: &Measurement<'_>, findings: &mut Findings) {
     let Some(planned_per_s) = measurement.cell.load.in_phase(measurement.phase).steady_per_s()
     else {
@@ -109,14 +109,13 @@ pub(super) fn kept_up(measurement: &Measurement<'_>, findings: &mut Findings) {
     }
 }
 
-/// The longest operation of a point as a share of it.
+/// Duration of the longest operation as a share of its point.
 fn longest_share(point: &Point) -> Option<f64> {
     let longest_ns = point.operations.iter().map(|o| o.service.max_ns()).max()?;
     Some(longest_ns as f64 / point.length_ns.max(1) as f64)
 }
 
-/// Stages that did not hold below the knee, or held above it: what a store that changes does to a
-/// ladder.
+/// Stages that contradict the knee: failed below it or passed above it, as with a changing store.
 pub(super) fn contradicted(measurement: &Measurement<'_>, findings: &mut Findings) {
     let Some((ramp, _)) = measurement.ramp else { return };
     if ramp.is_contradicted() {

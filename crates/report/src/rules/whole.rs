@@ -1,4 +1,4 @@
-//! Whether all was measured that was planned.
+//! Rules on completeness: whether everything planned was measured.
 
 use model::{Cell, ErrorClass, SealStatus, Trial};
 use stats::compare::FEWEST_BLOCKS;
@@ -10,7 +10,7 @@ use crate::measurement::Measurement;
 use crate::recorded::Recorded;
 use crate::view::RampOutcome;
 
-/// Targets that the user named.
+/// Targets named by the user that cannot be used.
 pub(super) fn named_targets(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut Findings) {
     for target in recorded.header.plan.targets.iter().filter(|t| t.named) {
         if let Some(failure) = recorded.unavailable(&target.name) {
@@ -22,7 +22,7 @@ pub(super) fn named_targets(recorded: &Recorded, _: &[Measurement<'_>], findings
     }
 }
 
-/// Whole blocks.
+/// Number of whole blocks.
 pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut Findings) {
     if recorded.trials.is_empty() && !recorded.running {
         findings.invalid.push(format!("no trial was measured{}", why_no_trial(recorded)));
@@ -30,7 +30,7 @@ pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut 
     }
     let blocks = recorded.seal.as_ref().map_or_else(|| whole_blocks(recorded), |s| s.blocks);
     if recorded.running {
-        let text = format!("the run is under way, {blocks} whole blocks of it are measured so far");
+        let text = format!("the run is in progress, with {blocks} complete blocks so far");
         findings.unreplicated(text);
     } else if blocks == 0 {
         let text = "the run ended before every cell was measured once: go on with --resume";
@@ -38,7 +38,7 @@ pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut 
     }
 }
 
-/// Why nothing was measured, as far as the record tells.
+/// Why nothing was measured, if the record says so.
 fn why_no_trial(recorded: &Recorded) -> String {
     let missing: Vec<String> = recorded
         .targets
@@ -54,8 +54,7 @@ fn why_no_trial(recorded: &Recorded) -> String {
     }
 }
 
-/// Trials that failed. A probe that failed is a point: by those the limit of a search is known, and
-/// it says where one failed that should not have.
+/// Failed trials. Failed probes are points instead, since they show the limit of a search.
 pub(super) fn failed_trials(
     recorded: &Recorded,
     cell: &Cell,
@@ -74,16 +73,16 @@ pub(super) fn failed_trials(
         first.reason(),
         cure.unwrap_or_default()
     );
-    // Where the plan takes service or memory away, failing is an answer: but not failing alone.
+    // If the plan removes service or memory, a failure is a result, unless all trials failed.
     let measured = || trials.iter().any(|trial| !trial.points.is_empty());
     if cell.workload.may_fail() && measured() {
-        findings.footnotes.push(format!("{sentence}; means are those of the other trials"));
+        findings.footnotes.push(format!("{sentence}; means cover the other trials"));
     } else {
         findings.invalid.push(sentence);
     }
 }
 
-/// Cells of a complete run without any trial.
+/// Cells of a complete run without a trial.
 pub(super) fn missing_cells(
     recorded: &Recorded,
     cell: &Cell,
@@ -91,15 +90,14 @@ pub(super) fn missing_cells(
     findings: &mut Findings,
 ) {
     let complete = recorded.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete);
-    // A trial that failed says so itself.
+    // A failed trial is reported elsewhere.
     let measured = |trial: &&Trial| trial.failure.is_some() || !trial.points.is_empty();
     if complete && !trials.iter().any(measured) && !recorded.trials.is_empty() {
         findings.invalid.push(format!("`{}` was never measured", cell.id));
     }
 }
 
-/// Planned phases of which trials that came to their end have no point: an earlier one took all the
-/// time that there was.
+/// Planned phases without a point in complete trials, because an earlier phase used up the time.
 pub(super) fn missing_phases(
     _: &Recorded,
     cell: &Cell,
@@ -132,9 +130,8 @@ pub(super) fn missing_phases(
     }
 }
 
-/// Fewest repetitions of a phase that a run may have to be VALID. One search alone repeats the
-/// rates around its answer as often as it was told to. Where a trial failed or the run was ended
-/// before its time, more blocks are no cure.
+/// Minimum repetitions for a VALID run. A single search repeats the rates around its answer as
+/// often as requested. If a trial failed or the run ended early, more blocks are not the cure.
 pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let plan = &recorded.header.plan;
     let ended = |(trial, _): &&(&Trial, _)| plan.next_probe(trial).is_none();
@@ -147,7 +144,7 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
     let is_interrupted = recorded.seal.as_ref().is_none_or(|s| s.status != SealStatus::Complete);
     let failed = recorded.trials.iter().filter(|trial| trial.failure.is_some()).count();
     let cure = if recorded.running {
-        "the others are still to come"
+        "more are still to come"
     } else if is_interrupted {
         "the run ended early, go on with --resume"
     } else if failed > 0 {
@@ -165,8 +162,8 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
     ));
 }
 
-/// A ladder of which no stage held in a block.
-pub(super) fn never_held(measurement: &Measurement<'_>, findings: &mut Findings) {
+/// A ramp without a passing stage in some block.
+pub(super) fn never_passed(measurement: &Measurement<'_>, findings: &mut Findings) {
     if let Some((_, view)) =
         measurement.ramp.filter(|(_, view)| view.outcome == RampOutcome::NeverHeld)
     {

@@ -1,15 +1,15 @@
-//! The probes of a search, as they are listed.
+//! The list of a search's probes.
 
 use model::{Blame, OperationResult, Point, Slo};
 use stats::search::{ProbeResult, Purpose};
 use stats::tail::{Judgement, Tail};
 
-use super::sought::{Sought, Tried};
+use super::sought::{BlockSearch, CellSearch};
 use crate::view::{BeyondView, ProbeReason, ProbeVerdict, ProbeView, Time};
 
-impl Sought<'_> {
-    /// Those of a block, but for rests at which the store had come to rest.
-    pub(super) fn probes(&self, block: &Tried<'_>) -> Vec<ProbeView> {
+impl CellSearch<'_> {
+    /// The probes of a block, without cool-downs after which the store had settled.
+    pub(super) fn probes(&self, block: &BlockSearch<'_>) -> Vec<ProbeView> {
         let listed = |(_, (seen, _)): &(usize, (&ProbeResult, &Point))| {
             seen.purpose != Purpose::CoolDown || !seen.settled
         };
@@ -19,7 +19,7 @@ impl Sought<'_> {
 
     fn probe(
         &self,
-        block: &Tried<'_>,
+        block: &BlockSearch<'_>,
         index: usize,
         seen: &ProbeResult,
         point: &Point,
@@ -56,7 +56,12 @@ impl Sought<'_> {
         counted.map(beyond).collect()
     }
 
-    fn reason(&self, block: &Tried<'_>, seen: &ProbeResult, point: &Point) -> Option<ProbeReason> {
+    fn reason(
+        &self,
+        block: &BlockSearch<'_>,
+        seen: &ProbeResult,
+        point: &Point,
+    ) -> Option<ProbeReason> {
         match seen.purpose {
             _ if seen.broke => None,
             Purpose::Peak => None,
@@ -73,7 +78,7 @@ impl Sought<'_> {
     }
 }
 
-fn verdict(block: &Tried<'_>, seen: &ProbeResult) -> Option<ProbeVerdict> {
+fn verdict(block: &BlockSearch<'_>, seen: &ProbeResult) -> Option<ProbeVerdict> {
     match block.settings.judge(seen) {
         _ if seen.broke => Some(ProbeVerdict::Broke),
         _ if !seen.is_judged() => None,

@@ -1,4 +1,4 @@
-//! The searches of a cell, and what each found.
+//! The searches of a cell and their results.
 
 use model::{Blame, Cell, Plan, Point, Search, Trial};
 
@@ -9,36 +9,36 @@ use crate::blocks::over_blocks;
 use crate::recorded::Recorded;
 use crate::view::Value;
 
-/// The search of a cell.
-pub(crate) struct Sought<'a> {
+/// The searches of a cell.
+pub(crate) struct CellSearch<'a> {
     pub(super) recorded: &'a Recorded,
     pub(crate) cell: &'a Cell,
     pub(super) search: &'a Search,
-    /// In block order, also those that did not come to their end.
-    pub(crate) blocks: Vec<Tried<'a>>,
+    /// In block order, including incomplete ones.
+    pub(crate) blocks: Vec<BlockSearch<'a>>,
 }
 
 /// The search of one block.
-pub(crate) struct Tried<'a> {
+pub(crate) struct BlockSearch<'a> {
     pub(super) trial: &'a Trial,
     pub(super) settings: Settings,
     pub(super) points: Vec<&'a Point>,
-    /// One for each point.
+    /// One per point.
     pub(crate) seen: Vec<ProbeResult>,
-    /// `None` where it did not come to its end.
+    /// `None` if it is incomplete.
     pub(super) found: Option<Found>,
 }
 
-/// A rate that was tried in long runs and did not miss.
-pub(super) struct Held {
+/// A rate that passed its hold runs.
+pub(super) struct HoldResult {
     pub(super) rate_per_s: u64,
-    /// How long all of these were.
+    /// Total length of the hold runs.
     pub(super) seconds: f64,
-    /// True where each of them kept the limits for certain.
+    /// True if each of them decidedly passed.
     pub(super) is_sure: bool,
 }
 
-impl<'a> Tried<'a> {
+impl<'a> BlockSearch<'a> {
     pub(super) fn of(trial: &'a Trial, search: &Search, plan: &Plan) -> Self {
         let settings = search.settings(plan.seed, trial.block);
         let points: Vec<&Point> = trial.points.iter().filter(|p| p.probe.is_some()).collect();
@@ -62,24 +62,24 @@ impl<'a> Tried<'a> {
         self.seen.iter().zip(self.points.iter().copied())
     }
 
-    /// Probes that are there to be judged.
+    /// The judged probes.
     pub(super) fn judged(&self) -> impl Iterator<Item = &ProbeResult> {
         self.seen.iter().filter(|s| s.is_judged())
     }
 
-    /// The rate that was tried last in long runs; of an answer, what was held below it.
-    pub(super) fn held(&self) -> Option<Held> {
+    /// The rate of the last hold runs, if they passed.
+    pub(super) fn hold_result(&self) -> Option<HoldResult> {
         let holds = || self.seen.iter().filter(|s| s.purpose == Purpose::Hold);
         let rate_per_s = holds().next_back()?.rate_per_s;
         let own: Vec<&ProbeResult> = holds().filter(|s| s.rate_per_s == rate_per_s).collect();
-        Some(Held {
+        Some(HoldResult {
             rate_per_s,
             seconds: own.iter().map(|s| s.length_ns as f64 / 1e9).sum(),
             is_sure: own.iter().all(|s| self.settings.judge(s) == Judgement::Pass),
         })
     }
 
-    /// How often rates were bracketed.
+    /// Number of brackets.
     pub(super) fn brackets(&self) -> usize {
         let judged: Vec<Purpose> = self.judged().map(|s| s.purpose).collect();
         let begins = |pair: &&[Purpose]| pair[0] == Purpose::Confirm && pair[1] == Purpose::Bracket;
@@ -87,23 +87,23 @@ impl<'a> Tried<'a> {
     }
 }
 
-impl<'a> Sought<'a> {
+impl<'a> CellSearch<'a> {
     pub(super) fn of(recorded: &'a Recorded, cell: &'a Cell) -> Option<Self> {
         let search = cell.load.search()?;
         let plan = &recorded.header.plan;
         let trials = recorded.latest(&cell.id).into_iter();
-        let blocks = trials.map(|trial| Tried::of(trial, search, plan)).collect();
+        let blocks = trials.map(|trial| BlockSearch::of(trial, search, plan)).collect();
         Some(Self { recorded, cell, search, blocks })
     }
 
-    /// The blocks that the answer is of: those that came to their end, or where none did, all.
-    pub(super) fn counted(&self) -> Vec<&Tried<'a>> {
-        let over: Vec<&Tried<'_>> = self.blocks.iter().filter(|b| b.found.is_some()).collect();
+    /// The blocks used for the answer: the complete ones, or all if none is complete.
+    pub(super) fn counted(&self) -> Vec<&BlockSearch<'a>> {
+        let over: Vec<&BlockSearch<'_>> =
+            self.blocks.iter().filter(|b| b.found.is_some()).collect();
         if over.is_empty() { self.blocks.iter().collect() } else { over }
     }
 
-    /// Of one block its own answer, of several what they found together; `None` where one found no
-    /// rate.
+    /// The answer of a single block, or the estimate over several; `None` if a block found no rate.
     pub(super) fn rate(&self) -> Option<Value> {
         let counted = self.counted();
         let rates: Vec<Value> = counted.iter().map(|b| b.rate()).collect::<Option<_>>()?;
@@ -117,29 +117,29 @@ impl<'a> Sought<'a> {
         }
     }
 
-    /// What both found in the blocks in which both found a rate.
+    /// Rates of both searches in the blocks in which both found one.
     pub(super) fn paired(&self, other: &Self) -> (Vec<f64>, Vec<f64>) {
-        let twin = |block: &Tried<'_>| {
+        let twin = |block: &BlockSearch<'_>| {
             let twin = other.blocks.iter().find(|b| b.trial.block == block.trial.block)?;
             Some((block.rate()?.center, twin.rate()?.center))
         };
         self.blocks.iter().filter_map(twin).unzip()
     }
 
-    /// The lowest rate below an answer that was tried in long runs, over all blocks.
-    pub(super) fn held(&self) -> Option<Held> {
+    /// The lowest rate over all blocks that passed its hold runs.
+    pub(super) fn hold_result(&self) -> Option<HoldResult> {
         let counted = self.counted();
-        let held = counted.iter().filter_map(|block| block.held());
-        held.reduce(|a, b| Held {
+        let held = counted.iter().filter_map(|block| block.hold_result());
+        held.reduce(|a, b| HoldResult {
             rate_per_s: a.rate_per_s.min(b.rate_per_s),
             seconds: a.seconds + b.seconds,
             is_sure: a.is_sure && b.is_sure,
         })
     }
 
-    /// Of each probe that missed a limit and did not break, who may be to blame besides the store.
+    /// For each probe that exceeded a limit without breaking: a possible cause besides the store.
     pub(crate) fn blamed(&self) -> Vec<Option<Blame>> {
-        let of_block = |block: &Tried<'_>| {
+        let of_block = |block: &BlockSearch<'_>| {
             let missed = block.pairs().filter(|(s, _)| s.is_judged() && !s.broke);
             let missed = missed.filter(|(s, _)| !block.settings.keeps_limits(s));
             missed.map(|(_, point)| self.search.blame(point)).collect::<Vec<_>>()
@@ -147,13 +147,13 @@ impl<'a> Sought<'a> {
         self.blocks.iter().flat_map(of_block).collect()
     }
 
-    /// How many probes contradict others, and of how many.
+    /// Number of probes that contradict others, and number of probes.
     pub(crate) fn contradictions(&self) -> (usize, usize) {
         let counts = self.blocks.iter().map(|block| block.settings.contradictions(&block.seen));
         counts.fold((0, 0), |(a, all_a), (b, all_b)| (a + b, all_a + all_b))
     }
 
-    /// What findings begin with where several cells are searched.
+    /// Prefix of findings if several cells are searched.
     pub(crate) fn place(&self) -> String {
         let mut searches = self.recorded.header.plan.cells.iter();
         let is_other = |cell: &Cell| cell.load.search().is_some() && cell.id != self.cell.id;

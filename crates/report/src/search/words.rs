@@ -1,21 +1,21 @@
-//! What a search comes to, in a sentence.
+//! The result of a search as a sentence.
 
 use model::{Blame, Point, Slo};
 use stats::search::{Found, ProbeResult};
 use std::collections::BTreeMap;
 
 use super::limited::LimitedBy;
-use super::sought::{Sought, Tried};
+use super::sought::{BlockSearch, CellSearch};
 use crate::ending::unsealed;
 use crate::show::{self, grouped};
 use crate::view::{SearchOutcome, Value};
 
-/// What is said where no probe tells anything.
-const NOTHING_KNOWN: &str = "nothing is known of it";
+/// Text if no probe gives any information.
+const NOTHING_KNOWN: &str = "its rate is unknown";
 
-impl Sought<'_> {
-    /// What one block came to by itself.
-    pub(super) fn of_block(&self, block: &Tried<'_>) -> SearchOutcome {
+impl CellSearch<'_> {
+    /// Outcome of one block.
+    pub(super) fn of_block(&self, block: &BlockSearch<'_>) -> SearchOutcome {
         match block.found {
             None => SearchOutcome::EndedEarly,
             Some(Found::Rate { .. }) => SearchOutcome::Found,
@@ -31,16 +31,16 @@ impl Sought<'_> {
         }
     }
 
-    /// True where a rate missed the limits in a probe whose generator was not late itself.
-    fn is_missed_by_store(&self, block: &Tried<'_>, rate_per_s: u64) -> bool {
+    /// True if a rate exceeded the limits in a probe without a late generator.
+    fn is_missed_by_store(&self, block: &BlockSearch<'_>, rate_per_s: u64) -> bool {
         let at_rate = |(s, _): &(&ProbeResult, &Point)| s.is_judged() && s.rate_per_s == rate_per_s;
         let by_store =
             |(_, p): (&ProbeResult, &Point)| self.search.blame(p) != Some(Blame::Generator);
         block.pairs().filter(at_rate).any(by_store)
     }
 
-    /// What all blocks came to together, and the sentence that says it, with its cure where there
-    /// is one. `answer` is the rate that they found.
+    /// Joint outcome of all blocks and its sentence, with a cure if there is one. `answer` is the
+    /// rate they found.
     pub(super) fn together(
         &self,
         answer: Option<Value>,
@@ -59,11 +59,11 @@ impl Sought<'_> {
         let alike = counted.iter().filter(|block| self.of_block(block) == outcome).count();
         match counted.len() {
             1 => (outcome, text),
-            all => (outcome, format!("{text} (so in {alike} of {all} blocks)")),
+            all => (outcome, format!("{text} (in {alike} of {all} blocks)")),
         }
     }
 
-    /// The rate found, or the least that is known where something else was the limit.
+    /// The rate found, or a lower bound if the store was not the limit.
     fn sustains(
         &self,
         answer: Value,
@@ -84,14 +84,14 @@ impl Sought<'_> {
             let ends = show::bounds(&answer).map_or_else(String::new, |(lo, hi)| {
                 format!(" [{}, {}]", grouped(lo), grouped(hi))
             });
-            let held = self.held().map_or_else(String::new, |held| {
+            let held = self.hold_result().map_or_else(String::new, |held| {
                 let (rate, seconds) = (per_s(held.rate_per_s as f64), held.seconds);
                 let held = if held.is_sure {
-                    format!("{rate} held for {seconds:.0} s")
+                    format!("{rate} was sustained for {seconds:.0} s")
                 } else {
-                    format!("{rate}, tried for {seconds:.0} s, holds but not for certain")
+                    format!("{rate} passed for {seconds:.0} s, but not with 95 % confidence")
                 };
-                format!("; {held}, stalls rarer than that are not covered")
+                format!("; {held}, rarer stalls are not covered")
             });
             (per_s(answer.center) + &ends, held)
         };
@@ -100,7 +100,7 @@ impl Sought<'_> {
     }
 
     /// Why a block found no rate.
-    fn without_rate(&self, block: &Tried<'_>) -> String {
+    fn without_rate(&self, block: &BlockSearch<'_>) -> String {
         let (target, limits) = (&self.cell.target, self.limits());
         match block.found {
             None => self.ended_early(&so_far(block), Some(block)),
@@ -109,7 +109,7 @@ impl Sought<'_> {
                 let clients = self.cell.load.clients;
                 let why = block.points.first().and_then(|point| point.failure.as_ref());
                 let why = why.map_or("see its probe".into(), ToString::to_string);
-                format!("{target} answered nothing that {clients} client(s) asked: {why}")
+                format!("{target} answered none of the requests of {clients} client(s): {why}")
             }
             Some(Found::Missed(rate)) if self.is_missed_by_store(block, rate) => format!(
                 "{target} does not keep {limits} even at {}, the lowest rate tried: raise the \
@@ -117,9 +117,9 @@ impl Sought<'_> {
                 per_s(rate as f64)
             ),
             Some(Found::Missed(rate)) => format!(
-                "whether {target} keeps {limits} is not known: even at {}, the lowest rate tried, \
-                 the generator itself was later than that; raise the limit, give the generator \
-                 CPUs of its own or more --threads, or measure on a quieter machine",
+                "whether {target} keeps {limits} is unknown: even at {}, the lowest rate tried, \
+                 the generator itself was late; raise the limit, give the generator its own CPUs \
+                 or more --threads, or measure on a quieter machine",
                 per_s(rate as f64)
             ),
             Some(Found::NeverMissed(rate)) => format!(
@@ -129,26 +129,26 @@ impl Sought<'_> {
             ),
             Some(Found::NotHeld(rate)) => format!(
                 "{target} kept {limits} in short probes, but long ones did not keep them even at \
-                 {}: from time to time the store stalls (by work of its own, such as snapshots of \
-                 Redis) or the machine does, so there is no rate to give; raise the limit, turn \
+                 {}: from time to time the store stalls (for its own work, such as snapshots of \
+                 Redis) or the machine does, so no rate is sustained; raise the limit, turn \
                  such work off, or measure on a quieter machine",
                 per_s(rate as f64)
             ),
             Some(Found::Unsettled(lowest, highest)) => format!(
-                "{target}: what it sustains with {limits} changed while it was searched, between \
+                "{target}: the rate it sustains with {limits} changed during the search, between \
                  {} and {}: measure on a quieter machine, or with a longer --probe",
                 per_s(lowest as f64),
                 per_s(highest as f64)
             ),
             Some(Found::Broken) => format!(
-                "{target} broke under probe after probe, so that the highest rate with {limits} \
-                 is not known: see why they failed; until then, {}",
+                "{target} broke in probe after probe, so the highest rate with {limits} is \
+                 unknown: see why they failed; until then, {}",
                 so_far(block)
             ),
         }
     }
 
-    fn ended_early(&self, so_far: &str, block: Option<&Tried<'_>>) -> String {
+    fn ended_early(&self, so_far: &str, block: Option<&BlockSearch<'_>>) -> String {
         let failure = block.and_then(|block| block.trial.failure.as_ref());
         let early = match (failure, &self.recorded.seal) {
             (Some(failure), _) => failure.to_string(),
@@ -167,17 +167,17 @@ impl Sought<'_> {
     }
 }
 
-/// What probes say as long as there is no answer.
-fn so_far(block: &Tried<'_>) -> String {
+/// Summary of the probes while there is no answer.
+fn so_far(block: &BlockSearch<'_>) -> String {
     let (held, missed) = block.settings.known(&block.seen);
     let broke = block.judged().filter(|s| s.broke).map(|s| s.rate_per_s).min();
-    // Where probes at a rate disagree, none of it is decided.
+    // If probes at a rate disagree, the rate is undecided.
     let once = block.judged().filter(|s| !s.broke && block.settings.keeps_limits(s));
     let once = once.map(|s| s.rate_per_s).max().filter(|_| held.is_none());
     let known = [
-        held.map(|r| format!("{} held", per_s(r as f64))),
-        once.map(|r| format!("{} held in one probe or more", per_s(r as f64))),
-        missed.map(|r| format!("{} did not hold", per_s(r as f64))),
+        held.map(|r| format!("{} passed", per_s(r as f64))),
+        once.map(|r| format!("{} passed in at least one probe", per_s(r as f64))),
+        missed.map(|r| format!("{} failed", per_s(r as f64))),
         broke.map(|r| format!("it broke at {}", per_s(r as f64))),
     ];
     let known: Vec<String> = known.into_iter().flatten().collect();

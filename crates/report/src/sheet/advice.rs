@@ -1,4 +1,4 @@
-//! What to pick by these measurements, and why.
+//! The advice: which store to pick by these measurements, and why.
 
 use stats::Verdict;
 
@@ -15,16 +15,16 @@ pub(crate) fn section(view: &View) -> Section {
         let columns = ["shop", "size (requests)", "default", "source", "here", "agreement"];
         let lines = folded(advice).iter().map(|rows| line(rows)).collect();
         blocks.push(Block::table(Table::new(columns.map(Column::words).into(), lines)));
-        let said = reasons(advice).into_iter().map(|(places, why)| format!("{places}: {why}"));
+        let texts = reasons(advice).into_iter().map(|(places, why)| format!("{places}: {why}"));
         let orders = orders(view);
         let orders = orders.into_iter().map(|(sizes, order)| format!("order, {sizes}: {order}"));
-        blocks.extend(said.chain(advice_basis.clone()).chain(orders).map(Block::item));
+        blocks.extend(texts.chain(advice_basis.clone()).chain(orders).map(Block::item));
         blocks.push(Block::Part { part: Part::Weights });
     }
     Section { id: "advice", title: "Advice", blocks }
 }
 
-/// Rows that share load, answer and reason, in the order of the first of each.
+/// Groups of rows with the same load, answer and reason, in the order of their first rows.
 fn folded(advice: &[AdviceView]) -> Vec<Vec<&AdviceView>> {
     let is_same = |a: &AdviceView, b: &AdviceView| {
         (a.clients, &a.factory, &a.source_recommends, &a.recommended, &a.why)
@@ -70,7 +70,7 @@ fn line(rows: &[&AdviceView]) -> Line {
     ])
 }
 
-/// Each reason once, with all rows that it stands for.
+/// Each reason once, with all its rows.
 fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
     let mut reasons: Vec<(String, String)> = Vec::new();
     for row in advice {
@@ -86,14 +86,13 @@ fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
     reasons
 }
 
-/// What a place in an order says against the first but that it is slower, which an order says by
-/// itself.
+/// Verdict of a ranked target against the first, unless it is slower, which the order already says.
 fn level(ranked: &RankedView) -> Option<Verdict> {
     ranked.verdict.filter(|verdict| *verdict != Verdict::Slower)
 }
 
-/// Sizes of shop, each with all targets by their scores and their ratios to the highest, and how
-/// far that is an order.
+/// For each shop size, all targets by score with their ratio to the best, and whether the order is
+/// decided.
 fn orders(view: &View) -> Vec<(String, String)> {
     let order = |ranking: &RankingView| {
         let place = |ranked: &RankedView| {
@@ -104,14 +103,14 @@ fn orders(view: &View) -> Vec<(String, String)> {
             });
             format!("{}{ratio}", ranked.target)
         };
-        let said = match &ranking.doubt {
+        let prefix = match &ranking.doubt {
             Some(doubt) => format!("not decided ({doubt}): "),
             None if ranking.targets.iter().any(|r| level(r).is_some()) => "no clear best: ".into(),
             None => String::new(),
         };
         let targets: Vec<String> = ranking.targets.iter().map(place).collect();
         let size = format!("{} ({})", ranking.sizes.join(", "), ranking.clients);
-        (size, said + &targets.join(", "))
+        (size, prefix + &targets.join(", "))
     };
     view.advised.rankings.iter().map(order).collect()
 }

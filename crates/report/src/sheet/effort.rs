@@ -1,4 +1,4 @@
-//! What an operation of an application cache asks of its stores, and what the filled stores take.
+//! Requests per operation of an application cache, and the size of the filled stores.
 
 use super::problems::has_parts;
 use crate::section::{Block, Section};
@@ -13,14 +13,14 @@ fn columns() -> Vec<Column> {
     ["operation", "target"].map(Column::words).into_iter().chain(numbers).collect()
 }
 
-/// The first of them that is a number.
+/// Index of the first numeric column.
 const NUMBERS: usize = 2;
 
 const CALLS: &str = "calls/s: operations by time in calls, summed over clients, as the original \
                      benchmark gives it; the others are means of an operation";
 const MEANS: &str = "means of an operation";
 
-/// One line a row that counted its effort, then a line with the sizes of the stores.
+/// One line per row with counted effort, then the sizes of the stores.
 pub(crate) fn section(view: &View) -> Section {
     let mut table = Table::new(columns(), rows(view).map(cells).map(Line::plain).collect());
     table.remove_empty(NUMBERS, NONE);
@@ -33,7 +33,7 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "effort", title: "Effort of an operation", blocks }
 }
 
-/// Rows that counted their effort, whole phases of several operations left out.
+/// Rows with counted effort, except totals of phases with several operations.
 fn rows(view: &View) -> impl Iterator<Item = &Row> {
     let counted = |r: &&Row| {
         !has_parts(view, r)
@@ -42,7 +42,7 @@ fn rows(view: &View) -> impl Iterator<Item = &Row> {
     view.cells.iter().filter(counted)
 }
 
-/// Operation with its profile, target, and the metrics in the order of [`columns`].
+/// Cells of a row in the order of [`columns`].
 fn cells(row: &Row) -> Vec<Cell> {
     let metric = |name: &str, text: fn(f64) -> String| {
         Cell::value(row.metrics.get(name), |value| text(value.center))
@@ -59,8 +59,8 @@ fn cells(row: &Row) -> Vec<Cell> {
     ]
 }
 
-/// What each target's stores took when they were filled, and what their indexes still said of
-/// records that were gone at the end; a sentence of each for each profile and load.
+/// Sizes of each target's filled stores, and stale members in their indexes at the end: a sentence
+/// for each per profile and load.
 fn sizes(view: &View) -> Vec<String> {
     let taken = |row: &Row| {
         let size = |name: &str, what: &str| {
@@ -77,11 +77,12 @@ fn sizes(view: &View) -> Vec<String> {
     sentences
 }
 
-/// What is told of each target, once for a profile and load: every phase of a trial tells the same.
-fn by_place(view: &View, title: &str, told: impl Fn(&Row) -> Option<String>) -> Vec<String> {
+/// A sentence per profile and load with a text for each target. All phases of a trial have the same
+/// text, so it appears once.
+fn by_place(view: &View, title: &str, text_of: impl Fn(&Row) -> Option<String>) -> Vec<String> {
     let mut places: Vec<(String, Vec<(&str, String)>)> = Vec::new();
     for row in &view.cells {
-        let Some(text) = told(row) else { continue };
+        let Some(text) = text_of(row) else { continue };
         let place = format!("{title} {}, {}", row.workload, row.load);
         match places.iter_mut().find(|(known, _)| *known == place) {
             Some((_, targets)) if targets.iter().any(|(name, _)| *name == row.target) => {}

@@ -1,4 +1,5 @@
-//! How costs grow with the size of the data set: a table for each profile with sizes and load.
+//! Growth of costs with the size of the data set: a table for each profile with sizes and each
+//! load.
 
 use crate::section::{Block, Section};
 use crate::show;
@@ -9,7 +10,7 @@ use stats::units::BOUNDED;
 /// Column names of [`cells`].
 const HEADER: [&str; 5] = ["operation", "target", "mean service time", "slope", "the cost"];
 
-/// What a slope is.
+/// Explanation of a slope.
 const NOTE: &str = "slope: the exponent by which the mean service time grows with the \
                                size: 0 is a cost that does not depend on it, 1 one in proportion \
                                to it";
@@ -27,13 +28,13 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "growth", title: "Growth of the cost", blocks }
 }
 
-/// A line for each curve.
+/// A table with a line per curve.
 fn table(curves: &[&GrowthView], cells: fn(&GrowthView) -> Vec<Cell>) -> Table {
     let lines = curves.iter().map(|curve| Line::plain(cells(curve))).collect();
     Table::new(HEADER.map(Column::words).into(), lines).grouped()
 }
 
-/// The curves of each profile and load, in the view's order.
+/// The curves by profile and load, in the view's order.
 fn tables(view: &View) -> Vec<Vec<&GrowthView>> {
     let mut tables: Vec<Vec<&GrowthView>> = Vec::new();
     for curve in &view.growth {
@@ -48,9 +49,10 @@ fn tables(view: &View) -> Vec<Vec<&GrowthView>> {
     tables
 }
 
-/// Profile, load and sizes: `by-records, 4 clients: 2000, 5000 and 20000 records, 75 of a tag`.
+/// Title with profile, load and sizes: `by-records, 4 clients: 2000, 5000 and 20000 records, 75 of
+/// a tag`.
 fn title(curves: &[&GrowthView]) -> String {
-    // A target that failed at a size has fewer points than others.
+    // A target that failed at some size has fewer points.
     let Some(most) = curves.iter().max_by_key(|curve| curve.points.len()) else {
         return String::new();
     };
@@ -73,7 +75,7 @@ fn count(n: f64) -> String {
     if n < 9.95 { format!("{n:.1}") } else { format!("{n:.0}") }
 }
 
-/// A curve in the order of [`HEADER`].
+/// Cells of a curve in the order of [`HEADER`].
 fn cells(curve: &GrowthView) -> Vec<Cell> {
     let costs: Vec<String> = curve.points.iter().map(|p| show::ns(p.cost.center)).collect();
     vec![
@@ -85,7 +87,7 @@ fn cells(curve: &GrowthView) -> Vec<Cell> {
     ]
 }
 
-/// The same with the first and the last cost alone.
+/// The same with only the first and the last cost.
 fn ends(curve: &GrowthView) -> Vec<Cell> {
     let mut cells = cells(curve);
     if let [first, .., last] = &curve.points[..] {
@@ -95,14 +97,14 @@ fn ends(curve: &GrowthView) -> Vec<Cell> {
     cells
 }
 
-/// `0.98 [0.95, 1.01]`; without an interval, the slope alone. Ends beyond ±100 are not told.
+/// `0.98 [0.95, 1.01]`, or the slope alone without an interval. Bounds beyond ±100 print as such.
 fn slope(value: &Value) -> String {
     let number = |n: f64| match n.abs() {
         size if size > BOUNDED && n > 0.0 => format!(">{BOUNDED}"),
         size if size > BOUNDED => format!("<-{BOUNDED}"),
-        // Three digits are enough of a slope that says nothing.
+        // Decimals of a slope of 10 or more are noise.
         size if size >= 10.0 => format!("{n:.0}"),
-        // A slope that rounds to 0 has no sign.
+        // Adding 0.0 removes the sign of -0.0.
         _ => format!("{:.2}", (n * 100.0).round() / 100.0 + 0.0),
     };
     match show::bounds(value) {

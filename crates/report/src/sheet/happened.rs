@@ -1,4 +1,4 @@
-//! Numbers about stores, and what happened to them.
+//! Statistics and events of stores.
 
 use model::Load;
 
@@ -6,7 +6,7 @@ use crate::section::{Block, Section};
 use crate::table::{Cell, Column, Line, Table};
 use crate::view::{EventView, FactView, View};
 
-/// Facts of each profile and load in a table, then the events of each trial.
+/// A table of statistics per profile and load, then the events of each trial.
 pub(crate) fn section(view: &View) -> Section {
     let mut blocks = Vec::new();
     for (title, facts) in groups(view) {
@@ -28,7 +28,7 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "facts", title: "Facts and events", blocks }
 }
 
-/// Facts of the same profile and load under a title, in the view's order; details stand on the page
+/// Statistics by profile and load, each with a title, in the view's order. Details are on the page
 /// and in the JSON.
 fn groups(view: &View) -> Vec<(String, Vec<&FactView>)> {
     let mut groups: Vec<((&str, &Load), Vec<&FactView>)> = Vec::new();
@@ -43,16 +43,16 @@ fn groups(view: &View) -> Vec<(String, Vec<&FactView>)> {
     groups.into_iter().map(titled).collect()
 }
 
-/// The events of each trial with its name, by time.
+/// Name and events of each trial, in order of time.
 fn happened(view: &View) -> Vec<(String, String)> {
     let mut trials: Vec<(String, String)> = Vec::new();
     for event in &view.happened.events {
         let EventView { target, workload, block, .. } = event;
         let name = format!("{target}, {workload}, block {}", block + 1);
-        let told = clause(event);
+        let text = clause(event);
         match trials.last_mut().filter(|(own, _)| *own == name) {
-            Some((_, events)) => *events += &format!(", {told}"),
-            None => trials.push((name, told)),
+            Some((_, events)) => *events += &format!(", {text}"),
+            None => trials.push((name, text)),
         }
     }
     trials

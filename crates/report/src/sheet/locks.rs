@@ -1,4 +1,4 @@
-//! How often clients waited for a session's lock, and for how long.
+//! Frequency and duration of waits for session locks.
 
 use crate::section::{Section, explained};
 use crate::table::{Cell, Column};
@@ -9,11 +9,11 @@ const NOTE: &str = "waited: share of opens that found the session's lock taken; 
                     within the handler's tries; lost: the lock was gone or somebody else's before \
                     the close";
 
-/// One line a target and load at which some lock was waited for, lost or given up.
+/// One line per target and load with waits for a lock, lost locks or timeouts.
 pub(crate) fn section(view: &View) -> Section {
     let waited = |r: &&Row| {
         let c = &r.counts;
-        // Parts of an operation repeat what its own row says.
+        // Parts of an operation repeat its own row.
         !r.operation.contains('.') && c.lock_waits + c.lock_timeouts + c.lock_broken > 0
     };
     let numbers = ["waited", "p50", "p99", "longest", "gave up", "lost"].map(Column::number);

@@ -1,9 +1,9 @@
-//! The sheet: what every output for people shows of a result, in its order, as typed blocks. It is
-//! made once, of the view; the terminal, Markdown and the page render it and decide nothing.
+//! The sheet: the content of every output for people as a list of typed blocks. It is built once
+//! from the view; terminal, Markdown and page only render it.
 //!
-//! The head of an output (title, answer, verdict, facts of the run) is [`View::answer`] and its
-//! neighbours; all below is here. To add a table, write a module that makes a [`Section`] and name
-//! it in [`sections`].
+//! The head of an output (title, answer, validity, facts of the run) comes from [`View::answer`]
+//! and related fields; everything below is here. To add a table, write a module that builds a
+//! [`Section`] and list it in [`sections`].
 
 mod advice;
 mod effort;
@@ -27,7 +27,7 @@ pub(crate) use overview::section as overview;
 pub(crate) use requirements::section as requirements;
 pub(crate) use stores::not_run;
 
-/// All sections that have something to show, in the order in which they are read.
+/// All sections with content, in reading order.
 pub(crate) fn sections(view: &View) -> Vec<Section> {
     let is_measured = !(view.cells.is_empty() && view.searches.is_empty() && view.ramps.is_empty());
     let mut all = vec![

@@ -1,4 +1,4 @@
-//! One table of the whole run, to be seen at once: each case in a line, its targets side by side.
+//! One table of the whole run for the first screen: a line per case, with its targets side by side.
 
 use super::ramps;
 use crate::search::per_s;
@@ -8,16 +8,16 @@ use crate::standings::{Group, Outcome, Standing, Standings, standings};
 use crate::table::{Cell, Column, Line, NONE, Table, Tone};
 use crate::view::{SearchView, Value, View};
 
-/// Lines that are shown; of more, the last ones are left to the details.
+/// Maximum number of lines; further ones are in the details.
 const LINES_MAX: usize = 14;
 
-/// Lines up to which each target has one of its own.
+/// Maximum number of lines with one line per target.
 const EACH_MAX: usize = 6;
 
-/// What the line of a target holds.
+/// Columns of a target's line.
 const OF_EACH: [&str; 5] = ["rate", "p50", "p99", "p99.9", "CPU/op server"];
 
-/// The table, and what it means.
+/// The table with its note.
 pub(crate) fn section(view: &View) -> Section {
     let tables = standings(view);
     let mut blocks: Vec<Block> = of_searches(view).into_iter().collect();
@@ -26,7 +26,7 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "", title: "", blocks }
 }
 
-/// The highest rate of each search.
+/// The table of searches: the highest rate of each.
 fn of_searches(view: &View) -> Option<Block> {
     let cells = |search: &SearchView| {
         let answer = search.answer;
@@ -47,7 +47,7 @@ fn of_searches(view: &View) -> Option<Block> {
     (!lines.is_empty()).then(|| Block::table(Table::new(columns, lines)))
 }
 
-/// A line for each profile, load and operation that is no part of another one.
+/// The table of results: a line per profile, load and operation, without parts of operations.
 fn of_results(view: &View, tables: &[Standings<'_>]) -> Vec<Block> {
     let cases: Vec<(&Standings<'_>, &Group<'_>)> = tables
         .iter()
@@ -71,7 +71,7 @@ fn of_results(view: &View, tables: &[Standings<'_>]) -> Vec<Block> {
 /// A profile and load with one of its operations.
 type Case<'a> = (&'a Standings<'a>, &'a Group<'a>);
 
-/// A line for each target with its rate, times and CPU.
+/// A line per target with its rate, times and CPU time.
 fn each(cases: &[Case<'_>], is_one: bool) -> (Table, String) {
     let place = Place::of(cases);
     let mut columns = place.columns();
@@ -95,7 +95,7 @@ fn each(cases: &[Case<'_>], is_one: bool) -> (Table, String) {
     (Table::new(columns, lines.collect()), note)
 }
 
-/// A line for each case, with a figure of each target.
+/// A line per case with a figure per target.
 fn side_by_side(cases: &[Case<'_>], targets: &[&str]) -> (Table, String) {
     let place = Place::of(cases);
     let mut columns = place.columns();
@@ -109,7 +109,7 @@ fn side_by_side(cases: &[Case<'_>], targets: &[&str]) -> (Table, String) {
     (Table::new(columns, lines), meaning(cases))
 }
 
-/// What the times of all cases are.
+/// Kind of the times of all cases.
 fn times(cases: &[Case<'_>]) -> &'static str {
     if cases.iter().all(|(table, _)| table.load.is_planned()) {
         "response times, from when a request was due"
@@ -118,7 +118,7 @@ fn times(cases: &[Case<'_>]) -> &'static str {
     }
 }
 
-/// What stands in the lines.
+/// Explanation of the figures.
 fn meaning(cases: &[Case<'_>]) -> String {
     let is_planned = cases.iter().all(|(table, _)| table.load.is_planned());
     let what = if is_planned { "p99 of response times" } else { "operations per second" };
@@ -137,7 +137,7 @@ fn targets<'a>(view: &'a View, cases: &[(&Standings<'_>, &Group<'_>)]) -> Vec<&'
     all.filter(|name| rows().any(|standing| standing.row.target == *name)).collect()
 }
 
-/// Which columns say what a line is about: those in which lines differ.
+/// Columns that identify a line: those in which lines differ.
 struct Place {
     workload: bool,
     load: bool,
@@ -171,7 +171,7 @@ impl Place {
     }
 }
 
-/// Rate, times and CPU of the only target.
+/// Rate, times and CPU time of the only target.
 fn of_one(standing: &Standing<'_>) -> Vec<Cell> {
     let mut cells = vec![standing.cell("rate_per_s", show::rate_value)];
     cells.extend(["p50", "p99", "p999"].map(|percentile| standing.time(percentile)));
@@ -179,8 +179,8 @@ fn of_one(standing: &Standing<'_>) -> Vec<Cell> {
     cells
 }
 
-/// The rate of one of several targets, under a plan its p99, with a mark where it is the best or
-/// may be.
+/// The rate of one of several targets, or its p99 at a planned rate, with a mark if it is or may be
+/// the best.
 fn of_target(group: &Group<'_>, name: &str) -> Cell {
     let Some(standing) = group.standings.iter().find(|s| s.row.target == name) else {
         return NONE.into();

@@ -1,4 +1,4 @@
-//! Every probe of a search in a line.
+//! All probes of a search, one per line.
 
 use stats::search::Purpose;
 
@@ -14,10 +14,10 @@ fn columns() -> Vec<Column> {
     first.chain(numbers).chain([Column::words("verdict")]).collect()
 }
 
-/// Shares of requests below this are told as less.
+/// Smaller shares of requests print as "less than".
 const BEYOND_MIN: f64 = 1e-4;
 
-/// Of each search a line for each probe, in their order, and below them what the words mean.
+/// For each search a table of its probes in order, with an explanation of the verdicts.
 pub(crate) fn section(view: &View) -> Section {
     let mut blocks = Vec::new();
     for search in view.searches.iter().filter(|search| !search.probes.is_empty()) {
@@ -32,8 +32,8 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "probes", title: "Probes", blocks }
 }
 
-/// A probe; of rests that follow each other because the store was still slow the last, with the
-/// numbers of all. Of several blocks its number begins with that of the block.
+/// A line for a probe, or for consecutive cool-downs after which the store was still slow, with the
+/// numbers of all. With several blocks, the number starts with that of the block.
 fn row(group: &[ProbeView], of_blocks: bool) -> Option<Line> {
     let (first, last) = (group.first()?, group.last()?);
     let mut cells = cells(last);
@@ -48,7 +48,7 @@ fn row(group: &[ProbeView], of_blocks: bool) -> Option<Line> {
     Some(Line { cells, is_strong: holds && last.purpose == Purpose::Confirm })
 }
 
-/// What the verdicts that occur mean, and how certain they are; `None` without any.
+/// Explanation of the verdicts that occur, with their confidence; `None` without any.
 fn meanings(search: &SearchView) -> Option<String> {
     let mut meanings: Vec<String> = Vec::new();
     for (word, text) in search.probes.iter().map(verdict).filter(|(word, _)| !word.is_empty()) {
@@ -66,7 +66,7 @@ fn meanings(search: &SearchView) -> Option<String> {
     })
 }
 
-/// How many probes there were, and why numbers are missing.
+/// Number of probes, and why some numbers are missing.
 fn counts(search: &SearchView) -> String {
     let listed = search.probes.iter().filter(|probe| probe.purpose == Purpose::CoolDown).count();
     let unlisted = if listed < search.rests as usize {
@@ -110,14 +110,13 @@ fn tone(probe: &ProbeView) -> Tone {
     }
 }
 
-/// A share of requests; those of which none would be seen in ten thousand are not told apart.
+/// A share of requests; shares below [`BEYOND_MIN`] all print alike.
 fn share(share: f64) -> String {
     if share > 0.0 && share < BEYOND_MIN { "<0.01 %".into() } else { show::percent(share) }
 }
 
-/// What stands as a probe's verdict, and what it means: in as few words why it is one where that
-/// tells more, so that it fits a narrow terminal. For how many others may be to blame, and why some
-/// broke, is said once below.
+/// A probe's verdict and its meaning. The reason replaces the verdict if it says more, to fit a
+/// narrow terminal. Disturbances and the reasons of broken probes are listed once below.
 fn verdict(probe: &ProbeView) -> (&'static str, &'static str) {
     match (probe.verdict, probe.reason) {
         (Some(ProbeVerdict::Missed), Some(ProbeReason::QueueGrew)) => {

@@ -1,4 +1,4 @@
-//! Operations that did not end as expected, by how they ended.
+//! Operations with an unexpected outcome, by outcome.
 
 use model::Counts;
 
@@ -6,20 +6,19 @@ use crate::section::{Block, Section, explained};
 use crate::table::{Cell, Column};
 use crate::view::{Row, View};
 
-/// A way to end: its name, what that means where the name does not say it, and how many operations
-/// ended so.
+/// An outcome: its name, an explanation if the name needs one, and the number of operations.
 type Ending = (&'static str, &'static str, fn(&Counts) -> u64);
 
-/// Every way but the expected one; those that were lost are among those that were missed.
+/// All unexpected outcomes; lost records also count as missed.
 const ENDINGS: [Ending; 5] = [
     ("missed", "not found", |c| c.miss),
     ("lost", "missed records of a cache that nobody had removed", |c| c.lost),
     ("errors", "", |c| c.error),
-    ("wrong", "of another length or content than written", |c| c.wrong),
-    ("stale", "older than it may be", |c| c.stale),
+    ("wrong", "length or content differs from what was written", |c| c.wrong),
+    ("stale", "older than allowed", |c| c.stale),
 ];
 
-/// One line a row in which some operation did not end as expected.
+/// One line per row with unexpected outcomes.
 pub(crate) fn section(view: &View) -> Section {
     let rows: Vec<&Row> = unexpected(view).collect();
     let met: Vec<&Ending> =
@@ -29,26 +28,25 @@ pub(crate) fn section(view: &View) -> Section {
     columns.extend(met.iter().map(|(name, ..)| Column::number(*name)));
     let lines = rows.iter().map(|row| cells(row, &met));
     let mut blocks = explained(columns, lines, &note(&met));
-    // Errors alone need no words.
+    // Errors need no explanation.
     blocks.retain(|block| !matches!(block, Block::Note { text } if text.is_empty()));
     Section { id: "problems", title: "Not as expected", blocks }
 }
 
-/// Rows in which some operation did not end as expected, whole phases of several operations left
-/// out.
+/// Rows with unexpected outcomes, except totals of phases with several operations.
 fn unexpected(view: &View) -> impl Iterator<Item = &Row> {
     let is_told = |r: &&Row| !has_parts(view, r) && ENDINGS.iter().any(|(.., n)| n(&r.counts) > 0);
     view.cells.iter().filter(is_told)
 }
 
-/// What the columns that are there mean.
+/// Explanation of the shown columns.
 fn note(met: &[&Ending]) -> String {
     let meant = met.iter().filter(|(_, meaning, _)| !meaning.is_empty());
-    let said = meant.map(|(name, meaning, _)| format!("{name}: {meaning}"));
-    said.collect::<Vec<_>>().join("; ")
+    let texts = meant.map(|(name, meaning, _)| format!("{name}: {meaning}"));
+    texts.collect::<Vec<_>>().join("; ")
 }
 
-/// A row by the columns; a way to end that no operation took has none.
+/// Cells of a row; only outcomes that occur have a column.
 fn cells(row: &Row, met: &[&Ending]) -> Vec<Cell> {
     let count = |n: u64| Cell::number(n.to_string(), n as f64);
     let mut cells = vec![
@@ -61,7 +59,7 @@ fn cells(row: &Row, met: &[&Ending]) -> Vec<Cell> {
     cells
 }
 
-/// True for a whole phase whose operations have rows of their own.
+/// True for the total of a phase whose operations have their own rows.
 pub(crate) fn has_parts(view: &View, row: &Row) -> bool {
     let parts = format!("{}.", row.operation);
     let same =

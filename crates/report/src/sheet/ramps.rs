@@ -1,18 +1,18 @@
-//! Ramps: what each target sustains in a sentence, times and costs at shares of its knee, and every
-//! stage, the way up and the way down beside each other.
+//! Ramps: a sentence on what each target sustains, latency and cost at shares of its knee, and all
+//! stages, with the way up and the way down side by side.
 
 use crate::section::{Block, Section};
 use crate::show::{self, commas, grouped};
 use crate::table::{Cell, Column, Line, NONE, Table, Tone};
 use crate::view::{ALL, RampOutcome, RampStage, RampView, SAME_RATE, StageWay, Value, View};
 
-/// Columns of [`share_cells`] behind the shares.
+/// Columns of [`share_cells`] after the shares.
 const COSTS: [&str; 2] = ["CPU/op server", "generator"];
 
-/// The first column of stages under a closed load, which asks for no rate.
+/// First column of stages under a closed load, which has no planned rate.
 const CLIENTS: &str = "clients";
 
-/// Operations that have columns of their own.
+/// Operations with their own columns.
 const PAIR: [&str; 2] = ["set", "get"];
 const PAIR_HEADER: [&str; 2] = ["p99 set", "p99 get"];
 /// Columns of [`stage_cells`].
@@ -29,15 +29,15 @@ const STAGE_HEADER: [&str; 10] = [
     "CPU s+g",
 ];
 
-/// The column of times on the way down.
+/// Column of latency on the way down.
 const DOWN: &str = "p99 down";
 
-/// What the columns that are there mean.
+/// Explanation of the shown columns.
 fn note(view: &View) -> String {
     let any = |is: fn(&RampView) -> bool| view.ramps.iter().any(is);
     let is_marked = |ramp: &RampView| ramp.stages.iter().any(|s| s.held < s.blocks);
     let mut note = String::from(
-        "knee: the last stage on the way up that answered all it was asked for, as stages below \
+        "knee: the last stage on the way up that answered the offered load, as stages below \
          it did, its interval up to the next, which did not",
     );
     if any(goes_down) {
@@ -49,22 +49,22 @@ fn note(view: &View) -> String {
     note += "; the first fifth of a stage, in which the store settles, is left out; CPU s+g: CPUs \
              that server and generator used";
     if any(is_marked) {
-        note += "; a stage marked ! did not hold in every block";
+        note += "; a stage marked ! failed in some block";
     }
     if any(|ramp| ramp.in_pairs) {
         note += "; p99 set and p99 get: of a pair the set is always sent first, so the two \
-                 columns differ by their place as well and say nothing of which operation costs \
+                 columns differ by position too and do not show which operation costs \
                  more";
     }
     note
 }
 
-/// Whether the load was lowered again.
+/// True if the load was lowered again.
 fn goes_down(ramp: &RampView) -> bool {
     ramp.stages.iter().any(|stage| stage.way == StageWay::Down)
 }
 
-/// The times of each target at shares of its knee, a table for each profile.
+/// Latency of each target at shares of its knee, a table per profile.
 pub(crate) fn shares(view: &View) -> Vec<Block> {
     let mut blocks = Vec::new();
     for ramps in by_profile(view).iter().filter(|ramps| ramps.iter().any(|r| !r.at.is_empty())) {
@@ -76,7 +76,7 @@ pub(crate) fn shares(view: &View) -> Vec<Block> {
     blocks
 }
 
-/// The highest rate of each target, and how that is known, a table for each profile.
+/// The highest rate of each target and its evidence, a table per profile.
 fn sustained(view: &View) -> Vec<Block> {
     let table = |ramps: &Vec<&RampView>| {
         let limit_ns = ramps.iter().find_map(|ramp| ramp.limit_ns);
@@ -142,7 +142,7 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "ramps", title: "Ramps", blocks }
 }
 
-/// The ramps of each profile, in the view's order.
+/// Ramps by profile, in the view's order.
 fn by_profile(view: &View) -> Vec<Vec<&RampView>> {
     let mut found: Vec<Vec<&RampView>> = Vec::new();
     for ramp in &view.ramps {
@@ -154,12 +154,12 @@ fn by_profile(view: &View) -> Vec<Vec<&RampView>> {
     found
 }
 
-/// `, open` where there are several profiles.
+/// `, open` if there are several profiles.
 fn of_profile(view: &View, ramp: &RampView) -> String {
     if by_profile(view).len() > 1 { format!(", {}", ramp.workload) } else { String::new() }
 }
 
-/// Names of the shares of a knee that are told.
+/// Names of the reported shares of a knee.
 const SHARES: [&str; 5] = ["25 %", "50 %", "75 %", "90 %", "100 %"];
 
 /// Columns of [`share_cells`].
@@ -168,7 +168,7 @@ fn share_columns() -> Vec<Column> {
     [Column::words("target")].into_iter().chain(numbers).collect()
 }
 
-/// A target's p99 at each share of its knee, and what an operation costs at the knee.
+/// A target's p99 at each share of its knee, and the cost of an operation at the knee.
 fn share_cells(ramp: &RampView) -> Vec<Cell> {
     let of = |name: &str| {
         let points = ramp.at.iter();
@@ -186,17 +186,17 @@ fn ns(value: Option<&Value>) -> Cell {
     Cell::value(value, show::time)
 }
 
-/// Title of the table of places.
-const PLACES: &str = "Place in a pair, apart from the operation (service time)";
+/// Title of the table of positions.
+const PLACES: &str = "Position in a pair, separated from the operation (service time)";
 
 /// Columns of [`place_lines`].
 fn place_columns() -> Vec<Column> {
-    let numbers = ["p50 first", "second", "by itself", "p99 first", "second", "by itself"];
+    let numbers = ["p50 first", "second", "independent", "p99 first", "second", "independent"];
     let words = ["target", "operation"].map(Column::words).into_iter();
     words.chain(numbers.map(Column::number)).collect()
 }
 
-/// The times of each operation at each place, of the targets that have controls.
+/// Latency of each operation at each position, for targets with control phases.
 fn place_lines(ramps: &[&RampView]) -> Vec<Line> {
     let mut lines = Vec::new();
     for (ramp, found) in ramps.iter().filter_map(|ramp| Some((ramp, ramp.place.as_ref()?))) {
@@ -214,7 +214,7 @@ fn place_lines(ramps: &[&RampView]) -> Vec<Line> {
     lines
 }
 
-/// All columns, then without those without which the rest still says something.
+/// The table with all columns, then versions with fewer columns.
 fn stages(ramp: &RampView) -> Vec<Table> {
     let mut whole = Table::new(stage_columns(ramp), stage_lines(ramp));
     if !goes_down(ramp) {
@@ -241,14 +241,14 @@ fn stage_columns(ramp: &RampView) -> Vec<Column> {
     header.into_iter().map(Column::number).collect()
 }
 
-/// Whether there are columns for [`PAIR`].
+/// True if there are columns for [`PAIR`].
 fn has_pairs(ramp: &RampView) -> bool {
     let there =
         |operation: &&str| ramp.stages.iter().any(|s| s.operations.contains_key(*operation));
     PAIR.iter().all(there)
 }
 
-/// Every stage of the way up in the order of [`stage_columns`]; that at the knee is the answer.
+/// All stages of the way up in the order of [`stage_columns`]; the one at the knee is the answer.
 fn stage_lines(ramp: &RampView) -> Vec<Line> {
     let up = ramp.stages.iter().filter(|stage| stage.way == StageWay::Up);
     let knee = ramp.metrics.get("knee_per_s").and_then(|knee| {
@@ -296,7 +296,7 @@ fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<Cell> {
     cells
 }
 
-/// The stage of the way down that asks for as much.
+/// The stage of the way down with the same planned load.
 fn on_the_way_down<'a>(ramp: &'a RampView, stage: &RampStage) -> Option<&'a RampStage> {
     let planned = |s: &RampStage| {
         s.metrics.get("planned_per_s").map_or(f64::from(s.clients), |value| value.center)

@@ -1,11 +1,11 @@
-//! What was required of every result, and what does not meet it.
+//! Requirements, and results that do not meet them.
 
 use crate::requirements::by_words;
 use crate::section::{Block, Section};
 use crate::table::{Cell, Column, Line, Table, Tone};
 use crate::view::View;
 
-/// A sentence for each requirement that all results meet, and a table of those that do not.
+/// A sentence per requirement, and a table of the results that do not meet it.
 pub(crate) fn section(view: &View) -> Section {
     let mut blocks = Vec::new();
     let mut missed = Vec::new();

@@ -1,4 +1,4 @@
-//! The tables of results: one a profile and load, its operations with all targets.
+//! The tables of results: one per profile and load, with all operations and targets.
 
 use crate::section::{Block, Section};
 use crate::show;
@@ -7,7 +7,7 @@ use crate::table::{Cell, Column, Line, NONE, Table, Tone};
 use crate::view::{Value, View};
 use stats::{Verdict, format_bytes};
 
-/// All tables, and what their columns mean.
+/// All tables, with an explanation of their columns.
 pub(crate) fn section(view: &View) -> Section {
     let all = standings(view);
     let mut blocks: Vec<Block> = all.iter().flat_map(|table| one(view, table)).collect();
@@ -18,14 +18,11 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "results", title: "Results", blocks }
 }
 
-/// What the columns mean.
+/// Explanation of the columns.
 fn words(view: &View, compares: bool) -> String {
     let is_open = view.cells.iter().any(|r| r.load.times() == "response");
-    let times = if is_open {
-        "response times, from the moment at which a request was due"
-    } else {
-        "service times"
-    };
+    let times =
+        if is_open { "response times, from when a request was due" } else { "service times" };
     let cpu = "CPU is time per operation of server and generator";
     if !compares {
         return format!("times are {times}; {cpu}");
@@ -40,7 +37,7 @@ fn words(view: &View, compares: bool) -> String {
     words
 }
 
-/// A table under its title, with what data its profile has.
+/// A table with its title and the data of its profile.
 fn one(view: &View, standings: &Standings<'_>) -> Vec<Block> {
     let text = format!("{}, {}", standings.workload, standings.load);
     let title = Block::Title { text, notes: standings.footnotes.clone() };
@@ -49,12 +46,12 @@ fn one(view: &View, standings: &Standings<'_>) -> Vec<Block> {
     [Some(title), data, Some(Block::forms(forms.into()))].into_iter().flatten().collect()
 }
 
-/// How much a table shows beside each other.
+/// Level of detail of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Everything, intervals by both ends.
+    /// All columns, intervals with both bounds.
     Full,
-    /// Intervals by their half-width, CPU in one column.
+    /// Intervals as half-widths, CPU time in one column.
     Short,
 }
 
@@ -121,7 +118,7 @@ fn tone(group: &Group<'_>, standing: &Standing<'_>) -> Tone {
     }
 }
 
-/// CPU microseconds an operation of server and generator: `3.10+4.21`, `–+4.21`, `–`.
+/// CPU time of server and generator per operation, microseconds: `3.10+4.21`, `–+4.21`, `–`.
 fn cpu(standing: &Standing<'_>) -> Cell {
     let microseconds = |v: &Value| {
         let us = v.center / 1e3;

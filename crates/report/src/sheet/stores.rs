@@ -1,4 +1,4 @@
-//! The stores, and what disturbed them.
+//! Stores and disturbances.
 
 use crate::calibration;
 use crate::section::{Block, Section};
@@ -8,11 +8,11 @@ use crate::view::{NoiseView, TargetView, View};
 /// Targets that were not measured, and why.
 pub(crate) fn not_run(view: &View) -> Section {
     let targets = view.setup.targets.iter();
-    let told = targets.filter_map(|t| Some(format!("{}: {}", t.name, t.not_run.as_ref()?)));
-    Section { id: "not-run", title: "Not run", blocks: told.map(Block::item).collect() }
+    let reasons = targets.filter_map(|t| Some(format!("{}: {}", t.name, t.not_run.as_ref()?)));
+    Section { id: "not-run", title: "Not run", blocks: reasons.map(Block::item).collect() }
 }
 
-/// What the targets were, where, and with which settings.
+/// Version, address and settings of the targets.
 pub(crate) fn section(view: &View) -> Section {
     let columns = ["target", "product", "place", "state", "settings given"].map(Column::words);
     let lines: Vec<Line> = view.setup.targets.iter().map(line).collect();
@@ -40,7 +40,7 @@ fn line(target: &TargetView) -> Line {
     ])
 }
 
-/// The settings that it was given: `appendonly no, save empty`.
+/// The chosen settings: `appendonly no, save empty`.
 fn settings(target: &TargetView) -> String {
     let setting = |(name, value): (&String, &String)| match value.as_str() {
         "" => format!("{name} empty"),
@@ -49,7 +49,7 @@ fn settings(target: &TargetView) -> String {
     target.settings.iter().map(setting).collect::<Vec<_>>().join(", ")
 }
 
-/// What else kept the machine busy while it measured, and what it can measure.
+/// Other activity on the machine during the run, and the machine's calibration.
 pub(crate) fn disturbances(view: &View) -> Section {
     let words = ["disturbance", "median trial", "worst trial"].map(Column::words);
     let cells = |n: &NoiseView| [&n.name, &n.median, &n.worst].map(|s| Cell::from(s.as_str()));

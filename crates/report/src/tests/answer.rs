@@ -1,4 +1,4 @@
-//! What is said first: which target, by how much, and how sure that is.
+//! The answer: which target, by how much, and how sure.
 
 use stats::Verdict;
 
@@ -11,7 +11,7 @@ fn summary(view: &View) -> Vec<String> {
     view.answer.summary.iter().map(Sentence::text).collect()
 }
 
-/// Changes the verdict of every comparison of an operation at the load of so many clients.
+/// Changes the verdict of every comparison of an operation at the load of `clients` clients.
 fn with_verdict(view: &mut View, (operation, clients): (&str, u32), verdict: Verdict) {
     let here =
         |c: &&mut crate::view::Comparison| c.operation == operation && c.load.clients == clients;
@@ -25,15 +25,15 @@ fn with_verdict(view: &mut View, (operation, clients): (&str, u32), verdict: Ver
 #[test]
 fn the_fastest_is_named_with_its_ratio_to_the_next() {
     let view = judge(&run(&["redis", "files"], 5, usual));
-    let said = summary(&view);
+    let found = summary(&view);
     assert!(
-        said[0]
+        found[0]
             .starts_with("steady, 1 client: redis and files are equal within ±3 % at writing (1."),
-        "{said:?}"
+        "{found:?}"
     );
     let fastest =
         "steady, 8 clients: redis is fastest at writing (2.10× [2.08, 2.12] as fast as files), ";
-    assert!(said[1].starts_with(fastest), "{said:?}");
+    assert!(found[1].starts_with(fastest), "{found:?}");
     assert!(view.answer.places.is_empty(), "the summary says as much");
     let names = view.answer.summary[1].pieces.iter().filter(|p| p.style == PieceStyle::Target);
     let names: Vec<&str> = names.map(|piece| piece.text.as_str()).collect();
@@ -41,43 +41,46 @@ fn the_fastest_is_named_with_its_ratio_to_the_next() {
 }
 
 #[test]
-fn what_is_undecided_is_said_with_its_reason() {
+fn an_undecided_answer_has_its_reason() {
     let mut view = judge(&run(&["redis", "files"], 5, usual));
     with_verdict(&mut view, ("read", 8), Verdict::Undecided);
-    let said = summary(&view).remove(1);
-    assert!(said.contains("; undecided: reading between redis and files (2.1"), "{said}");
-    assert!(said.ends_with("), of noise"), "{said}");
+    let found = summary(&view).remove(1);
+    assert!(found.contains("; undecided: reading between redis and files (2.1"), "{found}");
+    assert!(found.ends_with("), of noise"), "{found}");
     with_verdict(&mut view, ("read", 8), Verdict::Equal);
-    let said = summary(&view).remove(1);
-    assert!(said.contains("; redis and files are equal within ±3 % at reading (2.1"), "{said}");
+    let found = summary(&view).remove(1);
+    assert!(found.contains("; redis and files are equal within ±3 % at reading (2.1"), "{found}");
 }
 
 #[test]
 fn few_blocks_name_no_winner() {
     for (blocks, words) in [(1, "1 block gives"), (2, "2 blocks give")] {
         let view = judge(&run(&["redis", "files"], blocks, usual));
-        let said = summary(&view);
-        assert!(said[0].contains("no winner can be named") && said[0].contains(words), "{said:?}");
+        let found = summary(&view);
+        assert!(
+            found[0].contains("no winner can be named") && found[0].contains(words),
+            "{found:?}"
+        );
     }
 }
 
 #[test]
-fn one_target_is_answered_by_what_it_came_to() {
+fn a_single_target_is_answered_by_its_results() {
     let view = judge(&run(&["redis"], 5, usual));
-    let said = summary(&view);
-    assert!(said.iter().all(|said| said.contains(": redis reached ")), "{said:?}");
+    let found = summary(&view);
+    assert!(found.iter().all(|found| found.contains(": redis reached ")), "{found:?}");
 }
 
 #[test]
 fn a_page_is_compared_as_a_whole() {
-    let said = summary(&judge(&pages(&["redis", "files"], 5, usual)));
+    let found = summary(&judge(&pages(&["redis", "files"], 5, usual)));
     let whole = "page, 8 clients on one session: redis is fastest at a whole page (2.10× ";
-    assert!(said[0].starts_with(whole) && !said[0].contains("page."), "{said:?}");
+    assert!(found[0].starts_with(whole) && !found[0].contains("page."), "{found:?}");
 }
 
-/// Many profiles and loads have a sentence each below, and one for all.
+/// Many profiles and loads have a summary sentence, and one sentence each below it.
 #[test]
-fn many_places_are_summed_up() {
+fn many_places_are_summarized() {
     let mut view = judge(&run(&["redis", "files"], 5, usual));
     let others: Vec<_> = view.cells.iter().filter(|row| row.load.clients == 8).cloned().collect();
     let compared = view.comparisons.iter().filter(|c| c.load.clients == 8).cloned();
@@ -90,10 +93,10 @@ fn many_places_are_summed_up() {
     let answer = answer(&view, &[]);
     assert_eq!(answer.summary.len(), 1);
     assert_eq!(answer.places.len(), 3);
-    let said = answer.summary[0].text();
+    let found = answer.summary[0].text();
     let fastest =
         "redis is fastest at writing in 2 of 3 cases (2.10× as fast as the next), reading";
-    assert!(said.starts_with(fastest), "{said}");
+    assert!(found.starts_with(fastest), "{found}");
     let equal = "; equal within ±3 %: writing in 1 of 3 cases, reading in 1 of 3 cases";
-    assert!(said.contains(equal), "{said}");
+    assert!(found.contains(equal), "{found}");
 }

@@ -7,8 +7,8 @@ use crate::standings::standings;
 use crate::view::View;
 use crate::{csv, judge};
 
-/// The best of an operation, and the others' words.
-fn told(view: &View, operation: &str) -> (Option<String>, Vec<String>) {
+/// The best of an operation, and the verdicts of the others.
+fn best_and_others(view: &View, operation: &str) -> (Option<String>, Vec<String>) {
     let tables = standings(view);
     let group = tables[0].groups.iter().find(|g| g.operation == operation).unwrap();
     let best = group.best().map(|s| s.row.target.clone());
@@ -16,8 +16,8 @@ fn told(view: &View, operation: &str) -> (Option<String>, Vec<String>) {
     (best, others.collect())
 }
 
-/// No ratio to the best is above 1.
-fn nobody_is_ahead(view: &View) {
+/// Asserts that no ratio to the best is above 1.
+fn assert_best_is_first(view: &View) {
     let csv = csv::render(view);
     let at = csv.lines().next().unwrap().split(',').position(|name| name == "ratio_to_best");
     for line in csv.lines().skip(1) {
@@ -29,8 +29,8 @@ fn nobody_is_ahead(view: &View) {
 #[test]
 fn the_star_and_the_ratios_follow_one_rule() {
     let mut recorded = pages(&["files", "redis"], 5, usual);
-    // Files are the faster by the mean of all blocks together, for a single slow block of Redis;
-    // Redis is by the mean of the blocks' ratios.
+    // By the mean over all blocks files are faster, because of a single slow block of Redis;
+    // by the mean of the blocks' ratios Redis is.
     for (target, times_us) in [("files", [100; 5]), ("redis", [60, 60, 60, 60, 300])] {
         let block = std::cell::Cell::new(0);
         change(&mut recorded, target, "page", |phase, i| {
@@ -46,14 +46,14 @@ fn the_star_and_the_ratios_follow_one_rule() {
         row.unwrap().metrics["service_ns_mean"].center
     };
     assert!(mean("files") < mean("redis"));
-    let (best, others) = told(&view, "page");
+    let (best, others) = best_and_others(&view, "page");
     assert_eq!(best.as_deref(), Some("redis"));
     assert_eq!(others, ["undecided 0.828×"]);
-    nobody_is_ahead(&view);
+    assert_best_is_first(&view);
 }
 
 #[test]
-fn a_target_that_lacks_the_slow_blocks_is_not_the_best_for_that() {
+fn a_target_without_the_slow_blocks_is_not_the_best_because_of_that() {
     let mut recorded =
         run(
             &["files", "redis"],
@@ -75,8 +75,8 @@ fn a_target_that_lacks_the_slow_blocks_is_not_the_best_for_that() {
         row.unwrap().metrics["rate_per_s"].center
     };
     assert!(rate("files") > rate("redis"));
-    assert_eq!(told(&view, "read").0.as_deref(), Some("redis"));
-    nobody_is_ahead(&view);
+    assert_eq!(best_and_others(&view, "read").0.as_deref(), Some("redis"));
+    assert_best_is_first(&view);
 }
 
 #[test]
@@ -86,5 +86,5 @@ fn a_control_is_never_the_best_but_may_be_ahead() {
         "redis" => 2_000.0,
         _ => 3_000.0,
     }));
-    assert_eq!(told(&view, "read").0.as_deref(), Some("redis"));
+    assert_eq!(best_and_others(&view, "read").0.as_deref(), Some("redis"));
 }

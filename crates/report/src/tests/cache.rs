@@ -34,7 +34,7 @@ fn phase(name: &str, mix: &[&str]) -> Phase {
     }
 }
 
-/// A run of files and Redis with 8 clients, each operation by itself.
+/// A run of files and Redis with 8 clients, each operation alone.
 pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
     let mut recorded = run(&["files", "redis"], blocks, rates);
     let names = ["read", "write", "clean"];
@@ -75,9 +75,9 @@ pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
             source: "host".into(),
         };
         let (of_files, of_servers) = if is_redis { (0, 40 << 20) } else { (80 << 20, 0) };
-        let told = [(Fact::STORE_BYTES, of_files), (Fact::SERVER_MEMORY_BYTES, of_servers)];
-        trial.facts = told.map(fact).into();
-        // The fixture knows sessions alone: its change becomes a clean.
+        let sizes = [(Fact::STORE_BYTES, of_files), (Fact::SERVER_MEMORY_BYTES, of_servers)];
+        trial.facts = sizes.map(fact).into();
+        // The fixture only has sessions: turn its change into a clean.
         rename(trial, "change", "clean");
         for phase in &mut trial.points {
             let last = phase.operations.last_mut().unwrap();
@@ -108,7 +108,7 @@ fn narrowest(operation: &str, than: &[&str]) -> Claim {
 }
 
 #[test]
-fn an_order_is_judged_from_both_ends_and_by_its_width() {
+fn an_order_is_judged_by_both_ends_and_by_its_width() {
     let mut recorded = caches(6, rates);
     recorded.header.plan.claims = vec![
         highest("files", "read"),
@@ -129,10 +129,10 @@ fn an_order_is_judged_from_both_ends_and_by_its_width() {
 }
 
 #[test]
-fn of_operations_of_one_list_the_place_is_told() {
+fn operations_of_one_list_have_a_note_about_their_order() {
     let mut recorded = caches(4, rates);
     recorded.header.plan.claims = vec![narrowest("write", &["read", "clean"])];
-    let apart = "what an operation comes after is part of its time";
+    let apart = "an operation's time depends on the operation before it";
     assert!(!judge(&recorded).claims[0].note.contains(apart));
     for cell in &mut recorded.header.plan.cells {
         let Workload::AppCache(cache) = &mut cell.workload else { panic!("a cache") };
@@ -153,19 +153,19 @@ fn of_operations_of_one_list_the_place_is_told() {
 }
 
 #[test]
-fn the_data_of_a_profile_are_told_beside_its_results() {
+fn the_data_of_a_profile_is_next_to_its_results() {
     let view = judge(&caches(3, rates));
-    let told = "10,000 records of 1 to 1,024 bytes, each with 0 to 15 of 2,000 tags; names and \
-                lifetimes as Magento makes them, each write checked\n";
+    let expected = "10,000 records of 1 to 1,024 bytes, each with 0 to 15 of 2,000 tags; names and \
+                lifetimes as in Magento, each write checked\n";
     let text = text::render(&view, 140, false);
     let mut lines =
         text.split_inclusive('\n').skip_while(|l| !l.starts_with("steady, 8 clients  "));
-    assert_eq!(lines.nth(1), Some(told), "{text}");
+    assert_eq!(lines.nth(1), Some(expected), "{text}");
     let markdown = markdown::render(&view);
     let title = markdown.find("## steady, 8 clients").unwrap();
     let below = markdown[title..].lines().nth(2);
-    assert_eq!(below, Some(told.trim_end()), "{markdown}");
-    assert_eq!(view.asked.data["steady"], told.trim_end());
+    assert_eq!(below, Some(expected.trim_end()), "{markdown}");
+    assert_eq!(view.asked.data["steady"], expected.trim_end());
     assert!(judge(&run(&["files"], 3, crate::fixture::usual)).asked.data.is_empty());
 }
 
@@ -185,7 +185,7 @@ fn two_blocks_decide_no_order() {
 }
 
 #[test]
-fn hits_are_all_only_where_none_missed() {
+fn the_hit_ratio_is_100_percent_only_without_misses() {
     let mut recorded = caches(3, rates);
     for trial in &mut recorded.trials {
         let read = trial.points.iter_mut().find(|p| p.phase == "read").unwrap();
@@ -206,11 +206,11 @@ fn hits_are_all_only_where_none_missed() {
 }
 
 #[test]
-fn a_rate_can_be_made_again_from_what_is_told_of_saving_again() {
+fn a_rate_can_be_recomputed_from_the_time_of_restoring() {
     let mut recorded = caches(3, rates);
     for trial in &mut recorded.trials {
         let clean = trial.points.iter_mut().find(|p| p.phase == "clean").unwrap();
-        // Clients were free for different times, and differently fast in them.
+        // Clients were free for different times, and at different speeds.
         clean.restored = (1..=8)
             .map(|n| Restored {
                 answered: 300,
@@ -248,22 +248,22 @@ fn a_rate_can_be_made_again_from_what_is_told_of_saving_again() {
 }
 
 #[test]
-fn how_stores_were_filled_is_told() {
+fn the_method_of_filling_is_noted() {
     let mut recorded = caches(6, rates);
-    let told = |recorded: &Recorded| {
+    let filling_note = |recorded: &Recorded| {
         let mut notes = judge(recorded).footnotes.into_iter();
         notes.find(|note| note.starts_with("filled "))
     };
-    // As after `--fill fast` on stores of which none can.
+    // As after `--fill fast` on stores without a fast fill.
     let by_saves = "filled by saves, one at a time: files, redis";
-    assert_eq!(told(&recorded).as_deref(), Some(by_saves));
+    assert_eq!(filling_note(&recorded).as_deref(), Some(by_saves));
     for cell in recorded.header.plan.cells.iter_mut().filter(|c| c.target == "redis") {
         let Workload::AppCache(cache) = &mut cell.workload else { unreachable!() };
         cache.fill = Fill::Fast;
     }
     let note = "filled many records at once: redis; by saves, one at a time: files";
-    assert_eq!(told(&recorded).as_deref(), Some(note));
-    assert_eq!(told(&run(&["files", "redis"], 3, rates)), None, "sessions");
+    assert_eq!(filling_note(&recorded).as_deref(), Some(note));
+    assert_eq!(filling_note(&run(&["files", "redis"], 3, rates)), None, "sessions");
 }
 
 #[test]
@@ -299,13 +299,13 @@ fn lists_that_were_not_executed_are_noted() {
 }
 
 #[test]
-fn effort_and_sizes_stand_in_every_output() {
+fn effort_and_sizes_are_in_every_output() {
     let view = judge(&caches(6, rates));
     let row = |target: &str, operation: &str| {
         view.cells.iter().find(|r| (r.target.as_str(), &*r.operation) == (target, operation))
     };
     let metric = |target: &str, operation: &str, name: &str| {
-        // A geometric mean is off in its last digits.
+        // A geometric mean has rounding errors in its last digits.
         let center = row(target, operation)?.metrics.get(name)?.center;
         Some((center * 1e6).round() / 1e6)
     };
@@ -367,7 +367,7 @@ fn a_list_is_judged_by_its_parts() {
 }
 
 #[test]
-fn what_was_lost_stands_beside_what_was_missed() {
+fn lost_records_are_next_to_misses() {
     let mut recorded = caches(6, rates);
     let none = judge(&recorded);
     assert!(!text::render(&none, 100, false).contains("Not as expected"));
@@ -404,7 +404,7 @@ fn cold(how: Option<Emptied>) -> Recorded {
     recorded
 }
 
-/// The footnote with that text; every row must carry it.
+/// The footnote with this text; every row must have it.
 fn note_of_all(view: &View, part: &str) -> String {
     let note = view.footnotes.iter().position(|n| n.contains(part));
     let note = note.unwrap_or_else(|| panic!("no `{part}` in {:#?}", view.footnotes));
@@ -413,23 +413,23 @@ fn note_of_all(view: &View, part: &str) -> String {
 }
 
 #[test]
-fn a_cold_page_cache_is_told_with_what_was_done() {
+fn a_cold_page_cache_is_noted_with_its_method() {
     let warm = judge(&caches(6, rates));
     assert!(!warm.footnotes.iter().any(|n| n.contains("page cache of the machine")));
     let by_root = judge(&cold(Some(Emptied::Machine)));
     note_of_all(&by_root, "the page cache of the machine was emptied, with names and inodes");
     let by_others = judge(&cold(Some(Emptied::Files)));
     note_of_all(&by_others, "stayed, because only root can empty all of it");
-    note_of_all(&judge(&cold(None)), "the record does not tell how");
+    note_of_all(&judge(&cold(None)), "the record does not state how");
     for text in [text::render(&by_others, 100, false), markdown::render(&by_others)] {
         assert!(
-            text.split_whitespace().collect::<Vec<_>>().join(" ").contains("taken out of the page")
+            text.split_whitespace().collect::<Vec<_>>().join(" ").contains("removed from the page")
         );
     }
 }
 
 #[test]
-fn a_rate_that_rises_while_the_page_cache_fills_is_steady_enough() {
+fn a_rate_may_rise_while_the_page_cache_fills() {
     let rising = |mut recorded: Recorded| {
         for series in recorded.trials.iter_mut().flat_map(|t| &mut t.series) {
             series.done_per_interval = (0..20).map(|n| 100 + 10 * n).collect();
@@ -439,11 +439,11 @@ fn a_rate_that_rises_while_the_page_cache_fills_is_steady_enough() {
     assert_eq!(rising(caches(6, rates)).validity, Validity::NotSteady);
     let view = rising(cold(Some(Emptied::Machine)));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
-    assert!(view.footnotes.iter().any(|n| n.contains("as it does where the page cache fills")));
+    assert!(view.footnotes.iter().any(|n| n.contains("as expected while the page cache fills")));
 }
 
 #[test]
-fn a_memory_limit_is_told_with_what_was_taken() {
+fn a_memory_limit_is_noted_with_the_usage() {
     let mut recorded = caches(6, rates);
     for cell in &mut recorded.header.plan.cells {
         let Workload::AppCache(cache) = &mut cell.workload else { panic!("no cache") };

@@ -1,4 +1,4 @@
-//! Claims: each verdict, each direction, and what keeps one from being judged.
+//! Claims: each verdict and direction, and claims that cannot be judged.
 
 use model::study::{Claim, Expectation};
 use model::{ErrorClass, Failure, Layout};
@@ -41,7 +41,7 @@ fn a_ratio_within_the_range_is_confirmed() {
 }
 
 #[test]
-fn a_range_without_upper_end_and_the_turned_pair_are_judged_too() {
+fn an_open_range_and_the_reversed_pair_are_judged_too() {
     let open = judged(ratio("redis", "files", "read", 8, (1.5, f64::INFINITY)), 5, usual);
     assert_eq!(
         (open.verdict.name(), open.expected.contains("at least 1.50×")),
@@ -53,7 +53,7 @@ fn a_range_without_upper_end_and_the_turned_pair_are_judged_too() {
 }
 
 #[test]
-fn what_holds_of_a_refuted_statement_is_said() {
+fn a_refuted_claim_says_what_is_true() {
     let note = |a: &str, b: &str, min: f64, max: f64| {
         let claim = judged(ratio(a, b, "read", 8, (min, max)), 5, usual);
         assert_eq!(claim.verdict.name(), "refuted");
@@ -61,30 +61,27 @@ fn what_holds_of_a_refuted_statement_is_said() {
     };
     assert_eq!(
         note("redis", "files", 1.13, 1.53),
-        "direction holds: redis is faster, but by 2.10× rather than at most 1.53×"
+        "direction confirmed: redis is faster, but by 2.10× rather than at most 1.53×"
     );
     assert_eq!(
         note("redis", "files", 3.0, f64::INFINITY),
-        "direction holds: redis is faster, but by 2.10× rather than at least 3.00×"
+        "direction confirmed: redis is faster, but by 2.10× rather than at least 3.00×"
     );
-    assert_eq!(
-        note("files", "redis", 1.2, 3.0),
-        "direction does not hold: redis is faster here, 2.10×"
-    );
+    assert_eq!(note("files", "redis", 1.2, 3.0), "opposite direction: redis is faster here, 2.10×");
     assert_eq!(
         note("files", "redis", 0.7, 0.9),
-        "direction holds: redis is faster, but by 2.10× rather than at most 1.43×"
+        "direction confirmed: redis is faster, but by 2.10× rather than at most 1.43×"
     );
-    assert_eq!(note("redis", "files", 0.9, 1.1), "not alike here: redis is 2.10× as fast as files");
+    assert_eq!(note("redis", "files", 0.9, 1.1), "not equal here: redis is 2.10× as fast as files");
 }
 
 #[test]
-fn an_interval_over_an_edge_or_too_few_blocks_decide_nothing() {
+fn an_interval_across_an_edge_or_too_few_blocks_are_undecided() {
     let edge = judged(ratio("redis", "files", "read", 8, (2.1, 3.0)), 5, usual);
     assert_eq!(edge.verdict.name(), "undecided");
     assert_eq!(edge.note, "the interval includes 2.10×: more blocks narrow it");
     for (blocks, doubt) in [(1, "1 block; 3 are needed"), (2, "2 blocks; 3 are needed")] {
-        // Nearly alike blocks: what counts is how many there are.
+        // Nearly equal blocks: only their number matters.
         for claim in [
             ratio("redis", "files", "read", 8, (0.01, 1e6)),
             ratio("redis", "files", "read", 8, (1e5, f64::INFINITY)),
@@ -101,13 +98,13 @@ fn an_interval_over_an_edge_or_too_few_blocks_decide_nothing() {
     assert_eq!(judged(lowest("mysql"), 3, apart).verdict.name(), "confirmed");
 }
 
-/// Stores so far apart that even the interval over two blocks does not reach from one to another.
+/// Stores so different that even the intervals over two blocks do not overlap.
 fn apart(target: &str, operation: &str, clients: u32) -> f64 {
     usual(target, operation, clients) * if target == "mysql" { 1e-4 } else { 1.0 }
 }
 
 #[test]
-fn what_failed_is_not_called_unmeasured() {
+fn a_failed_measurement_is_not_called_unmeasured() {
     let mut recorded = run(&["files", "redis"], 3, usual);
     recorded.header.plan.claims = vec![
         ratio("redis", "files", "read", 8, (1.0, 2.0)),
@@ -124,21 +121,21 @@ fn what_failed_is_not_called_unmeasured() {
             .map(|c| (c.verdict.to_string(), c.note))
             .collect::<Vec<_>>()
     };
-    let said = fail(&mut recorded, &["redis/steady/8"]);
+    let verdicts = fail(&mut recorded, &["redis/steady/8"]);
     let of_load = "read with 8 clients on redis has no result; see the failed trials";
-    assert_eq!(said[0], ("not run".into(), of_load.into()));
-    assert_ne!(said[1].0, "not run");
-    let said = fail(&mut recorded, &["redis/steady/1"]);
+    assert_eq!(verdicts[0], ("not run".into(), of_load.into()));
+    assert_ne!(verdicts[1].0, "not run");
+    let verdicts = fail(&mut recorded, &["redis/steady/1"]);
     let of_target = "redis has no result; see the failed trials";
-    assert_eq!(said[1], ("not run".into(), of_target.into()));
-    let said = fail(&mut recorded, &["files/steady/1", "files/steady/8"]);
+    assert_eq!(verdicts[1], ("not run".into(), of_target.into()));
+    let verdicts = fail(&mut recorded, &["files/steady/1", "files/steady/8"]);
     let of_profile = "profile steady has no result; see the failed trials";
     let not_run = ("not run".to_string(), of_profile.to_string());
-    assert_eq!(said, [not_run.clone(), not_run]);
+    assert_eq!(verdicts, [not_run.clone(), not_run]);
 }
 
 #[test]
-fn what_was_not_measured_is_not_judged() {
+fn a_claim_without_measurements_is_not_judged() {
     let why = |claim: Claim| {
         let view = judged(claim, 3, usual);
         assert_eq!((view.verdict.name(), view.measured), ("not run", None));
@@ -178,7 +175,7 @@ fn the_slowest_is_judged_in_every_case_by_the_closest() {
     assert_eq!(judged(lowest("valkey"), 5, usual).verdict.name(), "not run");
 }
 
-/// Redis a little more than the equivalence zone ahead of files.
+/// Redis is ahead of files by slightly more than the equivalence zone.
 fn near(target: &str, operation: &str, clients: u32) -> f64 {
     let base = usual("files", operation, clients);
     base * if target == "redis" { 1.05 } else { 1.0 }
@@ -210,7 +207,7 @@ fn a_claim_shows_no_difference_that_the_table_leaves_undecided() {
     let pair = pair.unwrap();
     let family = "not significant after correcting for 18 comparisons: run more blocks";
     assert_eq!((pair.verdict.name(), pair.doubt.as_deref()), ("undecided", Some(family)));
-    // That they are alike, and that one is not half as fast again, needs no difference.
+    // Claims of equality or of at most 1.5 times do not need a significant difference.
     let verdicts = ["undecided", "undecided", "confirmed", "refuted"];
     for (claim, verdict) in view.claims.iter().zip(verdicts) {
         assert_eq!(claim.verdict.name(), verdict, "{claim:#?}");
@@ -221,13 +218,13 @@ fn a_claim_shows_no_difference_that_the_table_leaves_undecided() {
     assert!(!view.claims[4].note.contains("in the table"), "{:#?}", view.claims[4]);
     for output in [text::render(&view, 140, false), markdown::render(&view)] {
         let words: Vec<&str> = output.split_whitespace().collect();
-        let told = words.join(" ").matches(&format!("undecided: {family}")).count();
-        assert_eq!(told, 5, "once below the tables, and at four claims: {output}");
+        let count = words.join(" ").matches(&format!("undecided: {family}")).count();
+        assert_eq!(count, 5, "once below the tables, and at four claims: {output}");
     }
 }
 
 #[test]
-fn the_slowest_of_those_measured_names_who_was_missing() {
+fn the_slowest_measured_target_is_judged_and_missing_ones_are_named() {
     let mut recorded = run(&["files", "redis", "mysql"], 5, usual);
     recorded.header.plan.claims = vec![lowest("mysql")];
     recorded.trials.retain(|t| !t.cell.starts_with("redis"));

@@ -1,4 +1,4 @@
-//! Two runs next to each other: results, ramps and searches, what decides nothing, and the width.
+//! Comparison of two runs: results, ramps and searches, inconclusive cases, and line width.
 
 use model::{Schedule, Trial};
 
@@ -16,13 +16,13 @@ fn compared(a: &Recorded, b: &Recorded) -> String {
     render(&judge(a), &judge(b), 120, false)
 }
 
-/// The first line that starts so.
+/// The first line with this start.
 #[track_caller]
 fn line<'a>(text: &'a str, start: &str) -> &'a str {
     text.lines().find(|l| l.starts_with(start)).unwrap_or_else(|| panic!("no {start} in {text}"))
 }
 
-/// The ratio and the verdict at the end of the first line that starts so.
+/// Ratio and verdict at the end of the first line with this start.
 #[track_caller]
 fn judged(text: &str, start: &str) -> (f64, String) {
     let words: Vec<&str> = line(text, start).split_whitespace().collect();
@@ -30,14 +30,14 @@ fn judged(text: &str, start: &str) -> (f64, String) {
     (ratio.parse().unwrap(), (*words.last().unwrap()).into())
 }
 
-/// Redis alone, whose capacity is multiplied.
+/// Redis alone with a multiplied capacity.
 fn redis(factor: f64, with: impl Fn(&mut Trial)) -> Recorded {
     let capacity = REDIS.capacity * factor;
     of(&[("redis", Store { capacity, cpu_ns: REDIS.cpu_ns / factor, ..REDIS })], 4, with)
 }
 
 #[test]
-fn ramps_are_compared_by_what_stores_bear_and_what_it_costs() {
+fn ramps_are_compared_by_sustained_rates_and_costs() {
     let text = compared(&redis(1.0, |_| ()), &redis(2.0, |_| ()));
     for name in ["knee", "answered at most", "p99 below 1.00 ms"] {
         assert_eq!(judged(&text, name), (2.0, "higher".into()), "{text}");
@@ -49,7 +49,7 @@ fn ramps_are_compared_by_what_stores_bear_and_what_it_costs() {
 }
 
 #[test]
-fn a_server_whose_cpu_is_not_known_has_no_line_of_it() {
+fn a_server_with_unknown_cpu_time_has_no_line_for_it() {
     let unseen = |trial: &mut Trial| {
         for stage in stages(trial) {
             stage.server_cpu_ns = None;
@@ -75,10 +75,10 @@ fn two_ramps_next_to_each_other() {
 }
 
 #[test]
-fn nothing_is_known_between_two_stages() {
+fn a_difference_below_the_distance_of_stages_is_undecided() {
     let text = compared(&redis(1.0, |_| ()), &redis(1.0, |_| ()));
     assert_eq!(judged(&text, "answered at most"), (1.0, "equal".into()), "{text}");
-    // Stages are a tenth of the capacity apart: one that sustains nearly so much more is no other.
+    // Stages are a tenth of the capacity apart, so a smaller difference is undecided.
     for name in ["knee", "p99 below 1.00 ms"] {
         assert_eq!(judged(&text, name), (1.0, "undecided".into()), "{text}");
     }
@@ -95,14 +95,14 @@ fn nothing_is_known_between_two_stages() {
 }
 
 #[test]
-fn the_highest_rate_within_a_limit_reaches_up_to_the_next_stage() {
+fn the_interval_of_a_rate_within_a_limit_extends_to_the_next_stage() {
     let text = compared(&redis(1.0, |_| ()), &redis(1.0, |_| ()));
-    // Of twelve stages the ninth keeps the limit: up to the tenth, at 1.0 of the capacity.
+    // The ninth of twelve stages is within the limit: up to the tenth, at 1.0 of the capacity.
     let view = judge(&redis(1.0, |_| ()));
     let tenth = view.ramps[0].stages[9].metrics["asked_per_s"];
     let shown = format!(", {:.1}]", tenth.hi.unwrap() / 1e3);
     assert!(line(&text, "p99 below 1.00 ms").contains(&shown), "{shown} in {text}");
-    // Where the last stage keeps it, nobody knows how much more would.
+    // If the last stage is within the limit, there is no upper bound.
     let low = |trial: &mut Trial| truncate_stages(trial, 5);
     let text = compared(&redis(1.0, low), &redis(2.0, |_| ()));
     let words = line(&text, "p99 below 1.00 ms");
@@ -110,7 +110,7 @@ fn the_highest_rate_within_a_limit_reaches_up_to_the_next_stage() {
 }
 
 #[test]
-fn a_ramp_that_did_not_find_the_stores_own_limit_decides_nothing() {
+fn a_ramp_without_the_stores_limit_decides_nothing() {
     let short = |trial: &mut Trial| truncate_stages(trial, 9);
     let starved = |trial: &mut Trial| {
         for stage in stages(trial) {
@@ -128,21 +128,21 @@ fn a_ramp_that_did_not_find_the_stores_own_limit_decides_nothing() {
             assert_eq!(judged(&text, name).1, "undecided", "{name} in {text}");
         }
         assert!(line(&text, "knee").contains("≥ "), "{text}");
-        let said =
-            format!("  B: redis sustains more than was shown: {why}, so it decides nothing\n");
-        assert!(text.contains(&said), "{text}");
+        let expected =
+            format!("  B: redis sustains more than measured: {why}, so it is inconclusive\n");
+        assert!(text.contains(&expected), "{text}");
     }
 }
 
 #[test]
-fn a_ramp_that_broke_is_told() {
+fn a_broken_ramp_is_reported() {
     let dies = |trial: &mut Trial| {
         let message = "the server ended with signal 9".into();
         trial.failure = Some(model::Failure { class: model::ErrorClass::Closed, message });
     };
     let text = compared(&redis(1.0, |_| ()), &redis(1.0, dies));
     assert!(line(&text, "knee").ends_with("–    undecided"), "{text}");
-    assert!(text.contains("  B: redis broke in every block"), "{text}");
+    assert!(text.contains("  B: redis failed in every block"), "{text}");
 }
 
 #[test]
@@ -155,15 +155,21 @@ fn ramps_of_other_loads_and_limits_are_not_compared() {
     let text = compared(&a, &other);
     assert!(text.contains("The runs have nothing in common that can be compared: "), "{text}");
     assert!(text.contains("2 ramps are in A alone.\n2 ramps are in B alone.\n"), "{text}");
-    let said = text.replace("\n   ", "");
-    assert!(said.contains("! load of memcached, open: A `up to 120 % of the peak in 23"), "{text}");
-    assert!(said.contains("over 64 clients`") && said.contains("over 32 clients`"), "{text}");
+    let unwrapped = text.replace("\n   ", "");
+    assert!(
+        unwrapped.contains("! load of memcached, open: A `up to 120 % of the peak in 23"),
+        "{text}"
+    );
+    assert!(
+        unwrapped.contains("over 64 clients`") && unwrapped.contains("over 32 clients`"),
+        "{text}"
+    );
 
     let mut stricter = redis(3.0, |_| ());
     stricter.header.plan.limit_ns = Some(500_000);
     let text = compared(&redis(1.0, |_| ()), &stricter);
     assert!(text.contains("! limit of p99: A `1.00 ms`, B `500 µs`"), "{text}");
-    assert_eq!(judged(&text, "p99 below each one's limit").1, "undecided", "{text}");
+    assert_eq!(judged(&text, "p99 below its own limit").1, "undecided", "{text}");
     assert_eq!(judged(&text, "knee").1, "higher", "{text}");
 }
 
@@ -177,7 +183,7 @@ fn searches_are_compared_by_the_rates_found() {
     assert!(text.contains("the intervals of the rates found do not overlap"), "{text}");
     assert!(
         !text.contains("alone.\n") && !text.contains("operation  "),
-        "probes are no rows: {text}"
+        "probes are not rows: {text}"
     );
     let same = compared(&searched(STORE), &searched(STORE));
     assert_eq!(judged(&same, "rate found"), (1.0, "equal".into()), "{same}");
@@ -188,7 +194,7 @@ fn searches_are_compared_by_the_rates_found() {
 }
 
 #[test]
-fn that_the_machine_was_slower_is_told() {
+fn a_slower_machine_is_noted() {
     let slower = |factor: f64| {
         searched_in(5, STORE, |point| {
             point.server_cpu_ns = point.server_cpu_ns.map(|ns| (ns as f64 * factor) as u64);
@@ -209,7 +215,7 @@ fn that_the_machine_was_slower_is_told() {
 }
 
 #[test]
-fn searches_for_different_things_decide_nothing() {
+fn searches_with_different_limits_are_not_compared() {
     let a = searched_in(5, STORE, |_| {});
     let more = super::search::Store { knee_per_s: 120_000.0, capacity_per_s: 150_000.0, ..STORE };
     let mut b = searched_in(5, more, |_| {});
@@ -222,19 +228,19 @@ fn searches_for_different_things_decide_nothing() {
     b.header.plan.targets[0].name = "valkey".into();
     b.header.command.push("--clients=50".into());
     let text = compared(&a, &b);
-    for said in [
+    for expected in [
         "! limits of the search: A `p99<1ms`, B `p99<2ms`",
         "! targets of the search: A `redis`, B `valkey`",
         "! arguments: A `run sessions`, B `run sessions --clients=50`",
-        "they searched for different things, which decides nothing",
+        "the workload, load or limits differ, so nothing is compared",
     ] {
-        assert!(text.contains(said), "no {said} in {text}");
+        assert!(text.contains(expected), "no {expected} in {text}");
     }
     assert_eq!(judged(&text, "rate found"), (1.2, "undecided".into()), "{text}");
 }
 
 #[test]
-fn a_rate_that_clients_held_down_is_the_least_that_is_known() {
+fn a_rate_limited_by_clients_is_a_lower_bound() {
     let idle = super::search::Store { busy_ns: 110_000, server_cpu_share: 0.3, ..STORE };
     let slow = super::search::Store { knee_per_s: 100.0, ..STORE };
     let a = searched_in(5, STORE, |_| {});
@@ -258,7 +264,7 @@ fn runs_of_different_kinds_have_nothing_in_common() {
     assert!(text.contains("6 rows are in A alone.\n3 rows are in B alone.\n"), "{text}");
 }
 
-/// Pairs of views that have something of each kind in common.
+/// Pairs of views with common results of each kind.
 fn pairs() -> Vec<(View, View)> {
     let short = |trial: &mut Trial| truncate_stages(trial, 9);
     let idle = super::search::Store { busy_ns: 110_000, server_cpu_share: 0.3, ..STORE };
@@ -276,7 +282,7 @@ fn pairs() -> Vec<(View, View)> {
 
 /// B's rates without the clients' own work are 6 % higher.
 #[test]
-fn two_runs_differ_by_wall_time_too_or_not_at_all() {
+fn a_difference_between_runs_must_hold_by_wall_time_too() {
     let of = |factor: f64, own_share: f64| {
         let mut recorded = run(&["files"], 6, usual);
         for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.points) {
@@ -290,7 +296,7 @@ fn two_runs_differ_by_wall_time_too_or_not_at_all() {
 }
 
 #[test]
-fn what_is_compared_fits_the_terminal() {
+fn a_comparison_fits_the_terminal() {
     for (a, b) in pairs() {
         for columns in [80, 100, 120, 140] {
             let text = render(&a, &b, columns, false);
@@ -316,7 +322,7 @@ fn at_80_columns_ramps_and_searches_are_tables() {
 }
 
 #[test]
-fn colour_says_nothing_by_itself() {
+fn colour_adds_no_information() {
     for (a, b) in pairs() {
         let coloured = render(&a, &b, 100, true);
         assert_eq!(plain(&coloured), render(&a, &b, 100, false));

@@ -1,4 +1,4 @@
-//! What concerns the whole run and not its rows.
+//! Notes about the whole run.
 
 use crate::fixture::{run, usual};
 use crate::recorded::Recorded;
@@ -11,7 +11,7 @@ fn note(view: &View, start: &str) -> Option<String> {
 }
 
 #[test]
-fn a_wall_clock_that_was_set_is_told_and_is_no_part_of_the_time_that_it_took() {
+fn a_step_of_the_wall_clock_is_noted_and_excluded_from_the_duration() {
     let mut recorded = run(&["files", "redis"], 3, usual);
     let before = judge(&recorded);
     let start = "the wall clock was set by ";
@@ -19,11 +19,11 @@ fn a_wall_clock_that_was_set_is_told_and_is_no_part_of_the_time_that_it_took() {
     recorded.trials[7].clock_step_ms = Some(3_600_250);
     recorded.seal.as_mut().unwrap().finished_unix_ms += 3_600_250;
     let after = judge(&recorded);
-    let told = note(&after, start).unwrap();
+    let text = note(&after, start).unwrap();
     let cell = &recorded.trials[7].cell;
     assert!(
-        told.starts_with(&format!("{start}+3,600 s during trial {cell} of block 2,")),
-        "{told}"
+        text.starts_with(&format!("{start}+3,600 s during trial {cell} of block 2,")),
+        "{text}"
     );
     assert_eq!(after.course.took_s.to_bits(), before.course.took_s.to_bits());
     assert_eq!(after.cells[0].metrics, before.cells[0].metrics, "what was measured stays");
@@ -32,13 +32,13 @@ fn a_wall_clock_that_was_set_is_told_and_is_no_part_of_the_time_that_it_took() {
 }
 
 #[test]
-fn what_a_killed_run_may_have_left_is_told_of_stores_that_it_did_not_start() {
-    let told = |recorded: &Recorded| note(&judge(recorded), "the run was killed");
+fn possible_leftovers_of_a_killed_run_are_noted_for_existing_stores() {
+    let note_of = |recorded: &Recorded| note(&judge(recorded), "the run was killed");
     let mut recorded = run(&["files", "redis"], 3, usual);
     recorded.seal = None;
-    assert_eq!(told(&recorded), None, "private servers are cleared by the guard");
+    assert_eq!(note_of(&recorded), None, "private servers are cleared by the guard");
     recorded.header.plan.targets[1].address = Some("10.0.0.5:6379 database 9".into());
-    let note = told(&recorded).unwrap();
+    let note = note_of(&recorded).unwrap();
     assert!(
         note.contains("`cachedyno clean 0123abcd --target redis=redis://10.0.0.5:6379/9`"),
         "{note}"
@@ -46,13 +46,13 @@ fn what_a_killed_run_may_have_left_is_told_of_stores_that_it_did_not_start() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&text::render(&judge(&recorded), 80, false)).contains(&words(&note)));
     recorded.seal = run(&["files"], 3, usual).seal;
-    assert_eq!(told(&recorded), None);
+    assert_eq!(note_of(&recorded), None);
 }
 
 #[test]
-fn who_took_the_cpus_is_told_where_it_was_notable_and_changes_no_verdict() {
+fn stolen_cpu_time_is_noted_with_its_processes_and_changes_no_verdict() {
     let mut recorded = run(&["files", "redis"], 3, usual);
-    let told = |recorded: &Recorded| note(&judge(recorded), "CPUs of generator and server were");
+    let note_of = |recorded: &Recorded| note(&judge(recorded), "CPUs of generator and server were");
     let disturber = |name: Option<&str>, is_kernel, cpu_ns| Disturber {
         name: name.map(Into::into),
         pid: 4711,
@@ -68,8 +68,8 @@ fn who_took_the_cpus_is_told_where_it_was_notable_and_changes_no_verdict() {
         ];
         trial.noise.disturbers = Some(Disturbers { most, incomplete: false });
     }
-    // Nothing was taken: whoever ran there disturbed nobody.
-    assert_eq!(told(&recorded), None);
+    // No CPU time was stolen, so other processes did not disturb.
+    assert_eq!(note_of(&recorded), None);
     let validity = |recorded: &Recorded| judge(recorded).validity;
     let before = validity(&recorded);
     for phase in recorded.trials.iter_mut().flat_map(|trial| &mut trial.points) {
@@ -77,11 +77,11 @@ fn who_took_the_cpus_is_told_where_it_was_notable_and_changes_no_verdict() {
     }
     let sum = "CPUs of generator and server were taken, mostly by rsync (840 ms), \
                kworker/1:2 of the kernel (120 ms), ended process 4711 (60.0 ms)";
-    assert_eq!(told(&recorded).as_deref(), Some(sum));
+    assert_eq!(note_of(&recorded).as_deref(), Some(sum));
     assert_eq!(validity(&recorded), before);
     recorded.trials[0].noise.disturbers.as_mut().unwrap().incomplete = true;
-    assert!(told(&recorded).unwrap().ends_with(", and perhaps others"));
-    // Where it was too much, the reason names them.
+    assert!(note_of(&recorded).unwrap().ends_with(", and perhaps others"));
+    // If it was too much, the reason names the processes.
     for phase in recorded.trials.iter_mut().flat_map(|trial| &mut trial.points) {
         phase.disturbance.server_ns = Some(phase.length_ns / 5);
     }
@@ -91,10 +91,10 @@ fn who_took_the_cpus_is_told_where_it_was_notable_and_changes_no_verdict() {
 }
 
 #[test]
-fn who_else_was_at_work_is_told_where_it_was_much() {
+fn other_busy_processes_are_noted() {
     let mut recorded = run(&["files", "redis"], 3, usual);
-    let told = |recorded: &Recorded| note(&judge(recorded), "other processes of this machine");
-    assert_eq!(told(&recorded), None);
+    let note_of = |recorded: &Recorded| note(&judge(recorded), "other processes on this machine");
+    assert_eq!(note_of(&recorded), None);
     for trial in &mut recorded.trials {
         let busy = |name: &str, share: f64| Busy {
             name: name.into(),
@@ -104,9 +104,9 @@ fn who_else_was_at_work_is_told_where_it_was_much() {
             vec![busy("backup", 0.12), busy("kdamond.0", 0.02), busy("top", 0.001)];
     }
     let note =
-        "other processes of this machine: backup (12 % of one CPU), kdamond.0 (2 % of one CPU)";
-    assert_eq!(told(&recorded).as_deref(), Some(note));
-    // The noise of all of them together has another base, which stands beside it.
+        "other processes on this machine: backup (12 % of one CPU), kdamond.0 (2 % of one CPU)";
+    assert_eq!(note_of(&recorded).as_deref(), Some(note));
+    // The total noise has a different base, which is shown with it.
     let noise = judge(&recorded).setup.noise;
     let others = noise.iter().find(|noise| noise.name == "other processes").unwrap();
     assert_eq!((&*others.median, &*others.worst), ("0 % of all CPUs", "0 %"));

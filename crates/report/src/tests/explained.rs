@@ -1,4 +1,4 @@
-//! What is said of columns is said of those that a table has.
+//! Explanations cover only the columns of a table.
 
 use super::cache::{caches, rates};
 use super::ramp::ramped;
@@ -7,31 +7,31 @@ use crate::view::{StageWay, View};
 use crate::{judge, markdown, text};
 
 /// The outputs for people.
-fn said(view: &View) -> [String; 2] {
+fn outputs(view: &View) -> [String; 2] {
     [text::render(view, 140, false), markdown::render(view)]
 }
 
 #[test]
-fn only_the_ways_to_end_that_occurred_are_explained() {
+fn only_outcomes_that_occurred_are_explained() {
     let mut view = judge(&run(&["redis", "files"], 5, usual));
     view.cells[0].counts.miss = 3;
-    for text in said(&view) {
+    for text in outputs(&view) {
         assert!(text.contains("missed: not found\n"), "{text}");
         assert!(!text.contains("lost:") && !text.contains("stale:"), "{text}");
     }
     view.cells[0].counts.stale = 1;
-    for text in said(&view) {
-        assert!(text.contains("missed: not found; stale: older than it may be\n"), "{text}");
+    for text in outputs(&view) {
+        assert!(text.contains("missed: not found; stale: older than allowed\n"), "{text}");
     }
     view.cells[0].counts.error = 1;
     (view.cells[0].counts.miss, view.cells[0].counts.stale) = (0, 0);
-    for text in said(&view) {
+    for text in outputs(&view) {
         assert!(text.contains("errors") && !text.contains("not found"), "{text}");
     }
 }
 
 #[test]
-fn effort_has_the_columns_that_some_row_has() {
+fn effort_has_only_columns_with_values() {
     let mut view = judge(&caches(5, rates));
     for row in &mut view.cells {
         for metric in ["calls_rate_per_s", "files_per_op"] {
@@ -39,7 +39,7 @@ fn effort_has_the_columns_that_some_row_has() {
         }
         row.metrics.insert("round_trips_per_op".into(), crate::view::Value::alone(2.0));
     }
-    for text in said(&view) {
+    for text in outputs(&view) {
         let effort = &text[text.find("Effort of an operation").unwrap()..];
         assert!(effort.contains("means of an operation") && !effort.contains("the others"));
         let header = effort.lines().find(|line| line.contains("target")).unwrap();
@@ -49,16 +49,16 @@ fn effort_has_the_columns_that_some_row_has() {
 }
 
 #[test]
-fn a_ramp_that_only_rises_has_no_way_down() {
+fn a_rising_ramp_has_no_way_down() {
     let mut view = judge(&ramped(3, |_| {}));
-    for text in said(&view) {
+    for text in outputs(&view) {
         assert!(text.contains("p99 down: the same stage on the way back"), "{text}");
     }
     for ramp in &mut view.ramps {
         ramp.stages.retain(|stage| stage.way == StageWay::Up);
         ramp.stages.iter_mut().for_each(|stage| stage.held = stage.blocks);
     }
-    for text in said(&view) {
+    for text in outputs(&view) {
         assert!(!text.contains("p99 down") && !text.contains("marked !"), "{text}");
     }
 }

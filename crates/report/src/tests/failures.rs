@@ -1,4 +1,4 @@
-//! Failed trials: the reason first, and a server's last words once.
+//! Failed trials: the reason first, and a server's log once.
 
 use model::{ErrorClass, Failure};
 
@@ -6,7 +6,7 @@ use crate::fixture::{run, usual};
 use crate::{judge, markdown, text};
 
 #[test]
-fn a_failure_begins_with_its_reason_and_shows_a_servers_log_once() {
+fn a_failure_starts_with_its_reason_and_shows_a_servers_log_once() {
     let mut recorded = run(&["files", "redis", "mysql"], 5, usual);
     let long = "x".repeat(5_000);
     let message = format!("the server died; a client saw: eof; its log: a | b | {long} | end");

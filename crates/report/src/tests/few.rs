@@ -1,4 +1,4 @@
-//! Phases with cleans in which too little was answered for a rate.
+//! Phases with too few answered cleans for a rate.
 
 use model::Restored;
 use model::study::{Claim, Expectation};
@@ -11,8 +11,8 @@ use crate::standings::standings;
 use crate::view::View;
 use crate::{csv, judge};
 
-/// Leaves so many operations of a target's cleans in the first `blocks` blocks, each of 1 ms;
-/// clients save again for nearly all of the phase.
+/// Keeps this many cleans of a target in the first `blocks` blocks, each of 1 ms;
+/// clients restore records for nearly the whole phase.
 fn with_few(target: &str, operations: u64, blocks: u32) -> Recorded {
     with_few_of(target, operations, blocks, 1_000_000)
 }
@@ -23,8 +23,9 @@ fn with_few_of(target: &str, operations: u64, blocks: u32, takes_ns: u64) -> Rec
     for trial in recorded.trials.iter_mut().filter(|t| of_target(&t.cell) && t.block < blocks) {
         let clean = trial.points.iter_mut().find(|p| p.phase == "clean").unwrap();
         let free_ns = operations * takes_ns / 8;
-        let told = Restored { answered: operations / 8, free_ns, restoring_ns: 900_000_000 };
-        clean.restored = vec![told; 8];
+        let restored_each =
+            Restored { answered: operations / 8, free_ns, restoring_ns: 900_000_000 };
+        clean.restored = vec![restored_each; 8];
         let clean = clean.operations.last_mut().unwrap();
         clean.counts.ok = operations;
         clean.service = Histogram::new();
@@ -77,7 +78,7 @@ fn fewer_than_ten_operations_a_client_give_no_rate_no_star_and_no_comparison() {
 }
 
 #[test]
-fn blocks_with_too_few_are_left_out_and_the_others_decide() {
+fn blocks_with_too_few_operations_are_ignored() {
     let view = judge(&with_few("redis", 79, 2));
     let (has_rate, blocks, note) = cleans(&view, "redis");
     assert!(has_rate && blocks == 4, "{blocks}");

@@ -1,4 +1,4 @@
-//! Requirements, comparisons that fail, and test cases.
+//! Requirements, failing comparisons, and test cases.
 
 use model::Requirement;
 use quick_xml::Reader;
@@ -17,7 +17,7 @@ fn requiring(recorded: Recorded, limits: &[&str]) -> Recorded {
     recorded
 }
 
-/// Names of all elements, in their order; panics where it is no XML.
+/// Names of all elements in order; panics on invalid XML.
 fn elements(xml: &str) -> Vec<String> {
     let (mut reader, mut names) = (Reader::from_str(xml), Vec::new());
     loop {
@@ -47,7 +47,7 @@ fn each_result_meets_a_requirement_or_misses_it() {
 }
 
 #[test]
-fn what_failed_is_slower_than_any_limit() {
+fn failures_exceed_every_limit() {
     let mut recorded = requiring(recorded(), &["p99<1h", "mean<1h", "max<1h", "error<1%"]);
     change(&mut recorded, "redis", "read", |phase, i| {
         phase.operations[i].counts.error = phase.operations[i].counts.ok / 10;
@@ -58,7 +58,7 @@ fn what_failed_is_slower_than_any_limit() {
 }
 
 #[test]
-fn a_second_run_is_slower_where_its_intervals_say_so_together() {
+fn a_second_run_is_slower_if_corrected_intervals_agree() {
     let half = |target: &str, operation: &str, clients: u32| {
         usual(target, operation, clients) * if operation == "read" { 0.5 } else { 1.0 }
     };
@@ -77,7 +77,7 @@ fn a_second_run_is_slower_where_its_intervals_say_so_together() {
 }
 
 #[test]
-fn test_cases_are_xml_whatever_names_hold() {
+fn test_cases_are_valid_xml_with_any_names() {
     let mut recorded = requiring(recorded(), &["p50<200us"]);
     recorded.header.plan.claims[0].id = "<&\"'\u{1}\u{7f}>".into();
     let xml = junit::render(&judge(&recorded));

@@ -1,4 +1,4 @@
-//! Growth with the size of the data set: curves, their slopes, and where they are shown.
+//! Growth with the size of the data set: curves, slopes and outputs.
 
 use model::study::{Advice, AdviceRow};
 use model::{AppCache, Cell, Load, Phase, Stop, Trial, Workload};
@@ -10,13 +10,13 @@ use crate::recorded::Recorded;
 use crate::view::{GrowthView, Value, View};
 use crate::{csv, json, judge, markdown, text};
 
-/// Nanoseconds of an operation on a target with so many records, of which a tag has so many.
+/// Cost of an operation on a target, nanoseconds, by records and records of a tag.
 type Cost = fn(target: &str, operation: &str, records: f64, of_tag: f64) -> f64;
 
 const BY_RECORDS: [(u64, u64); 3] = [(2_000, 200), (5_000, 500), (20_000, 2_000)];
 const BY_TAG: [(u64, u64); 3] = [(20_000, 15_000), (20_000, 150), (20_000, 1_500)];
 
-/// Files look at every record, Redis at those of the tag; reads cost the same at every size.
+/// Files scan every record, Redis those of the tag; reads cost the same at every size.
 fn usual(target: &str, operation: &str, records: f64, of_tag: f64) -> f64 {
     match (operation, target) {
         ("read", _) => 20e3,
@@ -78,8 +78,8 @@ fn cache(keys: u64, tags: u64) -> AppCache {
     }
 }
 
-/// Sets a trial's phases to those of the workload. A block makes everything slower by its number,
-/// and now and then one size by a little.
+/// Sets a trial's phases to those of the workload. Each block is slower by its number,
+/// and some sizes are slightly slower.
 fn measure(trial: &mut Trial, cache: &AppCache, cost_ns: impl Fn(&str) -> f64) {
     let block = f64::from(trial.block + 1);
     let luck = block * (1.0 + 0.01 * (block * (cache.keys + cache.tags) as f64).sin());
@@ -111,7 +111,7 @@ fn verdicts(view: &View) -> [&str; 3] {
 }
 
 #[test]
-fn a_slope_tells_what_a_cost_depends_on() {
+fn a_slope_shows_what_a_cost_depends_on() {
     let view = judge(&grown(&BY_RECORDS, 4, usual));
     assert_eq!(verdicts(&view), ["grows in proportion", "does not grow", "does not grow"]);
     let files = curve(&view, "files", "clean");
@@ -136,7 +136,7 @@ fn a_slope_tells_what_a_cost_depends_on() {
 }
 
 #[test]
-fn sizes_are_compared_apart() {
+fn sizes_are_compared_separately() {
     let view = judge(&grown(&BY_RECORDS, 4, usual));
     let places: Vec<_> =
         view.comparisons.iter().map(|c| (c.workload.as_str(), c.operation.as_str())).collect();
@@ -148,7 +148,7 @@ fn sizes_are_compared_apart() {
 
 #[test]
 fn only_blocks_with_all_sizes_have_a_slope() {
-    // A block of which the largest size is missing would have another slope.
+    // A block without the largest size would have a different slope.
     let bent: Cost = |_, _, records, _| if records < 6_000.0 { 1e4 } else { 1e3 * records };
     let whole = judge(&grown(&BY_RECORDS, 3, bent));
     let mut recorded = grown(&BY_RECORDS, 4, bent);
@@ -156,7 +156,7 @@ fn only_blocks_with_all_sizes_have_a_slope() {
     recorded.trials.retain(|t| !is_missing(t));
     let slope = |view: &View| curve(view, "redis", "read").slope;
     assert_eq!(slope(&judge(&recorded)), slope(&whole));
-    // Without that size in any block, the curve is that of the others.
+    // If no block has that size, the curve consists of the others.
     recorded.trials.retain(|t| !t.cell.contains("20000x"));
     let view = judge(&recorded);
     assert_eq!(curve(&view, "redis", "read").points.len(), 2);
@@ -181,7 +181,7 @@ fn fewer_than_three_blocks_have_a_slope_and_decide_nothing() {
 }
 
 #[test]
-fn ends_of_a_slope_that_say_nothing_have_no_digits() {
+fn meaningless_bounds_of_a_slope_have_no_digits() {
     let mut view = judge(&grown(&BY_RECORDS, 4, usual));
     let slope = |center, lo, hi| Some(Value::new(center, Some(lo), Some(hi)));
     view.growth[0].slope = slope(0.5, -3_291.4, 48_129.3);
@@ -195,7 +195,7 @@ fn ends_of_a_slope_that_say_nothing_have_no_digits() {
     }
 }
 
-/// Few records are cleaned faster in files, many in Redis.
+/// With few records files clean faster, with many Redis.
 fn crossing(target: &str, operation: &str, records: f64, _: f64) -> f64 {
     match (operation, target) {
         ("read", _) => 20e3,
@@ -205,7 +205,7 @@ fn crossing(target: &str, operation: &str, records: f64, _: f64) -> f64 {
 }
 
 #[test]
-fn advice_rests_on_the_largest_size_and_names_it() {
+fn advice_uses_the_largest_size_and_names_it() {
     let row = AdviceRow {
         shop: "Shopware".into(),
         size: "small".into(),
@@ -238,7 +238,7 @@ fn advice_rests_on_the_largest_size_and_names_it() {
 }
 
 #[test]
-fn growth_stands_in_every_output() {
+fn growth_is_in_every_output() {
     let view = judge(&grown(&BY_RECORDS, 4, usual));
     insta::assert_snapshot!(part(&text::render(&view, 100, false)));
     insta::assert_snapshot!(part(&text::render(&view, 80, false)));
@@ -270,7 +270,7 @@ fn part(text: &str) -> String {
 }
 
 #[test]
-fn without_sizes_there_is_nothing_to_grow() {
+fn without_sizes_there_is_no_growth_section() {
     let view = judge(&run(&["files", "redis"], 3, |_, _, _| 10_000.0));
     assert!(view.growth.is_empty() && !json::render(&view).contains("\"growth\""));
     assert!(!text::render(&view, 100, false).contains("Growth"));

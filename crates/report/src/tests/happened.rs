@@ -1,4 +1,4 @@
-//! What is said of what happened to stores in the course of a run.
+//! Events and statistics of stores during a run.
 
 use model::{
     Act, Action, ErrorClass, EventKind, Fact, Failure, ReadBack, Trial, TrialEvent, Workload,
@@ -10,8 +10,8 @@ use crate::recorded::Recorded;
 use crate::text;
 use crate::view::{Validity, View};
 
-/// A kill after a second of 100 intervals of 10 ms, in which nothing is done for half a second and
-/// then as much as before; changed by `with` trial by trial.
+/// A kill after a second with 100 intervals of 10 ms: no operations for half a second, and
+/// then as many as before; `with` changes each trial.
 pub(super) fn killed(with: impl Fn(&mut Trial)) -> Recorded {
     let mut recorded = kv_run();
     for cell in &mut recorded.header.plan.cells {
@@ -33,13 +33,13 @@ pub(super) fn killed(with: impl Fn(&mut Trial)) -> Recorded {
     recorded
 }
 
-/// What is said of a fact; `None` where nothing is.
+/// Text of a fact; `None` if it is missing.
 fn shown(view: &View, name: &str) -> Option<String> {
     view.happened.facts.iter().find(|fact| fact.name == name).map(|fact| fact.shown.clone())
 }
 
 #[test]
-fn what_a_kill_does_to_the_rate_is_said() {
+fn the_effect_of_a_kill_on_the_rate_is_reported() {
     let view = judge(&killed(|_| {}));
     assert_eq!(shown(&view, "rate_before_kill_per_s").unwrap(), "5.00 k/s");
     assert_eq!(shown(&view, "kill_lowest_rate_share").unwrap(), "0 %");
@@ -48,7 +48,7 @@ fn what_a_kill_does_to_the_rate_is_said() {
 }
 
 #[test]
-fn writes_are_lost_only_where_they_were_read_back() {
+fn lost_writes_are_reported_only_after_reading_back() {
     let read_back = ReadBack { read: 1_000, older: 3, ..ReadBack::default() };
     let view = judge(&killed(|trial| trial.read_back = Some(read_back.clone())));
     assert_eq!(shown(&view, "writes_read_back").unwrap(), "1,000 in each of 5 blocks");
@@ -78,7 +78,7 @@ fn lost_writes_are_those_of_the_worst_block() {
 }
 
 #[test]
-fn what_was_written_again_after_the_kill_tells_nothing_of_lost_writes() {
+fn keys_written_again_after_the_kill_do_not_count_for_lost_writes() {
     let with = |rewritten: u64| {
         judge(&killed(|trial| {
             let read_back = ReadBack { read: 500, rewritten, ..ReadBack::default() };
@@ -86,8 +86,8 @@ fn what_was_written_again_after_the_kill_tells_nothing_of_lost_writes() {
         }))
     };
     let view = with(480);
-    let told = "0 of 20 written last before the kill in each of 5 blocks";
-    assert_eq!(shown(&view, "writes_lost").unwrap(), told);
+    let expected = "0 of 20 written last before the kill in each of 5 blocks";
+    assert_eq!(shown(&view, "writes_lost").unwrap(), expected);
     let view = with(500);
     assert_eq!(shown(&view, "writes_lost"), None);
     let note = "in 5 of 5 blocks lost writes are unknown";
@@ -95,7 +95,7 @@ fn what_was_written_again_after_the_kill_tells_nothing_of_lost_writes() {
 }
 
 #[test]
-fn where_a_plan_takes_service_away_some_trials_may_fail_and_not_all() {
+fn if_a_plan_removes_service_some_trials_may_fail_but_not_all() {
     let fail = |trial: &mut Trial| {
         let message = "the server ended".to_string();
         trial.failure = Some(Failure { class: ErrorClass::Closed, message });
@@ -120,7 +120,7 @@ fn trials_without_points_measured_nothing() {
 }
 
 #[test]
-fn a_summary_leaves_out_details() {
+fn a_summary_omits_details() {
     let view = judge(&killed(|trial| {
         let fact = Fact { name: "fork_ns".into(), value: 2e6, source: "INFO".into() };
         trial.facts.push(fact);
@@ -132,7 +132,7 @@ fn a_summary_leaves_out_details() {
 }
 
 #[test]
-fn a_server_that_the_plan_does_not_stop_may_not_be_silent() {
+fn only_a_server_stopped_by_the_plan_may_be_silent() {
     let silent = |back: bool| {
         judge(&killed(|trial| {
             let event = |at_ns, kind| {
@@ -148,8 +148,9 @@ fn a_server_that_the_plan_does_not_stop_may_not_be_silent() {
     {
         let view = silent(back);
         assert_eq!(view.validity, Validity::NotSteady, "{:?}", view.reasons);
-        let told = |reason: &String| reason.contains(words) && reason.contains("127.0.0.1:7002");
-        assert!(view.reasons.iter().any(told), "{:?}", view.reasons);
+        let is_about =
+            |reason: &String| reason.contains(words) && reason.contains("127.0.0.1:7002");
+        assert!(view.reasons.iter().any(is_about), "{:?}", view.reasons);
     }
 }
 
@@ -168,15 +169,15 @@ fn the_end_of_another_server_explains_which_one_the_plan_killed() {
         let events = events.map(event);
         trial.events.extend(events);
     }));
-    let told = |reason: &String| {
+    let is_about = |reason: &String| {
         reason
             .contains("127.0.0.1:7002's process ended, which was not planned; the plan then killed")
     };
-    assert!(view.reasons.iter().any(told), "{:?}", view.reasons);
+    assert!(view.reasons.iter().any(is_about), "{:?}", view.reasons);
 }
 
 #[test]
-fn a_resync_after_a_kill_is_no_save() {
+fn a_resync_after_a_kill_is_not_a_save() {
     let saving = |trial: &mut Trial| {
         let begun_ns = trial.series[0].begun_ns;
         let event =
@@ -189,7 +190,7 @@ fn a_resync_after_a_kill_is_no_save() {
     assert!(!view.happened.facts.iter().any(|fact| of_save(&fact.name)));
     let began = view.happened.events.iter().find(|e| e.kind == EventKind::SaveBegan).unwrap();
     assert_eq!(began.what, "save or resync began");
-    // What saves by itself under a plan that takes nothing away has saved.
+    // Under a plan that removes nothing, an automatic save counts.
     let mut recorded = killed(saving);
     for cell in &mut recorded.header.plan.cells {
         let Workload::Kv(kv) = &mut cell.workload else { unreachable!("a key-value run") };
@@ -200,12 +201,12 @@ fn a_resync_after_a_kill_is_no_save() {
 }
 
 #[test]
-fn a_number_of_fewer_blocks_says_so() {
+fn a_value_from_fewer_blocks_says_so() {
     let view = judge(&killed(|trial| {
         if trial.block == 0 {
             let fact = Fact { name: "fork_ns".into(), value: 2e6, source: "INFO".into() };
             trial.facts.push(fact);
         }
     }));
-    assert_eq!(shown(&view, "fork_ns").unwrap(), "2.00 ms; of 1 of 5 blocks");
+    assert_eq!(shown(&view, "fork_ns").unwrap(), "2.00 ms; from 1 of 5 blocks");
 }

@@ -1,4 +1,4 @@
-//! Comparisons of targets that found very different shares of what they read.
+//! Comparisons of targets with very different hit ratios.
 
 use model::study::{Claim, Expectation};
 
@@ -7,7 +7,7 @@ use crate::fixture::change;
 use crate::view::View;
 use crate::{judge, text};
 
-/// Of 2,000 reads in a block so many miss, on that target.
+/// Makes `misses` of 2,000 reads in a block miss on a target.
 fn with_misses(target: &str, missed: u64) -> View {
     let mut recorded = caches(6, rates);
     change(&mut recorded, target, "read", |phase, i| {
@@ -29,7 +29,7 @@ fn with_misses(target: &str, missed: u64) -> View {
     judge(&recorded)
 }
 
-/// Targets whose row of an operation carries a footnote with these words.
+/// Targets whose row of an operation has the footnote about hit ratios.
 fn marked(view: &View, operation: &str) -> Vec<String> {
     let words = "of what was read was found";
     let has = |n: &usize| view.footnotes[*n].contains(words);
@@ -37,14 +37,14 @@ fn marked(view: &View, operation: &str) -> Vec<String> {
     rows.filter(|r| r.footnotes.iter().any(has)).map(|r| r.target.clone()).collect()
 }
 
-/// Whether a comparison of an operation says that it is one of misses with hits.
+/// True if the comparison of an operation says that it compares misses with hits.
 fn is_doubted(view: &View, operation: &str) -> bool {
     let mut own = view.comparisons.iter().filter(|c| c.operation == operation);
     own.any(|c| c.doubt.as_ref().is_some_and(|d| d.contains("misses are compared with hits")))
 }
 
 #[test]
-fn a_target_that_misses_is_marked_and_all_that_are_compared_with_it() {
+fn a_target_with_misses_and_its_comparisons_are_marked() {
     let slower = with_misses("redis", 1_300);
     assert_eq!(marked(&slower, "read"), ["redis"], "files are the best and found all");
     let best = with_misses("files", 1_300);
@@ -73,14 +73,14 @@ fn comparisons_and_claims_say_that_misses_are_compared_with_hits() {
 }
 
 #[test]
-fn less_than_five_points_apart_is_not_told() {
+fn a_difference_below_five_points_is_not_noted() {
     let view = with_misses("files", 99);
     assert!(marked(&view, "read").is_empty() && !is_doubted(&view, "read"));
     assert_eq!(marked(&with_misses("files", 101), "read"), ["files", "redis"]);
 }
 
 #[test]
-fn a_mix_is_told_by_its_reads() {
+fn a_mix_is_judged_by_its_reads() {
     let mut recorded = caches(6, rates);
     for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.points) {
         let is_files = phase.server_cpu_ns.is_none();

@@ -1,4 +1,4 @@
-//! The list of earlier runs: states by their summaries, and lines that fit.
+//! The list of earlier runs: states from summaries, and line lengths.
 
 use super::outputs::plain;
 use super::search::{STORE, searched_in};
@@ -20,7 +20,7 @@ fn entry(run: &str, study: &str, targets: &[&str]) -> Entry {
     Entry { record, started: "2026-11-22 18:02".into(), glance: None }
 }
 
-/// With the summary that the record of this run would hold.
+/// An entry with the summary of this run's record.
 fn judged(run: &str, recorded: &Recorded) -> Entry {
     let plan = &recorded.header.plan;
     let targets: Vec<&str> = plan.targets.iter().map(|t| t.name.as_str()).collect();
@@ -33,7 +33,7 @@ fn judged(run: &str, recorded: &Recorded) -> Entry {
     entry
 }
 
-fn restless() -> Recorded {
+fn unsteady() -> Recorded {
     let mut recorded = run(&["files", "redis"], 3, usual);
     set_intervals(&mut recorded, &[10, 200, 400, 20, 300, 500, 30, 700, 90, 1000]);
     recorded
@@ -45,7 +45,7 @@ fn failed() -> Recorded {
     recorded
 }
 
-/// Eleven names, as the study of application caches has.
+/// Eleven names, as in the study of application caches.
 const CACHES: [&str; 11] = [
     "zend-file",
     "cm-file",
@@ -67,7 +67,7 @@ fn all() -> Vec<Entry> {
     interrupted.record.status = "interrupted";
     vec![
         judged("11111111", &run(&["files", "redis", "mysql"], 5, usual)),
-        judged("22222222", &restless()),
+        judged("22222222", &unsteady()),
         judged("33333333", &failed()),
         judged("44444444", &searched_in(5, STORE, |_| {})),
         interrupted,
@@ -106,7 +106,7 @@ fn each_run_has_its_state() {
 }
 
 #[test]
-fn a_summary_of_before_a_run_was_resumed_says_nothing() {
+fn a_summary_from_before_a_resume_is_ignored() {
     let mut recorded = run(&["files"], 3, usual);
     recorded.seal.as_mut().unwrap().status = model::SealStatus::Interrupted;
     let text = render(&[judged("11111111", &recorded)], 100, false);
@@ -116,7 +116,7 @@ fn a_summary_of_before_a_run_was_resumed_says_nothing() {
 }
 
 #[test]
-fn a_search_that_found_no_rate_has_its_limits_alone() {
+fn a_search_without_a_rate_shows_only_its_limits() {
     let slow = super::search::Store { knee_per_s: 100.0, ..STORE };
     let text = render(&[judged("11111111", &searched_in(2, slow, |_| {}))], 100, false);
     assert!(line(&text, "11111111").contains(" INVALID "), "{text}");
@@ -139,7 +139,7 @@ fn every_line_fits_the_terminal() {
 }
 
 #[test]
-fn targets_that_do_not_fit_are_left_out_at_the_end() {
+fn targets_that_do_not_fit_are_omitted_at_the_end() {
     let all = all();
     let at = |columns| line(&render(&all, columns, false), "77777777").to_string();
     assert!(at(80).ends_with(" zend-file, cm-file, …"), "{}", at(80));
@@ -149,7 +149,7 @@ fn targets_that_do_not_fit_are_left_out_at_the_end() {
     let cut = line(&text, "11111111");
     assert!(cut.contains(" a-store-with-a-long-nam") && cut.ends_with('…'), "{text}");
     assert_eq!(cut.chars().count(), 80, "{text}");
-    // Narrower, each has a line of its own, and nothing is left out.
+    // On a narrower terminal each has its own line, and nothing is omitted.
     let listed = render(&all, 50, false);
     assert!(listed.contains("\n77777777\n    started (UTC): 2026-11-22 18:02\n"), "{listed}");
     assert!(!listed.contains('…'), "{listed}");

@@ -1,4 +1,4 @@
-//! Tests of the whole way from a record to its outputs, on built runs.
+//! Tests from record to outputs, on constructed runs.
 
 mod advice;
 mod alone;

@@ -1,4 +1,4 @@
-//! Every output from the same built run, and the awkward views.
+//! Every output of the same constructed run, and of difficult views.
 
 use model::{Condition, ErrorClass, Failure};
 
@@ -72,7 +72,7 @@ fn text_at_140_columns() {
 }
 
 #[test]
-fn tables_at_40_columns_are_lists_whose_words_are_whole() {
+fn tables_at_40_columns_are_lists_with_unbroken_words() {
     let text = text::render(&judge(&recorded()), 40, false);
     let start = text.find("steady, 1 client").unwrap();
     let end = text.find("\nClaims\n").unwrap();
@@ -138,7 +138,7 @@ fn as_markdown() {
 }
 
 #[test]
-fn json_has_the_keys_that_are_promised() {
+fn json_has_the_documented_keys() {
     let value: serde_json::Value =
         serde_json::from_str(&json::render(&judge(&recorded()))).unwrap();
     for key in ["format", "run", "study", "scale", "validity", "reasons", "conditions"] {
@@ -174,7 +174,7 @@ fn json_has_the_keys_that_are_promised() {
 }
 
 #[test]
-fn the_page_holds_its_data_and_nothing_in_it_can_get_out() {
+fn the_page_contains_its_data_safely_escaped() {
     let mut recorded = recorded();
     let name = "</script><script>alert(1)</script>&\u{2028}";
     recorded.header.plan.targets[0].name = name.into();
@@ -203,7 +203,7 @@ fn awkward_views_render_everywhere() {
         let view = judge(&recorded);
         for output in every_output(&view) {
             assert!(!output.is_empty());
-            // The page's own script may hold the word.
+            // The page's own script may contain the word.
             let of_data = output.split("<script type=\"module\"").next().unwrap();
             assert!(!of_data.contains("NaN"), "{of_data}");
         }
@@ -214,7 +214,7 @@ fn awkward_views_render_everywhere() {
 }
 
 #[test]
-fn a_resumed_run_tells_it_and_how_long_its_trials_took() {
+fn a_resumed_run_says_so_with_the_duration_of_its_trials() {
     let mut recorded = recorded();
     let seal = recorded.seal.as_mut().unwrap();
     seal.resumed = true;
@@ -223,22 +223,22 @@ fn a_resumed_run_tells_it_and_how_long_its_trials_took() {
         trial.took_ns = 2_000_000_000;
     }
     let view = judge(&recorded);
-    let told = "5 blocks, 60 s of trials (resumed), run 0123abcd";
+    let expected = "5 blocks, 60 s of trials (resumed), run 0123abcd";
     for output in [text::render(&view, 140, false), markdown::render(&view)] {
-        assert!(output.contains(told), "{output}");
+        assert!(output.contains(expected), "{output}");
     }
     assert!(json::render(&view).contains("\"resumed\""));
 }
 
 #[test]
-fn settings_of_targets_are_told() {
+fn settings_of_targets_are_shown() {
     let mut recorded = recorded();
     let given = [("appendonly", "yes"), ("save", "")].map(|(k, v)| (k.into(), v.into()));
     recorded.header.plan.targets[1].settings = given.into();
     let view = judge(&recorded);
-    let told = "appendonly yes, save empty";
-    assert!(text::render(&view, 80, false).contains(&format!("settings given: {told}\n")));
-    assert!(markdown::render(&view).contains(&format!(" | {told} |\n")));
+    let expected = "appendonly yes, save empty";
+    assert!(text::render(&view, 80, false).contains(&format!("settings given: {expected}\n")));
+    assert!(markdown::render(&view).contains(&format!(" | {expected} |\n")));
 }
 
 #[test]
@@ -248,12 +248,12 @@ fn notes_are_matched_to_rows_at_any_width() {
         let text = text::render(&view, columns, false);
         assert!(!text.contains("best  notes"), "{text}");
         let words: Vec<&str> = text.split_whitespace().collect();
-        let told = words.join(" ");
+        let joined = words.join(" ");
         let notes = "notes on write: files 1; read: files 1; change: files 1";
-        // A list has them in its lines.
+        // A list has them in its items.
         let (count, listed) = if columns < 70 { (0, 6) } else { (2, 0) };
-        assert_eq!(told.matches(notes).count(), count, "at {columns}, a line a table: {text}");
-        assert_eq!(told.matches(" notes: 1 ").count(), listed, "at {columns}: {text}");
+        assert_eq!(joined.matches(notes).count(), count, "at {columns}, a line a table: {text}");
+        assert_eq!(joined.matches(" notes: 1 ").count(), listed, "at {columns}: {text}");
     }
     assert!(!text::render(&view, 80, false).contains("notes on "));
     let mut view = view;
@@ -265,7 +265,7 @@ fn notes_are_matched_to_rows_at_any_width() {
 }
 
 #[test]
-fn reasons_of_undecided_rows_are_told_with_the_rows_but_for_the_most_frequent_one() {
+fn undecided_rows_have_their_reasons_except_for_the_most_frequent_one() {
     let mut view = judge(&recorded());
     let mut reads = view.comparisons.iter_mut().filter(|c| c.operation == "read");
     reads.next().unwrap().doubt = Some("too coarse".into());
@@ -273,11 +273,11 @@ fn reasons_of_undecided_rows_are_told_with_the_rows_but_for_the_most_frequent_on
         comparison.verdict = stats::Verdict::Undecided;
         comparison.doubt.get_or_insert_with(|| "too wide".into());
     }
-    let told = "undecided, if not named below: too wide\n\
+    let expected = "undecided, if not named below: too wide\n\
                 undecided at steady, 1 client: read of files: too coarse\n";
     let text = text::render(&view, 140, false);
-    assert!(text.contains(told), "{text}");
-    assert!(markdown::render(&view).contains(&told.replacen('\n', "\n\n", 1)));
+    assert!(text.contains(expected), "{text}");
+    assert!(markdown::render(&view).contains(&expected.replacen('\n', "\n\n", 1)));
 }
 
 #[test]

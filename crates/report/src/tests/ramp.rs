@@ -1,4 +1,4 @@
-//! Ramps on made-up stores whose capacity is known: figures, comparisons, claims and outputs.
+//! Ramps on simulated stores with a known capacity: figures, comparisons, claims and outputs.
 
 use model::study::{Claim, Expectation, HighestRate};
 use model::{
@@ -18,8 +18,8 @@ const STAGE_NS: u64 = 1_000_000_000;
 const SETTLE_NS: u64 = 200_000_000;
 const UP: [u32; 12] = [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200];
 
-/// A store: its capacity in operations a second, how many times as long its sets take as its gets,
-/// and CPU nanoseconds of an operation.
+/// A store: its capacity in operations per second, the ratio of set to get latency,
+/// and CPU time per operation, nanoseconds.
 #[derive(Clone, Copy)]
 pub(super) struct Store {
     pub(super) capacity: f64,
@@ -30,7 +30,7 @@ pub(super) struct Store {
 pub(super) const REDIS: Store = Store { capacity: 94_000.0, set_by_get: 1.6, cpu_ns: 10_000.0 };
 const MEMCACHED: Store = Store { capacity: 112_000.0, set_by_get: 1.3, cpu_ns: 8_500.0 };
 
-/// A run of both stores, changed by `with` trial by trial.
+/// A run of both stores; `with` changes each trial.
 pub(super) fn ramped(blocks: u32, with: impl Fn(&mut Trial)) -> Recorded {
     of(&[("redis", REDIS), ("memcached", MEMCACHED)], blocks, with)
 }
@@ -109,7 +109,7 @@ fn cell(target: &str) -> Cell {
     }
 }
 
-/// Exponential times with a mean, as an M/M/1 queue has; `n` of them.
+/// `n` exponential times with this mean, as in an M/M/1 queue.
 fn exponential(mean_ns: f64, n: u64) -> Histogram {
     let mut times = Histogram::new();
     for i in 0..200 {
@@ -204,7 +204,7 @@ pub(super) fn stages(trial: &mut Trial) -> &mut [Point] {
     &mut trial.points[at]
 }
 
-/// Leaves no more than so many stages.
+/// Keeps at most this many stages.
 pub(super) fn truncate_stages(trial: &mut Trial, count: usize) {
     let at = stages_at(trial);
     trial.points.drain((at.start + count).min(at.end)..at.end);
@@ -220,7 +220,7 @@ pub(super) fn claim(expect: Expectation) -> Claim {
 }
 
 #[test]
-fn a_ramp_tells_what_a_store_bears() {
+fn a_ramp_finds_what_a_store_sustains() {
     let view = judge(&ramped(4, |_| ()));
     assert_eq!((view.validity, view.reasons.len()), (Validity::Valid, 0), "{:?}", view.reasons);
     let redis = found(&view, "redis");
@@ -228,7 +228,7 @@ fn a_ramp_tells_what_a_store_bears() {
     let capacity = REDIS.capacity * 1.015;
     let knee = redis.metrics["knee_per_s"];
     assert!(near(knee.center, capacity, 0.01), "{knee:?}");
-    // At 1.1 times its capacity it did not hold: the interval reaches up to there, and no further
+    // It failed at 1.1 times its capacity: the interval extends up to there, and no further
     // than the blocks differ.
     assert!(knee.lo.unwrap() < capacity && near(knee.hi.unwrap(), 1.1 * capacity, 0.05));
     assert!(near(redis.metrics["reached_per_s"].center, capacity, 0.01));
@@ -240,7 +240,7 @@ fn a_ramp_tells_what_a_store_bears() {
 }
 
 #[test]
-fn shares_of_the_knee_lie_between_stages() {
+fn values_at_shares_of_the_knee_are_interpolated() {
     let view = judge(&ramped(3, |_| ()));
     let redis = found(&view, "redis");
     let shares: Vec<f64> = redis.at.iter().map(|point| point.share).collect();
@@ -255,7 +255,7 @@ fn shares_of_the_knee_lie_between_stages() {
 }
 
 #[test]
-fn both_ways_stand_beside_each_other() {
+fn both_directions_are_side_by_side() {
     let slow_to_recover = |trial: &mut Trial| {
         for stage in &mut stages(trial)[UP.len()..] {
             let whole = stage.operations.last_mut().unwrap();
@@ -275,7 +275,7 @@ fn both_ways_stand_beside_each_other() {
 }
 
 #[test]
-fn shuffled_stages_are_ordered_by_what_they_asked_for() {
+fn shuffled_stages_are_sorted_by_planned_rate() {
     let shuffle = |trial: &mut Trial| {
         truncate_stages(trial, UP.len());
         let stages = stages(trial);
@@ -304,7 +304,7 @@ fn highest_rates_are_compared_over_blocks() {
 }
 
 #[test]
-fn a_ramp_that_is_never_too_much_is_the_least_that_is_known() {
+fn an_unsaturated_ramp_gives_a_lower_bound() {
     let lower = |trial: &mut Trial| {
         if trial.cell.starts_with("memcached") {
             truncate_stages(trial, 9);
@@ -325,12 +325,12 @@ fn a_ramp_that_is_never_too_much_is_the_least_that_is_known() {
     let in_one = found(&judge(&ramped(3, in_one)), "memcached").sentence.clone();
     assert!(in_one.ends_with("; in 1 of 3 blocks it was never saturated: raise the rates"));
     let knees = view.comparisons.iter().find(|c| c.metric == "knee_per_s").unwrap();
-    // Redis' lower knee is lower all the same; equal or higher would not be known.
+    // Redis' lower knee is decidedly lower; equal or higher could not be decided.
     assert!(knees.verdict.name() == "slower" || knees.doubt.is_some(), "{knees:?}");
 }
 
 #[test]
-fn the_generators_limit_is_no_limit_of_the_store() {
+fn the_generators_limit_is_not_the_stores_limit() {
     let starved = |trial: &mut Trial| {
         if trial.cell.starts_with("memcached") {
             for stage in stages(trial) {
@@ -346,14 +346,14 @@ fn the_generators_limit_is_no_limit_of_the_store() {
     assert!(memcached.sentence.contains("--set threads=N"));
     assert_eq!(memcached.metrics["knee_per_s"].hi, None, "it may sustain any more");
     assert_eq!(found(&view, "redis").outcome.name(), "found");
-    // A thread of the server that has no rest: then it was the server all the same.
+    // A saturated server thread: then the server was the limit after all.
     let mut recorded = ramped(4, starved);
     recorded.samples = (0..4).map(|block| sampled("memcached/open/64", block, 27)).collect();
     assert_eq!(found(&judge(&recorded), "memcached").outcome.name(), "found");
 }
 
 #[test]
-fn a_store_that_breaks_is_told_with_how_far_it_came() {
+fn a_broken_store_is_reported_with_its_last_passing_stage() {
     let dies = |trial: &mut Trial| {
         if trial.cell.starts_with("redis") {
             truncate_stages(trial, 7);
@@ -364,7 +364,7 @@ fn a_store_that_breaks_is_told_with_how_far_it_came() {
     let view = judge(&ramped(3, dies));
     let redis = found(&view, "redis");
     assert_eq!((redis.outcome.name(), redis.blocks), ("broken", 0));
-    assert!(redis.sentence.contains("after 67,"), "{}", redis.sentence);
+    assert!(redis.sentence.contains("after sustaining 67,"), "{}", redis.sentence);
     assert!(redis.sentence.contains("signal 9"));
     assert_eq!((redis.stages.len(), view.failures.len()), (7, 3));
     assert!(redis.charts.as_ref().unwrap().blocks.iter().all(|block| block.failed));
@@ -373,7 +373,7 @@ fn a_store_that_breaks_is_told_with_how_far_it_came() {
 }
 
 #[test]
-fn failing_beyond_the_knee_is_no_fault_and_wrong_values_are() {
+fn failures_above_the_knee_are_allowed_but_wrong_values_are_not() {
     let with = |change: fn(&mut Counts)| {
         judge(&ramped(3, move |trial| {
             for operation in &mut stages(trial)[11].operations {
@@ -388,15 +388,15 @@ fn failing_beyond_the_knee_is_no_fault_and_wrong_values_are() {
         counts.miss = 300;
     });
     assert_eq!(failing.validity, Validity::Valid, "{:?}", failing.reasons);
-    let told = failing.footnotes.join("\n");
-    assert!(told.contains("failed: 15000 timed out") && told.contains("found nothing"), "{told}");
+    let text = failing.footnotes.join("\n");
+    assert!(text.contains("failed: 15000 timed out") && text.contains("found nothing"), "{text}");
     let wrong = with(|counts| counts.wrong = 1);
     assert_eq!(wrong.validity, Validity::Invalid);
     assert!(wrong.reasons[0].contains("wrong values"), "{:?}", wrong.reasons);
 }
 
 #[test]
-fn stages_that_stumble_are_told() {
+fn stages_that_contradict_the_knee_are_reported() {
     fn stumble(trial: &mut Trial, which: &[usize]) {
         let which = if trial.block < 2 { which } else { &[] };
         for stage in which {
@@ -407,10 +407,10 @@ fn stages_that_stumble_are_told() {
     let clean = judge(&ramped(3, |_| {}));
     let once = judge(&ramped(3, |trial| stumble(trial, &[2])));
     assert_eq!(once.validity, Validity::Valid, "{:?}", once.reasons);
-    let told = once.footnotes.join("\n");
+    let text = once.footnotes.join("\n");
     assert!(
-        told.contains("`redis/open/64`: 2 stages in 2 of 3 blocks contradict the knee"),
-        "{told}"
+        text.contains("`redis/open/64`: 2 stages in 2 of 3 blocks contradict the knee"),
+        "{text}"
     );
     let knee = |view| found(view, "redis").metrics["knee_per_s"];
     assert_eq!(knee(&once), knee(&clean));
@@ -429,7 +429,7 @@ fn stages_that_stumble_are_told() {
 }
 
 #[test]
-fn clients_that_wait_break_where_they_get_less() {
+fn a_closed_ramp_has_its_knee_where_clients_slow_down() {
     let closed = |trial: &mut Trial| {
         for stage in stages(trial) {
             stage.clients = 20 * (stage.planned_per_s.unwrap() / 100.0) as u32;
@@ -492,7 +492,7 @@ fn claims_of_times_and_costs_are_judged() {
 }
 
 #[test]
-fn advice_stands_beside_the_sources() {
+fn advice_is_next_to_the_sources() {
     let pick = |target: &str, over: &str| Expectation::Pick {
         target: target.into(),
         over: over.into(),
@@ -500,10 +500,10 @@ fn advice_stands_beside_the_sources() {
     };
     let (verdict, note) = verdicts(pick("memcached", "redis"), 4);
     assert_eq!(verdict, "confirmed");
-    assert!(note.starts_with("here as well memcached: memcached sustains 1.1"), "{note}");
+    assert!(note.starts_with("memcached is preferable here too: memcached sustains 1.1"), "{note}");
     let (verdict, note) = verdicts(pick("redis", "memcached"), 4);
     assert_eq!(verdict, "refuted");
-    assert!(note.starts_with("here rather memcached"), "{note}");
+    assert!(note.starts_with("prefer memcached here"), "{note}");
     let (verdict, note) = verdicts(pick("valkey", "redis"), 4);
     assert_eq!((verdict.as_str(), note.as_str()), ("not run", "valkey was not measured"));
 }
@@ -535,11 +535,11 @@ fn every_output_has_the_ramp() {
     assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{blocks}");
     let at = |name: &str| lines[0].iter().position(|column| *column == name).unwrap();
     let second = &view.ramps[0].charts.as_ref().unwrap().blocks[0].stages[1];
-    let told = &lines[2];
-    assert_eq!((told[at("stage_in_time")], told[at("operation")]), ("2", "ramp"));
-    assert_eq!(told[at("clients")], second.clients.to_string());
-    assert_eq!(told[at("held")], second.holds.to_string());
-    assert_eq!(told[at("response_ns_p99")].parse(), Ok(second.ns_p99.unwrap()));
+    let fields = &lines[2];
+    assert_eq!((fields[at("stage_in_time")], fields[at("operation")]), ("2", "ramp"));
+    assert_eq!(fields[at("clients")], second.clients.to_string());
+    assert_eq!(fields[at("held")], second.holds.to_string());
+    assert_eq!(fields[at("response_ns_p99")].parse(), Ok(second.ns_p99.unwrap()));
     let summary: serde_json::Value = serde_json::from_str(&json::render(&view)).unwrap();
     assert_eq!(summary["ramps"][0]["stages"][0]["way"], "up");
     assert!(summary["ramps"][0].get("charts").is_none());
@@ -556,7 +556,7 @@ fn the_text_fits_its_terminal() {
     }
 }
 
-/// A trial's samples of `seconds`, ten a second: a main thread without rest, one with.
+/// Samples of a trial of `seconds`, ten per second: a busy main thread and an idle one.
 pub(super) fn sampled(cell: &str, block: u32, seconds: u64) -> ((u32, String), Vec<Sample>) {
     let sample = |i: u64| {
         let at_ns = i * 100_000_000;
@@ -574,7 +574,7 @@ pub(super) fn sampled(cell: &str, block: u32, seconds: u64) -> ((u32, String), V
         };
         let (cpu_ns, run_delay_ns) = (at_ns / 2, at_ns * 9);
         let generator = ProcessUse { cpu_ns, run_delay_ns, ..ProcessUse::default() };
-        // One reading in all of them far above the others.
+        // One sample far above the others.
         let connections = Some(if i == 77 { 4_000 } else { 65 });
         let store = StoreCounters {
             used_bytes: Some(40 << 20),
@@ -589,7 +589,7 @@ pub(super) fn sampled(cell: &str, block: u32, seconds: u64) -> ((u32, String), V
 }
 
 #[test]
-fn samples_are_made_smaller_without_losing_a_peak() {
+fn reduced_samples_keep_every_peak() {
     let mut recorded = ramped(1, |_| ());
     recorded.samples = [sampled("redis/open/64", 0, 7_200)].into();
     let view = judge(&recorded);
@@ -614,7 +614,7 @@ fn samples_are_made_smaller_without_losing_a_peak() {
 }
 
 #[test]
-fn readings_that_come_a_little_late_leave_no_gap() {
+fn slightly_late_samples_leave_no_gap() {
     let mut recorded = ramped(1, |_| ());
     let (trial, mut samples) = sampled("redis/open/64", 0, 27);
     for (i, sample) in samples.iter_mut().enumerate() {
@@ -629,7 +629,7 @@ fn readings_that_come_a_little_late_leave_no_gap() {
     assert!(resident.low.iter().all(Option::is_some), "{:?}", resident.low);
 }
 
-/// A run of two hours: four targets, 120 stages each, ten samples a second.
+/// A run of two hours: four targets, 120 stages each, ten samples per second.
 #[test]
 fn the_page_of_a_long_run_stays_small() {
     let store = |capacity| Store { capacity, ..REDIS };

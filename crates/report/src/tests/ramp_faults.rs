@@ -1,4 +1,4 @@
-//! What goes wrong with a ramp, and how it is told.
+//! Problems of ramps and their messages.
 
 use model::study::Expectation;
 use model::{Counts, ErrorClass, MemoryPlan, Trial, Workload};
@@ -8,7 +8,7 @@ use crate::recorded::Recorded;
 use crate::view::{Validity, View};
 use crate::{judge, text};
 
-/// Takes so much of what the stages answered, from one of them on.
+/// Reduces the answered requests of all stages from one up.
 fn slow_down(trial: &mut Trial, from: usize, factor: f64) {
     for stage in stages(trial).iter_mut().skip(from) {
         stage.operations.last_mut().unwrap().rate_per_s *= factor;
@@ -20,7 +20,7 @@ fn notes(view: &View) -> String {
 }
 
 #[test]
-fn what_was_never_sent_counts_as_failed() {
+fn unsent_requests_count_as_failed() {
     let never_sent = |trial: &mut Trial| {
         stages(trial)[3].unsent = 5_000;
     };
@@ -28,15 +28,15 @@ fn what_was_never_sent_counts_as_failed() {
     let stage = &found(&view, "redis").stages[3];
     assert_eq!((stage.unsent, stage.held), (15_000, 0));
     assert_eq!(found(&view, "redis").stages[4].held, 3);
-    let told = "15000 more operations were due and never sent";
-    assert!(notes(&view).contains(told), "{}", notes(&view));
+    let expected = "15000 more operations were due and never sent";
+    assert!(notes(&view).contains(expected), "{}", notes(&view));
     let shown = text::render(&view, 140, false);
     let row = shown.lines().find(|line| line.trim_start().starts_with('!')).unwrap();
     assert!(row.contains(" % "), "{row}");
 }
 
 #[test]
-fn what_works_off_a_queue_is_no_highest_rate() {
+fn draining_a_queue_is_not_a_highest_rate() {
     let bursts = |trial: &mut Trial| {
         for stage in &mut stages(trial)[2..4] {
             stage.operations.last_mut().unwrap().rate_per_s *= 9.0;
@@ -48,7 +48,7 @@ fn what_works_off_a_queue_is_no_highest_rate() {
 }
 
 #[test]
-fn a_store_that_fails_from_the_start_says_how() {
+fn a_store_that_fails_in_the_lowest_stage_is_reported_with_its_error() {
     let full = |trial: &mut Trial| {
         for stage in stages(trial) {
             let mut counts = Counts::default();
@@ -59,14 +59,14 @@ fn a_store_that_fails_from_the_start_says_how() {
     let view = judge(&ramped(3, full));
     let redis = found(&view, "redis");
     assert_eq!((redis.outcome.name(), view.validity), ("never-held", Validity::Invalid));
-    let told = "redis failed already in the lowest stage: 300 of 300 operations";
-    assert!(redis.sentence.starts_with(told), "{}", redis.sentence);
+    let expected = "redis failed even in the lowest stage: 300 of 300 operations";
+    assert!(redis.sentence.starts_with(expected), "{}", redis.sentence);
     assert!(redis.sentence.contains("OOM command not allowed"), "{}", redis.sentence);
     assert!(!redis.sentence.contains("lower the rates"), "{}", redis.sentence);
 }
 
-/// One in `every` gets of each ramp finds nothing.
-fn forgetful(every: u64) -> Recorded {
+/// Makes one in `every` gets of each ramp miss.
+fn with_misses(every: u64) -> Recorded {
     ramped(3, |trial| {
         for stage in stages(trial) {
             let get = stage.operations.iter_mut().find(|o| o.operation == "get").unwrap();
@@ -79,18 +79,18 @@ fn forgetful(every: u64) -> Recorded {
 
 #[test]
 fn a_get_that_misses_its_own_set_breaks_the_rule_of_misses() {
-    let view = judge(&forgetful(100));
+    let view = judge(&with_misses(100));
     assert_eq!(view.validity, Validity::Invalid);
-    let told = "`redis/open/64` ramp.get: ";
-    let reason = view.reasons.iter().find(|r| r.starts_with(told)).unwrap();
+    let expected = "`redis/open/64` ramp.get: ";
+    let reason = view.reasons.iter().find(|r| r.starts_with(expected)).unwrap();
     assert!(reason.contains("keys that should exist were not found"), "{reason}");
     assert!(reason.contains("at most 0.1 % may"), "{reason}");
-    assert_eq!(judge(&forgetful(5_000)).validity, Validity::Valid);
+    assert_eq!(judge(&with_misses(5_000)).validity, Validity::Valid);
 }
 
 #[test]
-fn evictions_and_short_lifetimes_explain_such_gets() {
-    let mut recorded = forgetful(100);
+fn evictions_and_short_ttls_explain_such_misses() {
+    let mut recorded = with_misses(100);
     recorded.samples = ["redis/open/64", "memcached/open/64"]
         .into_iter()
         .flat_map(|cell| (0..3).map(move |block| (cell, block)))
@@ -102,7 +102,7 @@ fn evictions_and_short_lifetimes_explain_such_gets() {
         })
         .collect();
     assert_eq!(judge(&recorded).validity, Validity::Valid);
-    let mut recorded = forgetful(100);
+    let mut recorded = with_misses(100);
     for cell in &mut recorded.header.plan.cells {
         let Workload::Kv(kv) = &mut cell.workload else { panic!() };
         kv.ttl_s = 1;
@@ -111,7 +111,7 @@ fn evictions_and_short_lifetimes_explain_such_gets() {
 }
 
 #[test]
-fn a_store_that_evicts_holds_less_data_than_was_planned() {
+fn a_store_that_evicts_has_less_data_than_planned() {
     let mut recorded = ramped(3, |_| {});
     let (place, mut samples) = sampled("redis/open/64", 0, 27);
     for (i, sample) in samples.iter_mut().enumerate() {
@@ -125,13 +125,13 @@ fn a_store_that_evicts_holds_less_data_than_was_planned() {
     }
     let view = judge(&recorded);
     assert_eq!(view.validity, Validity::Invalid);
-    let told = "`redis/open/64`: the store evicted 810 keys";
-    assert!(view.reasons.iter().any(|reason| reason.starts_with(told)), "{:?}", view.reasons);
+    let expected = "`redis/open/64`: the store evicted 810 keys";
+    assert!(view.reasons.iter().any(|reason| reason.starts_with(expected)), "{:?}", view.reasons);
     assert!(!notes(&view).contains("removed 810 keys"));
 }
 
 #[test]
-fn what_the_server_said_of_its_memory_is_told() {
+fn evictions_refusals_and_swap_are_noted() {
     let mut recorded = ramped(3, |_| {});
     let (place, mut samples) = sampled("redis/open/64", 0, 27);
     for (i, sample) in samples.iter_mut().enumerate() {
@@ -142,14 +142,14 @@ fn what_the_server_said_of_its_memory_is_told() {
     }
     recorded.samples = [(place, samples)].into();
     let notes = notes(&judge(&recorded));
-    for told in ["removed 810 keys", "refused 4 connections", "up to 3 MiB"] {
-        assert!(notes.contains(told), "{told}: {notes}");
+    for expected in ["removed 810 keys", "refused 4 connections", "up to 3 MiB"] {
+        assert!(notes.contains(expected), "{expected}: {notes}");
     }
     assert!(!notes.contains("`memcached/open/64`: the server"), "{notes}");
 }
 
 #[test]
-fn a_block_in_which_no_stage_held_leaves_no_least_rate() {
+fn a_block_without_a_passing_stage_leaves_no_lower_bound() {
     let view = judge(&ramped(3, |trial| {
         if trial.block == 1 {
             slow_down(trial, 0, 0.7);
@@ -157,14 +157,14 @@ fn a_block_in_which_no_stage_held_leaves_no_least_rate() {
     }));
     let redis = found(&view, "redis");
     assert_eq!((redis.outcome.name(), view.validity), ("never-held", Validity::Invalid));
-    let told = "redis held no stage in 1 of 3 blocks, so no least rate is known";
-    assert!(view.reasons.iter().any(|reason| reason.starts_with(told)), "{:?}", view.reasons);
+    let expected = "redis sustained no stage in 1 of 3 blocks, so no lower bound is known";
+    assert!(view.reasons.iter().any(|reason| reason.starts_with(expected)), "{:?}", view.reasons);
 }
 
 #[test]
-fn comparisons_of_what_is_only_bounded_blame_the_bound() {
+fn comparisons_of_lower_bounds_name_the_bound_as_the_reason() {
     let starved = |trial: &mut Trial| {
-        // Neither target is surely the better one.
+        // Neither target is decidedly better.
         if trial.block.is_multiple_of(2) == trial.cell.starts_with("redis") {
             slow_down(trial, 5, 0.7);
         }
@@ -178,13 +178,13 @@ fn comparisons_of_what_is_only_bounded_blame_the_bound() {
     let knees = view.comparisons.iter().find(|c| c.metric == "knee_per_s").unwrap();
     let doubt = knees.doubt.as_deref().unwrap_or_default();
     assert!(
-        knees.verdict.name() == "undecided" && doubt.contains("sustains more than was shown"),
+        knees.verdict.name() == "undecided" && doubt.contains("sustains more than measured"),
         "{doubt}"
     );
 }
 
 #[test]
-fn claims_with_few_usable_blocks_say_of_what() {
+fn claims_with_few_usable_blocks_say_which() {
     let mut recorded = ramped(3, |trial| {
         if trial.block == 1 {
             slow_down(trial, 0, 0.7);
@@ -200,5 +200,8 @@ fn claims_with_few_usable_blocks_say_of_what() {
     recorded.header.plan.claims = vec![super::ramp::claim(expect)];
     let view = judge(&recorded);
     let note = &view.claims[0].note;
-    assert!(note.contains("50 % of the lower knee rests on 2 blocks; 3 are needed"), "{note}");
+    assert!(
+        note.contains("50 % of the lower knee was measured in 2 blocks; 3 are needed"),
+        "{note}"
+    );
 }

@@ -1,4 +1,4 @@
-//! What the place of an operation in a pair takes, told apart from the operation, on made-up
+//! Effect of an operation's position in a pair, separated from the operation, on simulated
 //! stores.
 
 use model::study::{Claim, Expectation};
@@ -13,8 +13,8 @@ const PAIR: &str = "pair";
 const SWAPPED: &str = "swapped";
 const APART: &str = "apart";
 
-/// A store: how many times as long its first of a pair takes as its second, and how many times as
-/// long its sets take as its gets, in pairs and each by itself.
+/// A store: the latency ratio of first to second in a pair, and the latency ratio of sets to
+/// gets, in pairs and with independent arrivals.
 #[derive(Clone, Copy)]
 struct Times {
     place: f64,
@@ -26,10 +26,10 @@ fn controls() -> [(&'static str, Vec<&'static str>); 3] {
     [(PAIR, vec!["set", "get"]), (SWAPPED, vec!["get", "set"]), (APART, Vec::new())]
 }
 
-/// Ramps whose sets take longer than their gets, with controls that say what of it is the place's.
+/// Ramps whose sets take longer than their gets, with control phases for the effect of position.
 fn controlled(blocks: u32, times: Times, with: impl Fn(&mut Trial)) -> Recorded {
     let mut recorded = ramped(blocks, |trial| {
-        // Blocks differ a little, in either direction.
+        // Blocks differ slightly, in both directions.
         let luck = if trial.block % 2 == 0 { 1.01 } else { 0.99 };
         let made: Vec<_> = controls()
             .into_iter()
@@ -100,11 +100,11 @@ fn near(value: f64, expected: f64) -> bool {
 }
 
 #[test]
-fn a_set_that_only_comes_first_takes_no_longer() {
+fn a_set_that_is_only_slower_because_it_comes_first_is_refuted() {
     let view = judged(Times { place: 5.0, in_pairs: 1.0, apart: 1.0 });
     let claim = verdict(&view);
     assert_eq!(claim.verdict.name(), "refuted", "{}", claim.note);
-    // The ramp's own pairs say otherwise of redis, and decide nothing.
+    // The ramp's own pairs contradict this for redis, but do not decide.
     assert!(claim.note.contains("in the ramp's pairs, whose order is always the same"));
     let found = place(&view, "redis");
     let ratio = |name: &str| found.metrics[name].center;
@@ -114,19 +114,19 @@ fn a_set_that_only_comes_first_takes_no_longer() {
     assert!(near(ratio("get.first.ns_p50") / ratio("get.second.ns_p50"), 5.0));
     assert!(found.sentence.contains("the first of a pair takes 5.00×"), "{}", found.sentence);
     assert!(found.sentence.contains("whichever operation it is"), "{}", found.sentence);
-    // Neither does a claim hold that asks for any difference at all.
+    // A claim of any difference is not confirmed either.
     let mut recorded = controlled(4, Times { place: 5.0, in_pairs: 1.0, apart: 1.0 }, |_| ());
     recorded.header.plan.claims = vec![slower(1.0, None)];
     assert_ne!(verdict(&judge(&recorded)).verdict.name(), "confirmed");
 }
 
 #[test]
-fn a_set_that_takes_twice_as_long_is_confirmed_at_any_place() {
+fn a_set_that_takes_twice_as_long_is_confirmed_at_any_position() {
     let view = judged(Times { place: 1.0, in_pairs: 2.0, apart: 2.0 });
     assert_eq!(verdict(&view).verdict.name(), "confirmed", "{}", verdict(&view).note);
     assert!(near(verdict(&view).measured.unwrap().center, 2.0));
     let sentence = &place(&view, "memcached").sentence;
-    assert!(sentence.contains("no effect of its place is shown"), "{sentence}");
+    assert!(sentence.contains("so the position has no significant effect"), "{sentence}");
     let view = judged(Times { place: 3.0, in_pairs: 2.0, apart: 2.0 });
     assert_eq!(verdict(&view).verdict.name(), "confirmed", "{}", verdict(&view).note);
     let view = judged(Times { place: 0.5, in_pairs: 2.0, apart: 2.0 });
@@ -135,7 +135,7 @@ fn a_set_that_takes_twice_as_long_is_confirmed_at_any_place() {
 }
 
 #[test]
-fn controls_that_disagree_decide_nothing() {
+fn disagreeing_controls_are_inconclusive() {
     for (in_pairs, apart) in [(2.0, 1.0), (1.0, 2.0)] {
         let view = judged(Times { place: 2.0, in_pairs, apart });
         assert_eq!(verdict(&view).verdict.name(), "undecided", "{}", verdict(&view).note);
@@ -143,15 +143,15 @@ fn controls_that_disagree_decide_nothing() {
 }
 
 #[test]
-fn without_controls_nothing_is_decided() {
+fn without_controls_a_claim_is_undecided() {
     let mut recorded = ramped(4, |_| ());
     recorded.header.plan.claims = vec![slower(1.0, None)];
     let view = judge(&recorded);
     assert_eq!(verdict(&view).verdict.name(), "undecided");
-    assert!(verdict(&view).note.starts_with("no control in this record"));
+    assert!(verdict(&view).note.starts_with("no control phases"));
     assert!(found(&view, "redis").place.is_none());
-    assert!(!text::render(&view, 100, false).contains("Place in a pair"));
-    // A record of before has a claim without a range.
+    assert!(!text::render(&view, 100, false).contains("Position in a pair"));
+    // An older record has a claim without a range.
     let stored = serde_json::to_value(slower(1.0, None)).unwrap();
     let mut before = stored.clone();
     let expect = before["expect"].as_object_mut().unwrap();
@@ -161,7 +161,7 @@ fn without_controls_nothing_is_decided() {
 }
 
 #[test]
-fn controls_that_found_nothing_or_failed_decide_nothing() {
+fn controls_with_misses_or_failures_are_inconclusive() {
     let times = Times { place: 1.0, in_pairs: 2.0, apart: 2.0 };
     let spoil = |with: fn(&mut OperationResult)| {
         judge(&controlled(4, times, |trial| {
@@ -185,7 +185,7 @@ fn controls_that_found_nothing_or_failed_decide_nothing() {
 }
 
 #[test]
-fn every_output_says_what_the_place_takes() {
+fn every_output_shows_the_effect_of_the_position() {
     let view = judged(Times { place: 5.0, in_pairs: 1.0, apart: 1.0 });
     let sentence = &place(&view, "redis").sentence;
     let shown = text::render(&view, 100, false);
@@ -193,15 +193,15 @@ fn every_output_says_what_the_place_takes() {
     assert!(words(&shown).contains(&words(sentence)), "{shown}");
     for columns in [80, 100, 120] {
         let shown = text::render(&view, columns, false);
-        let table = shown.split("Place in a pair").nth(1).unwrap();
+        let table = shown.split("Position in a pair").nth(1).unwrap();
         assert!(table.lines().take(9).all(|l| l.chars().count() <= columns), "{table}");
     }
     let plain = markdown::render(&view);
-    assert!(plain.contains("| target | operation | p50 first | second | by itself |"), "{plain}");
+    assert!(plain.contains("| target | operation | p50 first | second | independent |"), "{plain}");
     assert!(plain.contains("the first of a pair takes"));
     let summary: serde_json::Value = serde_json::from_str(&json::render(&view)).unwrap();
-    let told = &summary["ramps"][0]["place"];
-    assert!(near(told["metrics"]["first_by_second.ns_p99"]["center"].as_f64().unwrap(), 5.0));
-    assert_eq!(told["sentence"], **sentence);
+    let found = &summary["ramps"][0]["place"];
+    assert!(near(found["metrics"]["first_by_second.ns_p99"]["center"].as_f64().unwrap(), 5.0));
+    assert_eq!(found["sentence"], **sentence);
     assert!(html::render(&view).unwrap().contains("the first of a pair takes"));
 }

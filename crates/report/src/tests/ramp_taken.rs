@@ -1,4 +1,4 @@
-//! Ramps beside others that take CPUs: what that delays counts, and is told.
+//! Ramps with stolen CPU time: delayed requests count, and the delay is reported.
 
 use model::{Disturbance, Point, Trial};
 use stats::Histogram;
@@ -9,8 +9,8 @@ use crate::view::{Validity, View};
 
 const PAUSE_NS: u64 = 8_000_000;
 
-/// Delays one request in twenty of each operation by a pause; others had the CPUs for so much of
-/// the time, of generator and server.
+/// Delays one request in twenty of each operation by a pause, with this share of CPU time stolen
+/// from generator and server.
 fn delay(stage: &mut Point, (generator, server): (f64, f64)) {
     for own in &mut stage.operations {
         let (mut slow, n) = (Histogram::new(), own.response.count() / 20);
@@ -36,7 +36,7 @@ fn notes(view: &View) -> String {
 }
 
 #[test]
-fn what_others_delay_counts_and_is_told() {
+fn delayed_requests_count_and_stolen_time_is_noted() {
     let (known, unknown) = (delayed((0.0025, 0.0075)), delayed((0.0, 0.0)));
     for view in [&known, &unknown] {
         let p99 = found(view, "redis").at[1].metrics["ns_p99"].center;
@@ -45,30 +45,30 @@ fn what_others_delay_counts_and_is_told() {
     }
     let share = found(&known, "redis").stages[4].metrics["taken_share"].center;
     assert!((share - 0.0075).abs() < 1e-6, "{share}");
-    let told = "other processes had the CPUs of generator or server for 0.75 % of the time up to \
+    let expected = "other processes had the CPUs of generator or server for 0.75 % of the time up to \
         the knee, and for 0.75 % in the stage above it; all due requests count";
-    assert!(notes(&known).contains(told), "{}", notes(&known));
+    assert!(notes(&known).contains(expected), "{}", notes(&known));
     assert!(!notes(&unknown).contains("other processes had"), "{}", notes(&unknown));
 }
 
 #[test]
-fn with_too_much_taken_a_ramp_is_not_steady() {
+fn too_much_stolen_time_makes_a_ramp_not_steady() {
     let view = delayed((0.0, 0.06));
     assert_eq!(view.validity, Validity::NotSteady);
-    let told =
+    let text =
         view.reasons.iter().find(|reason| reason.contains("had the CPUs of generator")).unwrap();
-    assert!(told.contains("`memcached/open/64` ramp in 3 of 3 trials"), "{told}");
-    assert!(told.ends_with("quieter machine"), "{told}");
+    assert!(text.contains("`memcached/open/64` ramp in 3 of 3 trials"), "{text}");
+    assert!(text.ends_with("quieter machine"), "{text}");
 }
 
-/// The knee is known by the stage above it.
+/// The stage above the knee determines it.
 #[test]
-fn a_stage_that_missed_while_others_had_the_cpus_does_not_tell_the_knee() {
+fn a_stage_that_failed_with_stolen_cpu_time_does_not_determine_the_knee() {
     let knee = judge(&ramped(3, |_| ()));
     let held = found(&knee, "redis").stages.iter().take_while(|stage| stage.held == 3).count();
     let with = move |trial: &mut Trial| delay(&mut stages(trial)[held], (0.06, 0.0));
     let view = judge(&ramped(3, with));
     assert_eq!(view.validity, Validity::NotSteady, "{}", notes(&view));
-    let told = notes(&view);
-    assert!(told.contains("for 0 % of the time up to the knee, and for 6 %"), "{told}");
+    let text = notes(&view);
+    assert!(text.contains("for 0 % of the time up to the knee, and for 6 %"), "{text}");
 }

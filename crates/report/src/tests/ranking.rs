@@ -1,4 +1,4 @@
-//! Scores by the study's weights and by others: what the page does by itself must be the same.
+//! Scores by the study's weights and by others, which the page must reproduce.
 
 use serde_json::json;
 use stats::Verdict;
@@ -28,7 +28,7 @@ fn rates(target: &str, operation: &str, clients: u32) -> f64 {
 
 const ALL: [&str; 4] = ["files", "redis", "memcached", "mysql"];
 
-/// Blocks that differ by operation and target, two of them skewed; one block of Redis is missing,
+/// Blocks that differ by operation and target, two of them skewed; one Redis block is missing,
 /// and no write of `MySQL` was measured.
 fn uneven(blocks: u32, rates: Rates) -> Recorded {
     let mut recorded = run(&ALL, blocks, rates);
@@ -62,9 +62,9 @@ fn order(weights: &BTreeMap<String, f64>, rates: &[TargetRates]) -> serde_json::
     ranking.iter().map(place).collect()
 }
 
-/// The page's test reads this snapshot and comes to the same figures from the same rates.
+/// The page's test reads this snapshot and must compute the same figures from the same rates.
 #[test]
-fn scores_by_any_weights_are_those_that_the_page_computes() {
+fn scores_by_any_weights_match_the_page() {
     let mut cases = Vec::new();
     for blocks in [1, 2, 7, 12] {
         let view = judge(&uneven(blocks, rates));
@@ -90,7 +90,7 @@ fn large(recorded: &Recorded) -> RankingView {
 }
 
 #[test]
-fn a_ranking_has_every_target_that_has_all_operations_best_first() {
+fn a_ranking_has_every_target_with_all_operations_best_first() {
     let found = large(&uneven(7, rates));
     let names: Vec<&str> = found.targets.iter().map(|r| r.target.as_str()).collect();
     // Weighted 0.6 for reads, 0.3 for changes; of MySQL no write is known.
@@ -111,7 +111,7 @@ fn a_ranking_has_every_target_that_has_all_operations_best_first() {
 }
 
 #[test]
-fn an_order_of_two_blocks_says_that_it_is_none() {
+fn an_order_of_two_blocks_is_undecided() {
     let mut recorded = run(&ALL, 2, rates);
     recorded.header.plan.advice = Some(advice());
     let view = judge(&recorded);
@@ -146,7 +146,7 @@ fn sizes_of_one_load_share_a_ranking() {
 }
 
 #[test]
-fn the_order_stands_under_the_advice_and_its_rates_on_the_page_alone() {
+fn the_order_is_below_the_advice_and_its_rates_only_on_the_page() {
     let mut recorded = uneven(7, rates);
     let shown = text::render(&judge(&recorded), 140, false);
     let line = shown.lines().find(|l| l.starts_with("  order, medium to large (8): ")).unwrap();
@@ -168,8 +168,8 @@ fn the_order_stands_under_the_advice_and_its_rates_on_the_page_alone() {
     assert!(!text::render(&view, 140, false).contains("order, "));
 }
 
-/// Two targets whose rates without the clients' own work are 6 % apart; of the faster one's wall
-/// time that work is such a share, of the other's 2 %.
+/// Two targets whose rates without the clients' own work differ by 6 %; that work takes this share
+/// of the faster one's wall time, and 2 % of the other's.
 fn with_own_share(own_share: f64) -> View {
     let rates = |target: &str, operation: &str, clients: u32| {
         let rate = usual("files", operation, clients);
@@ -184,7 +184,7 @@ fn with_own_share(own_share: f64) -> View {
 }
 
 #[test]
-fn a_verdict_holds_by_wall_time_too_or_is_none() {
+fn a_verdict_must_also_hold_by_wall_time() {
     let read = |view: &View| {
         let read = view.comparisons.iter().find(|c| c.operation == "read").unwrap();
         (read.verdict, read.doubt.clone().unwrap_or_default())

@@ -6,7 +6,7 @@ use crate::fixture::{run, usual};
 use crate::judge;
 use crate::view::{Validity, View};
 
-/// A run, of whose first trial of Redis that was read back.
+/// A run with this read-back result in its first trial of Redis.
 fn with(read_back: ReadBack) -> View {
     let mut recorded = run(&["files", "redis"], 5, usual);
     let trial = recorded.trials.iter_mut().find(|t| t.cell.starts_with("redis")).unwrap();
@@ -30,7 +30,7 @@ fn one_older_value_makes_a_run_invalid() {
 }
 
 #[test]
-fn what_evictions_explain_is_not_lost() {
+fn evicted_records_are_not_lost() {
     let evicted = ReadBack { read: 1_024, missing: 40, may_be_missing: 60, ..ReadBack::default() };
     assert_eq!(with(evicted).validity, Validity::Valid);
     let more = ReadBack { read: 1_024, missing: 90, may_be_missing: 60, ..ReadBack::default() };
@@ -40,7 +40,7 @@ fn what_evictions_explain_is_not_lost() {
 }
 
 #[test]
-fn what_could_not_be_read_is_a_footnote() {
+fn unreadable_records_give_a_footnote() {
     let unread = |read_back: ReadBack| {
         let view = with(ReadBack { unread: Some("timed out".into()), ..read_back });
         assert_eq!(view.validity, Validity::Valid);

@@ -13,7 +13,7 @@ fn row<'a>(view: &'a View, target: &str, operation: &str, clients: u32) -> &'a R
 }
 
 #[test]
-fn rows_stand_by_operation_and_targets_in_the_plans_order() {
+fn rows_are_ordered_by_operation_and_by_target_as_planned() {
     let view = judge(&run(&["files", "redis"], 3, usual));
     let order: Vec<_> = view
         .cells
@@ -25,7 +25,7 @@ fn rows_stand_by_operation_and_targets_in_the_plans_order() {
 }
 
 #[test]
-fn metrics_are_complete_and_cpu_is_by_operation() {
+fn metrics_are_complete_and_cpu_time_is_per_operation() {
     let view = judge(&run(&["files", "redis"], 3, usual));
     let redis = row(&view, "redis", "read", 8);
     for key in ["p50", "p90", "p95", "p99", "p999", "p9999", "max", "mean"] {
@@ -54,20 +54,20 @@ fn the_rate_is_the_geometric_mean_over_blocks_with_its_interval() {
     let row = row(&view, "files", "read", 8);
     let rate = row.metrics["rate_per_s"];
     assert!((rate.center - 200.0).abs() < 1e-9, "{rate:?}");
-    // Student's t with 3 degrees on logs whose standard error is ln 2 · √(2/3) / 2.
+    // Student's t with 3 degrees of freedom on logarithms with standard error ln 2 · √(2/3) / 2.
     let reach = (3.182_45 * 2f64.ln() * (2.0 / 3.0_f64).sqrt() / 2.0).exp();
     let (lo, hi) = rate.interval().unwrap();
     assert!(lo <= 200.0 / reach * 1.001 && hi >= 200.0 * reach * 0.999);
-    // What is shown lies within what was observed.
+    // The shown bounds are within the observed range.
     assert_eq!((rate.lo, rate.hi), (Some(100.0), Some(400.0)));
     let by_block = row.charts.as_ref().unwrap().by_block.iter().map(|b| b.rate_per_s);
     assert_eq!(by_block.collect::<Vec<_>>(), [100.0, 200.0, 200.0, 400.0]);
 }
 
-/// Student's interval of three blocks would reach from 36 to 1,120, where 400 was the most; of
-/// these four from 10,900 to 306,000, where 99,900 was the most.
+/// Student's interval of the three blocks would be 36 to 1,120 with a maximum of 400, and of these
+/// four 10,900 to 306,000 with a maximum of 99,900.
 #[test]
-fn ends_lie_within_the_blocks_and_those_of_few_are_called_a_range() {
+fn bounds_are_within_the_blocks_and_with_few_blocks_called_a_range() {
     for (rates, ends) in [
         (vec![100.0, 200.0, 400.0], (100.0, 400.0)),
         (vec![12_000.0, 99_900.0, 95_000.0, 98_000.0], (12_000.0, 99_900.0)),
@@ -83,13 +83,14 @@ fn ends_lie_within_the_blocks_and_those_of_few_are_called_a_range() {
         assert_eq!(rate.lo.zip(rate.hi), Some(ends));
         let (lo, hi) = rate.interval().unwrap();
         assert!(lo < ends.0 && ends.1 < hi, "{lo} {hi}");
-        let told = |n: &&usize| view.footnotes[**n].contains("a range, not a 95 % interval");
-        assert_eq!(row.footnotes.iter().filter(told).count(), 1, "{:?}", view.footnotes);
+        let is_range_note =
+            |n: &&usize| view.footnotes[**n].contains("a range, not a 95 % interval");
+        assert_eq!(row.footnotes.iter().filter(is_range_note).count(), 1, "{:?}", view.footnotes);
     }
 }
 
 #[test]
-fn pages_have_an_own_row_and_one_for_each_part() {
+fn pages_have_a_row_for_the_whole_and_for_each_part() {
     let mut recorded = pages(&["files", "redis"], 5, usual);
     change(&mut recorded, "files", "open", |phase, i| {
         let open = &mut phase.operations[i];
@@ -107,12 +108,12 @@ fn pages_have_an_own_row_and_one_for_each_part() {
     assert!(!open.charts.as_ref().unwrap().lock_wait_curve.is_empty());
     assert!(view.comparisons.iter().all(|c| c.metric == "service_ns_mean"));
     let page = view.comparisons.iter().find(|c| c.operation == "page").unwrap();
-    // Clients by rate is the time, so the ratio of times is that of the rates.
+    // Time is clients divided by rate, so both ratios are equal.
     assert!((page.ratio.center - 1.0 / 2.1).abs() < 0.01, "{:?}", page.ratio);
     assert_eq!((page.a.as_str(), page.verdict.name()), ("files", "slower"));
 }
 
-/// A run whose reads are a part of a mix.
+/// A run with reads as a part of a mix.
 fn mixed() -> Recorded {
     let mut recorded = run(&["files", "redis"], 5, usual);
     for cell in &mut recorded.header.plan.cells {
@@ -134,7 +135,7 @@ fn mixed() -> Recorded {
 }
 
 #[test]
-fn what_a_part_counts_is_not_noted_again_for_the_whole() {
+fn notes_about_a_part_are_not_repeated_for_the_whole() {
     let mut recorded = mixed();
     let phases = recorded.trials.iter_mut().flat_map(|t| &mut t.points);
     for phase in phases.filter(|p| p.phase == "mixed") {
@@ -145,13 +146,13 @@ fn what_a_part_counts_is_not_noted_again_for_the_whole() {
         whole.counts.lock_broken = 2;
     }
     let view = judge(&recorded);
-    let told = |what: &str| {
+    let notes_about = |what: &str| {
         let noted = |n: &&String| n.starts_with("`redis/steady/8`") && n.contains(what);
         view.footnotes.iter().filter(noted).collect::<Vec<_>>()
     };
-    let missed = told("did not find their session");
+    let missed = notes_about("did not find their session");
     assert!(matches!(&missed[..], [one] if one.contains("mixed.read")), "{missed:?}");
-    let broken = told("closed a session whose lock was gone");
+    let broken = notes_about("closed a session whose lock was gone");
     assert!(matches!(&broken[..], [one] if one.contains("` mixed: ")), "{broken:?}");
     let number = view.footnotes.iter().position(|n| n == missed[0]).unwrap();
     let rows = view.cells.iter().filter(|r| r.footnotes.contains(&number));
@@ -173,38 +174,44 @@ fn operations_of_a_mix_are_compared_by_time() {
 }
 
 #[test]
-fn percentiles_that_rest_on_too_little_have_no_interval_and_say_why() {
+fn percentiles_with_too_few_samples_have_no_interval_and_a_reason() {
     let changed = |with: &dyn Fn(&mut Point)| {
         let mut recorded = run(&["files"], 4, usual);
         recorded.trials.iter_mut().flat_map(|t| &mut t.points).for_each(with);
         judge(&recorded)
     };
-    let told = |view: &View, start: &str| view.footnotes.iter().any(|n| n.starts_with(start));
+    let is_noted = |view: &View, start: &str| view.footnotes.iter().any(|n| n.starts_with(start));
     let has =
         |view: &View, metric: &str| row(view, "files", "read", 8).metrics[metric].lo.is_some();
 
-    // Four seconds in all, in which every tenth interval has a slow operation.
+    // Four seconds in total; every tenth interval has a slow operation.
     let short = changed(&|_| ());
-    assert!(told(&short, "p99 and higher percentiles are based on less than 20 s of measurement"));
+    assert!(is_noted(
+        &short,
+        "p99 and higher percentiles are based on less than 20 s of measurement"
+    ));
     assert!(has(&short, "service_ns_p95") && !has(&short, "service_ns_p99"));
 
     let long = changed(&|phase| phase.length_ns = 30_000_000_000);
-    assert!(told(&long, "p99.9 and higher percentiles are based on less than 200 s of"));
+    assert!(is_noted(&long, "p99.9 and higher percentiles are based on less than 200 s of"));
     assert!(has(&long, "service_ns_p99") && !has(&long, "service_ns_p999"));
 
-    // As many slow operations in one stall.
+    // The same number of slow operations in one stall.
     let stalled = changed(&|phase| {
         phase.length_ns = 60_000_000_000;
         for slowest in phase.operations.iter_mut().filter_map(|o| o.slowest.as_mut()) {
             slowest.service.sort_unstable();
         }
     });
-    assert!(told(&stalled, "p99 and higher percentiles are based on fewer than 10 slow episodes"));
+    assert!(is_noted(
+        &stalled,
+        "p99 and higher percentiles are based on fewer than 10 slow episodes"
+    ));
     assert!(has(&stalled, "service_ns_p90") && !has(&stalled, "service_ns_p99"));
 
-    // A record from before it was kept.
+    // An older record without these data.
     let old = changed(&|phase| phase.operations.iter_mut().for_each(|o| o.slowest = None));
-    assert!(told(&old, "percentiles have no interval: the record does not tell"));
+    assert!(is_noted(&old, "percentiles have no interval: the record does not contain"));
     assert!(!has(&old, "service_ns_p50") && has(&old, "service_ns_mean"));
 }
 

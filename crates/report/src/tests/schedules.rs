@@ -1,4 +1,4 @@
-//! Each rule, broken under each schedule of a load that it can meet: steady, a ladder, a search.
+//! Violations of each rule under each kind of load it applies to: steady, ladder and search.
 
 use model::{Counts, ErrorClass, Failure, NullRate, Outage, Point, ReadBack, TargetState, Trial};
 
@@ -10,7 +10,7 @@ use crate::judge;
 use crate::recorded::Recorded;
 use crate::view::{Validity, View};
 
-/// A run of each schedule, VALID, and changed by `with` trial by trial.
+/// A VALID run of each kind of load, with each trial changed by `with`.
 fn each(with: &dyn Fn(&mut Trial)) -> [(&'static str, Recorded); 3] {
     let mut steady = kv_run();
     steady.trials.iter_mut().for_each(with);
@@ -19,33 +19,33 @@ fn each(with: &dyn Fn(&mut Trial)) -> [(&'static str, Recorded); 3] {
     [("steady", steady), ("ladder", ramped(3, with)), ("search", search)]
 }
 
-/// The rule is broken under each schedule, and told in these words.
+/// Asserts that the rule is violated under each kind of load, with a reason that contains `words`.
 fn broken(with: impl Fn(&mut Trial), validity: Validity, words: &str) {
     for (schedule, recorded) in each(&with) {
-        assert_told(schedule, &judge(&recorded), validity, words);
+        assert_reason(schedule, &judge(&recorded), validity, words);
     }
 }
 
-fn assert_told(schedule: &str, view: &View, validity: Validity, words: &str) {
-    let told = view.reasons.iter().any(|reason| reason.contains(words));
-    assert!(told, "{schedule}: no `{words}` in {:?}", view.reasons);
+fn assert_reason(schedule: &str, view: &View, validity: Validity, words: &str) {
+    let found = view.reasons.iter().any(|reason| reason.contains(words));
+    assert!(found, "{schedule}: no `{words}` in {:?}", view.reasons);
     assert_eq!(view.validity, validity, "{schedule}: {:?}", view.reasons);
 }
 
-/// The rule is broken under these schedules, and under no other one.
+/// Asserts that the rule is violated under these kinds of load and no others.
 fn broken_only(under: &[&str], with: impl Fn(&mut Trial), (validity, words): (Validity, &str)) {
     for (schedule, recorded) in each(&with) {
         let view = judge(&recorded);
         if under.contains(&schedule) {
-            assert_told(schedule, &view, validity, words);
+            assert_reason(schedule, &view, validity, words);
         } else {
-            let told = view.reasons.iter().any(|reason| reason.contains(words));
-            assert!(!told, "{schedule}: {:?}", view.reasons);
+            let found = view.reasons.iter().any(|reason| reason.contains(words));
+            assert!(!found, "{schedule}: {:?}", view.reasons);
         }
     }
 }
 
-/// Changes the counts of every operation of a point, what stands for all included.
+/// Changes the counts of every operation of a point, including the total.
 fn counts(point: &mut Point, change: impl Fn(&mut Counts)) {
     point.operations.iter_mut().for_each(|operation| change(&mut operation.counts));
 }
@@ -111,7 +111,7 @@ fn disturbance() {
     broken(disturbed, Validity::NotSteady, "had the CPUs of generator or server");
 }
 
-/// About a third more than what the stores sustain, and then less than that.
+/// A null rate about a third above the rate the stores sustain, and then below it.
 #[test]
 fn the_null_server() {
     let idle = |trial: &mut Trial| {
@@ -140,7 +140,7 @@ fn the_null_server() {
             recorded.header.null_rates = plan.cells.iter().flat_map(of).collect();
             let view = judge(&recorded);
             if validity == Validity::Invalid && schedule == "ladder" {
-                // The least that the store sustains is known, and said.
+                // The sentence gives a lower bound.
                 assert_eq!(
                     view.ramps[0].outcome.name(),
                     "generator",
@@ -150,14 +150,14 @@ fn the_null_server() {
                 assert!(view.ramps[0].sentence.contains(words), "{}", view.ramps[0].sentence);
                 continue;
             }
-            assert_told(schedule, &view, validity, words);
+            assert_reason(schedule, &view, validity, words);
         }
     }
 }
 
-/// Beyond its knee, or the limits of a search, failing is an answer.
+/// Above the knee and beyond the limits of a search, failures are a result.
 #[test]
-fn failures_where_all_must_be_served() {
+fn failures_at_points_that_must_hold() {
     let failing = |trial: &mut Trial| {
         let point = trial.points.last_mut().unwrap();
         counts(point, |counts| {
@@ -167,11 +167,11 @@ fn failures_where_all_must_be_served() {
     broken_only(&["steady"], failing, (Validity::Invalid, "operations failed"));
 }
 
-/// What was due in a stage or in a probe at a rate, and nobody answered, has failed there; a peak
-/// has nothing else that tells.
+/// Unanswered requests of a stage or a probe at a rate count as failed there; a peak has no planned
+/// rate to compare with.
 #[test]
-fn points_that_were_cut_short() {
-    let told = (Validity::Invalid, "nothing was answered in the last");
+fn shortened_points() {
+    let found = (Validity::Invalid, "nothing was answered in the last");
     let shortened = |point: &mut Point| point.length_ns /= 2;
     let is_at_rate = |point: &Point| match point.probe {
         Some(step) => step.rate_per_s > 0,
@@ -180,11 +180,11 @@ fn points_that_were_cut_short() {
     let paced = |trial: &mut Trial| {
         trial.points.iter_mut().filter(|p| is_at_rate(p)).for_each(shortened);
     };
-    broken_only(&[], paced, told);
+    broken_only(&[], paced, found);
     let others = |trial: &mut Trial| {
         trial.points.iter_mut().filter(|p| !is_at_rate(p)).for_each(shortened);
     };
-    broken_only(&["steady", "ladder", "search"], others, told);
+    broken_only(&["steady", "ladder", "search"], others, found);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn the_generators_own_work() {
     broken(own, Validity::Invalid, "of their time on the generator's own work");
 }
 
-/// A stage or a probe that is too much tells the limit.
+/// A stage or probe above the capacity locates the limit.
 #[test]
 fn a_planned_rate_that_is_too_high() {
     let of = |with: &dyn Fn(&mut Point)| {
@@ -214,14 +214,14 @@ fn a_planned_rate_that_is_too_high() {
         }
     };
     let words = "was answered within";
-    assert_told("steady", &of(&slower(0.9)), Validity::NotSteady, words);
+    assert_reason("steady", &of(&slower(0.9)), Validity::NotSteady, words);
     let view = of(&slower(0.97));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     let behind = |trial: &mut Trial| trial.points.iter_mut().for_each(slower(0.5));
     broken_only(&[], behind, (Validity::NotSteady, words));
 }
 
-/// Those of a stage or a probe have failed there.
+/// In a stage or a probe they count as failed.
 #[test]
 fn unsent_requests() {
     let unsent = |trial: &mut Trial| trial.points.iter_mut().for_each(|point| point.unsent = 3);
@@ -232,9 +232,9 @@ fn unsent_requests() {
     );
 }
 
-/// Where a limit is looked for, what was found is the least that a store sustains.
+/// A search or ladder then gives a lower bound.
 #[test]
-fn threads_without_rest() {
+fn busy_threads() {
     let busy = |trial: &mut Trial| {
         for point in &mut trial.points {
             point.generator_cpu_ns = point.length_ns;
@@ -244,7 +244,7 @@ fn threads_without_rest() {
     broken_only(&["steady"], busy, (Validity::Invalid, "generator-bound, its threads used"));
 }
 
-/// Clients that wait for their replies may wait for a CPU as well.
+/// Under a closed load, clients are allowed to wait for a CPU.
 #[test]
 fn a_generator_that_waits_for_a_cpu() {
     let waits = |trial: &mut Trial| {
@@ -252,15 +252,15 @@ fn a_generator_that_waits_for_a_cpu() {
             point.generator_run_delay_ns = point.length_ns / 5;
         }
     };
-    let told = (Validity::NotSteady, "of the time for a CPU");
-    broken_only(&["ladder", "search"], waits, told);
+    let found = (Validity::NotSteady, "of the time for a CPU");
+    broken_only(&["ladder", "search"], waits, found);
     let mut paced = run(&["redis"], 5, |_, _, _| 10_000.0);
     as_kv(&mut paced, &open(), 1.0);
     paced.trials.iter_mut().for_each(waits);
-    assert_told("steady at a rate", &judge(&paced), told.0, told.1);
+    assert_reason("steady at a rate", &judge(&paced), found.0, found.1);
 }
 
-/// A store that changes contradicts the knee of a ladder and the answer of a search.
+/// A changing store contradicts the knee of a ladder and the answer of a search.
 #[test]
 fn drift() {
     let falling = |trial: &mut Trial| {
@@ -272,7 +272,7 @@ fn drift() {
 }
 
 #[test]
-fn targets_that_were_named() {
+fn named_targets() {
     for (schedule, mut recorded) in each(&|_| {}) {
         let mut named = recorded.header.plan.targets[0].clone();
         (named.name, named.named) = ("another".into(), true);
@@ -285,18 +285,18 @@ fn targets_that_were_named() {
             ..TargetState::default()
         });
         let words = "cannot use target `another`";
-        assert_told(schedule, &judge(&recorded), Validity::Invalid, words);
+        assert_reason(schedule, &judge(&recorded), Validity::Invalid, words);
     }
 }
 
-/// A search repeats the rates around its answer as often as it was told to.
+/// A search repeats the rates around its answer as often as requested.
 #[test]
 fn repetitions() {
     for (schedule, mut recorded) in each(&|_| {}) {
         if schedule != "search" {
             recorded.trials.retain(|trial| trial.block < 2);
             let words = "2 blocks of a cell";
-            assert_told(schedule, &judge(&recorded), Validity::Unreplicated, words);
+            assert_reason(schedule, &judge(&recorded), Validity::Unreplicated, words);
         }
     }
 }
@@ -308,7 +308,7 @@ fn cells_without_a_trial() {
         cell.id += "-more";
         recorded.header.plan.cells.push(cell);
         let words = "-more` was never measured";
-        assert_told(schedule, &judge(&recorded), Validity::Invalid, words);
+        assert_reason(schedule, &judge(&recorded), Validity::Invalid, words);
     }
 }
 

@@ -15,14 +15,14 @@ use crate::{judge, markdown, text};
 
 const CELL: &str = "redis/get=1/50";
 
-/// A store as its probes see it.
+/// A simulated store.
 #[derive(Clone, Copy)]
 pub(super) struct Store {
-    /// Requests a second at which one in a hundred is beyond the limit of 1 ms.
+    /// Requests per second at which one in a hundred exceeds the limit of 1 ms.
     pub(super) knee_per_s: f64,
-    /// Requests a second above which it falls behind.
+    /// Requests per second above which it falls behind.
     pub(super) capacity_per_s: f64,
-    /// Median service time above the knee; 0.1 ms at rest.
+    /// Median service time above the knee; 0.1 ms when idle.
     pub(super) busy_ns: u64,
     pub(super) server_cpu_share: f64,
 }
@@ -34,7 +34,7 @@ pub(super) const STORE: Store = Store {
     server_cpu_share: 0.97,
 };
 
-/// What a probe of that store leaves in a record.
+/// The recorded point of a probe of that store.
 fn probe(store: Store, number: u32, step: Step) -> Point {
     let (planned, seconds) = (step.rate_per_s as f64, step.length_ns as f64 / 1e9);
     let is_peak = step.purpose == Purpose::Peak;
@@ -80,7 +80,7 @@ fn probe(store: Store, number: u32, step: Step) -> Point {
     }
 }
 
-/// A record without a probe yet.
+/// A record without probes.
 fn planned(targets: &[&str], rounds: u32) -> Recorded {
     let mut recorded = fixture::run(targets, 1, fixture::usual);
     let plan = &mut recorded.header.plan;
@@ -127,12 +127,12 @@ pub(super) fn searched(store: Store, with: impl Fn(&mut Point)) -> Recorded {
     searched_in(2, store, with)
 }
 
-/// The same, confirmed in so many rounds.
+/// The same with this number of confirmation rounds.
 pub(super) fn searched_in(rounds: u32, store: Store, with: impl Fn(&mut Point)) -> Recorded {
     of(&[("redis", store)], 1, rounds, with)
 }
 
-/// Several stores in several blocks, each of which sustains 1 % more than the one before.
+/// Several stores in several blocks; each store sustains 1 % more than the previous one.
 pub(super) fn of(
     stores: &[(&str, Store)],
     blocks: u32,
@@ -169,13 +169,13 @@ fn outcome(recorded: &Recorded) -> (Validity, SearchOutcome, String) {
     (view.validity, search.outcome, search.sentence)
 }
 
-/// Verdict of a probe, and why.
-fn told(probe: &ProbeView) -> (ProbeVerdict, ProbeReason) {
+/// Verdict of a probe and its reason.
+fn verdict_and_reason(probe: &ProbeView) -> (ProbeVerdict, ProbeReason) {
     (probe.verdict.unwrap(), probe.reason.unwrap())
 }
 
 #[test]
-fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
+fn the_answer_is_the_knee_with_its_interval_next_to_the_peak() {
     let recorded = searched(STORE, |_| {});
     let view = judge(&recorded);
     let search = &view.searches[0];
@@ -193,9 +193,9 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
     assert!(search.sentence.contains("] with p99 < 1 ms"), "{}", search.sentence);
     assert!(search.sentence.contains(", using 97 % of one core; "), "{}", search.sentence);
     let cost = search.costs["server_cpu_ns_per_op"];
-    // 97 % of a CPU for 100,000 requests a second.
+    // 97 % of a CPU for 100,000 requests per second.
     assert!((cost.center / 9_700.0 - 1.0).abs() < 0.03 && cost.lo < cost.hi, "{cost:?}");
-    // Rests at rest are no lines, and probes no rows.
+    // Settled cool-downs have no lines, and probes no rows.
     assert!(search.probes.iter().all(|p| p.purpose != Purpose::CoolDown));
     assert!(view.cells.is_empty());
     let shown = text::render(&view, 100, false);
@@ -205,7 +205,7 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
 }
 
 #[test]
-fn a_store_that_no_rate_suits_is_told() {
+fn a_store_that_misses_the_limit_at_every_rate_is_reported() {
     let slow = Store { knee_per_s: 100.0, ..STORE };
     let (validity, outcome, sentence) = outcome(&searched(slow, |_| {}));
     assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::Missed));
@@ -213,18 +213,18 @@ fn a_store_that_no_rate_suits_is_told() {
 }
 
 #[test]
-fn clients_that_were_all_busy_while_the_store_was_not_are_the_limit() {
+fn busy_clients_of_an_idle_store_are_the_limit() {
     let idle = Store { busy_ns: 110_000, server_cpu_share: 0.3, ..STORE };
     let (validity, outcome, sentence) = outcome(&searched(idle, |_| {}));
     assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::Clients), "{sentence}");
     assert!(sentence.contains("at least") && sentence.contains("--clients"), "{sentence}");
-    // A server whose CPU is used up is the limit, however quickly it answers.
+    // A server without idle CPU is the limit, however fast it answers.
     let busy = Store { busy_ns: 110_000, ..STORE };
     assert_eq!(self::outcome(&searched(busy, |_| {})).1, SearchOutcome::Found);
 }
 
 #[test]
-fn a_generator_near_its_own_limit_is_told_unless_the_server_had_no_rest() {
+fn a_generator_near_its_limit_is_reported_unless_the_server_was_saturated() {
     let null = NullRate {
         cell: CELL.into(),
         phase: "get".into(),
@@ -245,7 +245,7 @@ fn a_generator_near_its_own_limit_is_told_unless_the_server_had_no_rest() {
     assert!(sentence.contains("--threads"), "{sentence}");
 }
 
-/// Of the n-th trial all requests are beyond the limit; it was disturbed as `more` says.
+/// Makes all requests of the n-th probe exceed the limit; `more` adds a disturbance.
 fn missing(nth: u32, more: impl Fn(&mut Point)) -> impl Fn(&mut Point) {
     move |point: &mut Point| {
         if point.stage != Some(nth) {
@@ -258,20 +258,20 @@ fn missing(nth: u32, more: impl Fn(&mut Point)) -> impl Fn(&mut Point) {
     }
 }
 
-/// So much of its time others had the server's CPUs, in percent.
+/// Other processes used the server's CPUs for this percentage of the time.
 fn take(phase: &mut Point, percent: u64) {
     phase.disturbance.server_ns = Some(phase.length_ns * percent / 100);
 }
 
 #[test]
-fn a_probe_that_others_disturbed_counts_like_any_other() {
+fn a_disturbed_probe_counts_like_any_other() {
     let quiet = judge(&searched(STORE, missing(2, |_| {}))).searches.remove(0);
     let view = judge(&searched(STORE, missing(2, |phase| take(phase, 2))));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     let search = view.searches.into_iter().next().unwrap();
     assert_eq!((&search.sentence, search.answer), (&quiet.sentence, quiet.answer));
     let first = &search.probes[1];
-    assert_eq!(told(first), (ProbeVerdict::Missed, ProbeReason::OthersHadCpus));
+    assert_eq!(verdict_and_reason(first), (ProbeVerdict::Missed, ProbeReason::OthersHadCpus));
     assert!((first.taken_share - 0.02).abs() < 1e-6);
     let beyond = BeyondView { limit: "p99<1ms".into(), share: 1.0 };
     assert_eq!(first.beyond, [beyond]);
@@ -280,9 +280,9 @@ fn a_probe_that_others_disturbed_counts_like_any_other() {
 }
 
 #[test]
-fn a_search_whose_misses_others_may_be_to_blame_for_is_not_steady() {
+fn a_search_with_disturbed_failing_probes_is_not_steady() {
     let taken = |percent| judge(&searched(STORE, move |point| take(point, percent)));
-    // As much as requests may be beyond the limit.
+    // The share of requests that is allowed to exceed the limit.
     assert_eq!(taken(1).validity, Validity::Valid, "{:?}", taken(1).reasons);
     let view = taken(2);
     assert_eq!(view.validity, Validity::NotSteady);
@@ -292,26 +292,26 @@ fn a_search_whose_misses_others_may_be_to_blame_for_is_not_steady() {
 }
 
 #[test]
-fn a_hold_that_decides_nothing_says_so() {
+fn an_undecided_hold_run_is_reported() {
     let uneven = |point: &mut Point| {
         if point.probe.is_some_and(|step| step.purpose == Purpose::Hold) {
             let due = point.due.as_mut().unwrap();
-            // As many as may be, but now none and then twice as many.
+            // The allowed number on average, alternating between none and twice as many.
             let twice = due.due_per_interval[0] / 50;
             let over = due.beyond[0].over_per_interval.iter_mut().enumerate();
             over.for_each(|(i, over)| *over = if i % 2 == 0 { twice } else { 0 });
         }
     };
     let search = judge(&searched(STORE, uneven)).searches.remove(0);
-    let told = "; 95,200/s, tried for 20 s, holds but not for certain, stalls";
-    assert!(search.sentence.contains(told), "{}", search.sentence);
+    let expected = "; 95,200/s passed for 20 s, but not with 95 % confidence, rarer stalls";
+    assert!(search.sentence.contains(expected), "{}", search.sentence);
 }
 
 #[test]
-fn how_long_the_answer_was_held_is_told() {
+fn the_duration_of_the_hold_runs_is_reported() {
     let search = judge(&searched(STORE, |_| {})).searches.remove(0);
-    let told = "; 95,200/s held for 10 s, stalls rarer than that are not covered";
-    assert!(search.sentence.ends_with(told), "{}", search.sentence);
+    let expected = "; 95,200/s was sustained for 10 s, rarer stalls are not covered";
+    assert!(search.sentence.ends_with(expected), "{}", search.sentence);
     assert_eq!(search.held_s, Some(10.0));
     let stalls = |point: &mut Point| {
         let step = point.probe.filter(|step| step.purpose == Purpose::Hold);
@@ -325,13 +325,13 @@ fn how_long_the_answer_was_held_is_told() {
     let (validity, outcome, sentence) = outcome(&searched(STORE, stalls));
     assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::NotHeld), "{sentence}");
     assert!(sentence.contains("from time to time the store stalls"), "{sentence}");
-    // What was not held covers nothing.
+    // A rate without a passing hold run excludes no stalls.
     assert_eq!(judge(&searched(STORE, stalls)).searches[0].held_s, None);
 }
 
 #[test]
 fn probes_that_disagree_are_not_steady() {
-    // Long ones hold half of what short ones say.
+    // Long probes sustain half the rate of short ones.
     let changes = |point: &mut Point| {
         let Some(step) = point.probe.filter(|s| s.purpose == Purpose::Hold) else { return };
         let beyond = step.rate_per_s > 60_000;
@@ -347,18 +347,18 @@ fn probes_that_disagree_are_not_steady() {
 }
 
 #[test]
-fn a_probe_whose_answers_came_late_has_a_queue_that_grew() {
+fn a_probe_with_late_replies_has_a_growing_queue() {
     let late = |point: &mut Point| {
         if point.stage == Some(2) {
             point.length_ns += 100_000_000;
         }
     };
     let first = &judge(&searched(STORE, late)).searches[0].probes[1];
-    assert_eq!(told(first), (ProbeVerdict::Missed, ProbeReason::QueueGrew));
+    assert_eq!(verdict_and_reason(first), (ProbeVerdict::Missed, ProbeReason::QueueGrew));
 }
 
 #[test]
-fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
+fn a_late_generator_gives_no_verdict_on_the_store() {
     let late = |point: &mut Point| {
         if let Some(due) = &mut point.due {
             due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
@@ -369,7 +369,7 @@ fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
     let view = judge(&recorded);
     let search = &view.searches[0];
     assert_eq!((view.validity, search.outcome), (Validity::Invalid, SearchOutcome::NotJudged));
-    assert!(search.sentence.contains("is not known: even at 2,600/s"), "{}", search.sentence);
+    assert!(search.sentence.contains("is unknown: even at 2,600/s"), "{}", search.sentence);
     assert!(search.sentence.contains("--threads"), "{}", search.sentence);
     let judged = search.probes.iter().filter(|p| p.purpose == Purpose::Bracket).count();
     let count = format!("in {judged} of {judged} probes beyond a limit the generator itself");
@@ -377,7 +377,7 @@ fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
 }
 
 #[test]
-fn a_server_that_answers_nothing_is_told_with_its_cause() {
+fn a_server_without_replies_is_reported_with_the_cause() {
     let refusing = |point: &mut Point| {
         point.operations.clear();
         let message = "the server answered `ERR max number of clients reached`".to_string();
@@ -388,7 +388,7 @@ fn a_server_that_answers_nothing_is_told_with_its_cause() {
     assert!(sentence.contains("max number of clients reached"), "{sentence}");
 }
 
-/// The server of a trial was killed.
+/// Lets the server of a probe be killed.
 fn dies(point: &mut Point) {
     point.operations.clear();
     let message = "the server died (signal 9)".to_string();
@@ -396,7 +396,7 @@ fn dies(point: &mut Point) {
 }
 
 #[test]
-fn a_server_that_dies_above_the_answer_is_told_with_its_reason() {
+fn a_server_that_dies_above_the_answer_is_reported_with_the_reason() {
     let mortal = |point: &mut Point| {
         if point.probe.is_some_and(|p| p.rate_per_s > 105_000) {
             dies(point);
@@ -413,14 +413,14 @@ fn a_server_that_dies_above_the_answer_is_told_with_its_reason() {
     let broke = search.probes.iter().find(|p| p.verdict == Some(ProbeVerdict::Broke)).unwrap();
     assert!(broke.failure.as_ref().unwrap().contains("the server died"), "{broke:?}");
     assert!(!view.failures.is_empty());
-    let is_told = |n: &String| {
+    let is_expected = |n: &String| {
         n.contains("probes failed at rates above the answer, the lowest at 106,000/s: ")
             && n.ends_with("the server died (signal 9)")
     };
-    assert!(view.footnotes.iter().any(is_told), "{:?}", view.footnotes);
+    assert!(view.footnotes.iter().any(is_expected), "{:?}", view.footnotes);
 }
 
-/// The search finds the knee all the same, by another bracket or by other probes at that rate.
+/// The search still finds the knee, with another bracket or other probes at that rate.
 #[test]
 fn a_server_that_dies_below_the_answer_is_a_failed_trial() {
     let first = |purpose| {
@@ -438,15 +438,15 @@ fn a_server_that_dies_below_the_answer_is_a_failed_trial() {
         let search = &view.searches[0];
         assert_eq!(search.outcome, SearchOutcome::Found, "{}", search.sentence);
         assert_eq!(view.validity, Validity::Invalid, "{purpose:?}");
-        let told = "probes failed at rates no higher than the answer, the lowest at ";
+        let expected = "probes failed at rates no higher than the answer, the lowest at ";
         let reasons = &view.reasons;
-        let is_told = |r: &String| r.starts_with("1 of ") && r.contains(told);
-        assert!(reasons.iter().any(is_told), "{reasons:?}");
+        let is_expected = |r: &String| r.starts_with("1 of ") && r.contains(expected);
+        assert!(reasons.iter().any(is_expected), "{reasons:?}");
     }
 }
 
 #[test]
-fn a_server_that_dies_over_and_over_ends_it_with_what_is_known() {
+fn a_server_that_dies_repeatedly_ends_the_search_with_partial_results() {
     let mortal = |point: &mut Point| {
         if point.stage > Some(6) {
             point.operations.clear();
@@ -456,11 +456,11 @@ fn a_server_that_dies_over_and_over_ends_it_with_what_is_known() {
     };
     let (validity, outcome, sentence) = outcome(&searched(STORE, mortal));
     assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::Broken));
-    assert!(sentence.contains("until then, ") && sentence.contains("/s held"), "{sentence}");
+    assert!(sentence.contains("until then, ") && sentence.contains("/s passed"), "{sentence}");
 }
 
 #[test]
-fn wrong_values_spoil_a_search() {
+fn wrong_values_invalidate_a_search() {
     let lying = |point: &mut Point| point.operations[0].counts.wrong = 1;
     let view = judge(&searched(STORE, lying));
     assert_eq!(view.validity, Validity::Invalid);
@@ -468,25 +468,25 @@ fn wrong_values_spoil_a_search() {
 }
 
 #[test]
-fn what_was_interrupted_tells_what_is_known_so_far() {
+fn an_interrupted_search_reports_partial_results() {
     let mut recorded = searched(STORE, |_| {});
     recorded.trials[0].points.truncate(8);
     recorded.seal = None;
     let (validity, outcome, sentence) = outcome(&recorded);
     assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::EndedEarly));
     assert!(sentence.contains("(the run was killed, or its record"), "{sentence}");
-    assert!(sentence.contains("so far, 91,000/s held and 109,000/s did not"), "{sentence}");
-    // A trial that failed by itself says why.
+    assert!(sentence.contains("so far, 91,000/s passed and 109,000/s failed"), "{sentence}");
+    // A failed trial reports its reason.
     let message = "the trial reached its deadline of 3.00 s".to_string();
     recorded.trials[0].failure = Some(Failure { class: ErrorClass::Timeout, message });
     let sentence = self::outcome(&recorded).2;
-    assert!(sentence.contains("its deadline of 3.00 s); so far, 91,000/s held"), "{sentence}");
+    assert!(sentence.contains("its deadline of 3.00 s); so far, 91,000/s passed"), "{sentence}");
     recorded.trials.clear();
-    assert!(self::outcome(&recorded).2.contains("nothing is known"));
+    assert!(self::outcome(&recorded).2.contains("its rate is unknown"));
 }
 
 #[test]
-fn several_blocks_have_an_answer_each_and_one_together() {
+fn several_blocks_have_separate_answers_and_a_joint_one() {
     let two = [("redis", STORE), ("valkey", Store { knee_per_s: 80_000.0, ..STORE })];
     let view = judge(&of(&two, 4, 2, |_| {}));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
@@ -510,11 +510,11 @@ fn several_blocks_have_an_answer_each_and_one_together() {
 }
 
 #[test]
-fn a_search_of_two_blocks_tells_nothing_apart() {
+fn a_search_of_two_blocks_decides_no_comparison() {
     let view = judge(&of(&[("redis", STORE), ("valkey", STORE)], 2, 2, |_| {}));
     assert_eq!(view.validity, Validity::Unreplicated, "{:?}", view.reasons);
     assert!(view.reasons[0].ends_with("--blocks 3"), "{:?}", view.reasons);
-    // One has the interval of its rounds, and its ratio none.
+    // A single block has an interval over its rounds, but its ratio has none.
     let view = judge(&of(&[("redis", STORE), ("valkey", STORE)], 1, 2, |_| {}));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     assert_eq!(
@@ -524,7 +524,7 @@ fn a_search_of_two_blocks_tells_nothing_apart() {
 }
 
 #[test]
-fn the_answer_is_of_the_blocks_that_are_over() {
+fn the_answer_covers_complete_blocks() {
     let mut recorded = of(&[("redis", STORE)], 4, 2, |_| {});
     recorded.trials[3].points.truncate(9);
     let seal = recorded.seal.as_mut().unwrap();
@@ -537,7 +537,7 @@ fn the_answer_is_of_the_blocks_that_are_over() {
         (SearchOutcome::Found, 3, 4)
     );
     assert_eq!(search.by_block[3].outcome, SearchOutcome::EndedEarly);
-    // A block that found nothing leaves nothing to be said of all.
+    // If a block found no rate, there is no joint answer.
     let mut recorded = of(&[("redis", STORE)], 3, 2, |_| {});
     recorded.trials[1].points.truncate(1);
     dies(&mut recorded.trials[1].points[0]);
@@ -546,5 +546,5 @@ fn the_answer_is_of_the_blocks_that_are_over() {
         (view.validity, view.searches[0].outcome),
         (Validity::Invalid, SearchOutcome::Nothing)
     );
-    assert!(view.searches[0].sentence.ends_with("(so in 1 of 3 blocks)"), "{:?}", view.reasons);
+    assert!(view.searches[0].sentence.ends_with("(in 1 of 3 blocks)"), "{:?}", view.reasons);
 }

@@ -1,4 +1,4 @@
-//! How a search is told: its table and what stands below it, its counts, and its CSV.
+//! Output of a search: its table with the notes below it, its counts, and its CSV.
 
 use model::{ErrorClass, Failure, Point};
 use stats::search::Purpose;
@@ -20,12 +20,12 @@ fn table(view: &View) -> Vec<String> {
     below.lines().skip(1).take_while(|l| !l.starts_with("Verdicts")).map(Into::into).collect()
 }
 
-/// All that is shown, with single spaces.
+/// The whole text with single spaces.
 fn words(view: &View) -> String {
     text::render(view, 100, false).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// After two probes the store stays busy for so many rests.
+/// After two probes the store stays slow for several cool-downs.
 fn stays_slow(point: &mut Point) {
     let is_rest = point.probe.is_some_and(|step| step.purpose == Purpose::CoolDown);
     if is_rest && (3..=5).contains(&point.stage.unwrap()) {
@@ -36,7 +36,7 @@ fn stays_slow(point: &mut Point) {
 }
 
 #[test]
-fn rests_that_follow_each_other_are_one_line_with_all_their_numbers() {
+fn consecutive_cool_downs_share_a_line_with_their_numbers() {
     let view = judge(&searched(stays_slow));
     let search = &view.searches[0];
     assert_eq!(search.probes.iter().filter(|p| p.purpose == Purpose::CoolDown).count(), 3);
@@ -45,34 +45,34 @@ fn rests_that_follow_each_other_are_one_line_with_all_their_numbers() {
     assert_eq!(rests.len(), 1, "{lines:#?}");
     assert!(rests[0].trim_start().starts_with("4–6  rest"), "{lines:#?}");
     assert!(rests[0].ends_with("slow, 3 times"), "{lines:#?}");
-    let said = words(&view);
-    assert!(said.contains("still slow: a cool-down after which"), "{said}");
-    assert!(said.contains("numbers that are not listed are cool-downs after which"), "{said}");
+    let text = words(&view);
+    assert!(text.contains("still slow: a cool-down after which"), "{text}");
+    assert!(text.contains("numbers that are not listed are cool-downs after which"), "{text}");
     let document = markdown::render(&view);
     assert!(document.contains("| 4–6 | rest |"), "{document}");
     assert!(document.contains("numbers that are not listed"), "{document}");
 }
 
 #[test]
-fn the_verdicts_that_occur_are_explained_once() {
+fn occurring_verdicts_are_explained_once() {
     let view = judge(&searched(|_| {}));
-    let said = words(&view);
+    let text = words(&view);
     for part in [
         "Verdicts are 95 % certain; slow requests of one burst depend on each other and count as",
         "holds: within the limit",
         "missed: beyond the limit",
         "undecided: neither is certain",
     ] {
-        assert_eq!(said.matches(part).count(), 1, "{part} in {said}");
+        assert_eq!(text.matches(part).count(), 1, "{part} in {text}");
     }
     for absent in ["not judged", "broke", "still slow", "queue grew"] {
-        assert!(!said.contains(absent), "{said}");
+        assert!(!text.contains(absent), "{text}");
     }
     assert!(markdown::render(&view).contains("holds: within the limit"));
 }
 
 #[test]
-fn a_long_message_stands_below_the_table_with_the_number_of_its_probe() {
+fn a_long_message_is_below_the_table_with_its_probe_number() {
     let message = "the server died ".to_string() + &"of something long, ".repeat(10);
     let mortal = |point: &mut Point| {
         if point.probe.is_some_and(|p| p.rate_per_s > 105_000) {
@@ -86,23 +86,23 @@ fn a_long_message_stands_below_the_table_with_the_number_of_its_probe() {
     assert!(lines.len() > 8 && lines.iter().all(|l| l.chars().count() <= 80), "{lines:#?}");
     let broke = lines.iter().find(|line| line.ends_with("broke")).unwrap();
     let number = broke.split_whitespace().next().unwrap();
-    let said = words(&view);
+    let text = words(&view);
     let below = format!("redis/get=1/50 in block 1, probe {number}: ");
-    assert_eq!(said.matches(&below).count(), 1, "{said}");
-    assert!(said.contains("broke: it failed, see below, or"), "{said}");
+    assert_eq!(text.matches(&below).count(), 1, "{text}");
+    assert!(text.contains("broke: it failed, see below, or"), "{text}");
     let document = markdown::render(&view);
     assert_eq!(document.matches(&below).count(), 1, "{document}");
 }
 
 #[test]
-fn probes_are_counted_with_their_rests() {
+fn probes_are_counted_with_their_cool_downs() {
     let mut recorded = searched(|_| {});
     let view = judge(&recorded);
     let probes = recorded.trials[0].points.iter().filter_map(|point| point.probe);
     assert_eq!(probes.filter(|step| step.purpose == Purpose::CoolDown).count(), 14);
     assert_eq!((view.course.blocks, view.searches[0].tried, view.searches[0].rests), (1, 28, 14));
     assert!(words(&view).contains("28 probes, 14 of them cool-downs;"), "{}", words(&view));
-    // A trial that is not over is no block.
+    // An unfinished trial does not count as a block.
     recorded.seal = None;
     recorded.trials[0].points.truncate(9);
     let view = judge(&recorded);
@@ -110,18 +110,18 @@ fn probes_are_counted_with_their_rests() {
 }
 
 #[test]
-fn that_it_was_interrupted_is_said_once() {
+fn an_interruption_is_reported_once() {
     let mut recorded = searched(|_| {});
     let seal = recorded.seal.as_mut().unwrap();
     seal.status = model::SealStatus::Interrupted;
     seal.stopped_because = "interrupted".into();
     let facts = text::facts(&judge(&recorded));
-    let told = "run 0123abcd, interrupted; `cachedyno run --resume 0123abcd` resumes it";
-    assert!(facts.ends_with(told), "{facts}");
+    let expected = "run 0123abcd, interrupted; `cachedyno run --resume 0123abcd` resumes it";
+    assert!(facts.ends_with(expected), "{facts}");
 }
 
 #[test]
-fn csv_has_a_line_for_each_probe() {
+fn csv_has_a_line_per_probe() {
     let view = judge(&searched(stays_slow));
     let search = &view.searches[0];
     let probes = csv::render_probes(&view);

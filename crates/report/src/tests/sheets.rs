@@ -1,4 +1,4 @@
-//! Sheets as the page gets them; its tests read them.
+//! Sheets of the page; the tests of the page read their snapshots.
 
 use model::Trial;
 

@@ -1,5 +1,4 @@
-//! One test a rule: at the limit it holds, beyond it the run is not VALID, and the reason names
-//! what and how much.
+//! A test per rule: at the limit the run is VALID, beyond it not, and the reason gives the figures.
 
 use model::{
     Arrivals, Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, NullRate, Program,
@@ -21,7 +20,7 @@ fn noted(view: &View, part: &str) -> bool {
     view.footnotes.iter().any(|n| n.contains(part))
 }
 
-/// The only reason of a view that has this validity.
+/// The only reason of a view with this validity.
 fn reason(view: &View, validity: Validity) -> &str {
     assert_eq!(view.validity, validity, "{:?}", view.reasons);
     assert_eq!(view.reasons.len(), 1, "{:?}", view.reasons);
@@ -51,7 +50,7 @@ fn one_wrong_value_is_too_many() {
 }
 
 #[test]
-fn errors_may_be_one_in_a_thousand() {
+fn one_error_in_a_thousand_is_allowed() {
     let with = |errors: u64| {
         let mut recorded = good();
         change(&mut recorded, "redis", "read", |phase, i| {
@@ -72,7 +71,7 @@ fn errors_may_be_one_in_a_thousand() {
 }
 
 #[test]
-fn misses_may_be_one_in_a_thousand_and_expiry_is_named() {
+fn one_miss_in_a_thousand_is_allowed_and_expiry_is_named() {
     let with = |misses: u64, ttl_s: u64| {
         let mut recorded = good();
         recorded.header.plan.cells.iter_mut().for_each(|c| sessions(c).ttl_s = ttl_s);
@@ -139,7 +138,7 @@ fn a_run_without_trials_is_invalid_and_says_why() {
 }
 
 #[test]
-fn a_cell_that_a_complete_run_left_out_is_missed() {
+fn a_cell_without_trials_in_a_complete_run_is_reported() {
     let mut recorded = good();
     recorded.trials.retain(|t| t.cell != "redis/steady/8");
     let view = judge(&recorded);
@@ -170,14 +169,14 @@ fn the_generator_must_not_be_the_bottleneck() {
 }
 
 #[test]
-fn drift_is_judged_by_what_the_phase_does() {
+fn drift_is_judged_by_the_kind_of_phase() {
     let falling: Vec<u64> = (0..20).map(|i| 1_000 - 20 * i + i % 3).collect();
     let mut recorded = good();
     set_intervals(&mut recorded, &falling);
     let view = judge(&recorded);
     assert_eq!(view.validity, Validity::NotSteady);
     assert_eq!(view.reasons.len(), 12, "reads and changes of 3 targets at 2 loads");
-    assert_eq!(view.unsteady, ["rates drifted while they were measured"], "once");
+    assert_eq!(view.unsteady, ["rates drifted during the measurement"], "once");
     let first = &view.reasons[0];
     assert!(first.contains("the rate falls by 4"), "{first}");
     assert!(first.contains("in block after block: warm up longer"), "{first}");
@@ -204,9 +203,10 @@ fn drift_is_judged_by_what_the_phase_does() {
     assert!(text.contains("600 ms are the least: --duration"), "{text}");
 }
 
-/// On a machine of many CPUs a process on one of them is nothing, unless it is the server's.
+/// On a machine with many CPUs a process on one of them is harmless, unless it is a CPU of the
+/// server.
 #[test]
-fn cpus_that_others_had_make_a_run_unsteady_and_their_share_of_all_does_not() {
+fn stolen_cpu_time_makes_a_run_unsteady_but_other_cpu_usage_does_not() {
     let with = |(target, blocks): (&str, u32), of_server: f64, of_generator: f64| {
         let mut recorded = good();
         let is_disturbed = |t: &&mut model::Trial| t.cell.starts_with(target) && t.block < blocks;
@@ -222,11 +222,11 @@ fn cpus_that_others_had_make_a_run_unsteady_and_their_share_of_all_does_not() {
     };
     assert_eq!(with(("", 5), 0.05, 0.05).validity, Validity::Valid, "at the limit");
     assert_eq!(with(("", 2), 0.5, 0.5).validity, Validity::Valid, "two of five blocks");
-    // One target that is disturbed in most of its trials is enough.
+    // One target with mostly disturbed trials is enough.
     for view in [with(("redis", 3), 0.06, 0.0), with(("redis", 3), 0.0, 0.06)] {
         let text = reason(&view, Validity::NotSteady);
         assert!(text.contains("`redis/steady/") && text.contains(" in 3 of 5 trials"), "{text}");
-        assert!(text.contains("stop what else runs"), "{text}");
+        assert!(text.contains("stop other processes"), "{text}");
         assert_eq!(view.unsteady, ["CPU time stolen"]);
     }
 }
@@ -244,19 +244,19 @@ fn too_few_blocks_have_neither_interval_nor_ranking_and_say_so() {
         let text = crate::text::render(&view, 140, false);
         assert!(text.contains("UNREPLICATED") && !text.contains("* redis"), "{text}");
     }
-    // One cell that fell behind the others.
+    // One cell has fewer trials than the others.
     let mut recorded = good();
     recorded.trials.retain(|t| t.cell != "redis/steady/8" || t.block < 2);
     recorded.seal.as_mut().unwrap().status = model::SealStatus::Interrupted;
     assert_eq!(judge(&recorded).validity, Validity::Unreplicated);
-    // What is worse comes first.
+    // The worst comes first.
     let mut wrong = run(&ALL, 1, usual);
     wrong.trials[0].points[0].operations[0].counts.wrong = 1;
     assert_eq!(judge(&wrong).validity, Validity::Invalid);
 }
 
 #[test]
-fn warnings_of_pinning_and_generation_travel_with_the_rows() {
+fn warnings_of_pinning_and_generation_are_in_the_footnotes_of_rows() {
     let mut recorded = good();
     recorded.header.conditions.facts.push(Condition {
         group: "pinning".into(),
@@ -276,7 +276,7 @@ fn warnings_of_pinning_and_generation_travel_with_the_rows() {
 }
 
 #[test]
-fn durability_is_told_from_what_the_servers_report() {
+fn durability_is_derived_from_reported_settings() {
     let mut recorded = good();
     let text = |pairs: &[(&str, &str)]| {
         pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect::<Vec<_>>()
@@ -286,7 +286,7 @@ fn durability_is_told_from_what_the_servers_report() {
     let commit = "innodb-flush-log-at-trx-commit";
     recorded.header.plan.targets[2].settings.insert(commit.into(), "1".into());
     let view = judge(&recorded);
-    assert!(noted(&view, "durability of redis: nothing is kept on disk"));
+    assert!(noted(&view, "durability of redis: nothing is stored on disk"));
     assert!(noted(&view, "durability of mysql: each commit is flushed to disk"));
     recorded.targets[2].configuration =
         text(&[("innodb_flush_log_at_trx_commit", "2"), ("log_bin", "ON"), ("sync_binlog", "1")]);
@@ -311,7 +311,7 @@ fn the_control_is_judged_and_never_the_best() {
 }
 
 #[test]
-fn a_killed_run_counts_its_whole_blocks_itself() {
+fn complete_blocks_of_a_killed_run_are_counted() {
     let mut recorded = good();
     recorded.seal = None;
     recorded.trials.pop();
@@ -326,7 +326,7 @@ fn a_killed_run_counts_its_whole_blocks_itself() {
 }
 
 #[test]
-fn a_phase_whose_end_nobody_answered_is_invalid() {
+fn a_phase_without_replies_at_its_end_is_invalid() {
     let shortened = |share: f64, operations: u64| {
         let mut recorded = good();
         for trial in recorded.trials.iter_mut().filter(|t| t.block == 1) {
@@ -341,7 +341,7 @@ fn a_phase_whose_end_nobody_answered_is_invalid() {
         judge(&recorded)
     };
     assert_eq!(shortened(0.85, 2_000).validity, Validity::Valid);
-    // One that is asked for something once in a while.
+    // A phase with only a few operations.
     assert_eq!(shortened(0.7, 4).validity, Validity::Valid);
     let view = shortened(0.5, 2_000);
     assert_eq!(view.validity, Validity::Invalid);
@@ -349,19 +349,19 @@ fn a_phase_whose_end_nobody_answered_is_invalid() {
 }
 
 #[test]
-fn a_run_under_way_is_neither_killed_nor_valid() {
+fn a_run_in_progress_is_neither_killed_nor_valid() {
     let mut recorded = good();
     (recorded.seal, recorded.running) = (None, true);
     let view = judge(&recorded);
     assert_eq!((view.course.status.name(), view.course.blocks), ("running", 5));
-    assert_eq!(view.course.stopped_because, "the run is under way");
+    assert_eq!(view.course.stopped_because, "the run is in progress");
     assert_eq!(view.validity, Validity::Unreplicated);
-    assert!(view.reasons[0].contains("under way, 5 whole blocks"), "{:?}", view.reasons);
+    assert!(view.reasons[0].contains("in progress, with 5 complete blocks"), "{:?}", view.reasons);
     recorded.trials.truncate(5);
     assert_eq!(judge(&recorded).validity, Validity::Unreplicated);
 }
 
-/// The same run as one of keys and values: a closed load of one thread.
+/// Turns the run into a key-value run under a closed load of one thread.
 pub(super) fn as_kv(recorded: &mut Recorded, load: &Load, filled_share: f64) {
     for cell in &mut recorded.header.plan.cells {
         let phases = cell.workload.phases().to_vec();
@@ -385,7 +385,7 @@ pub(super) fn as_kv(recorded: &mut Recorded, load: &Load, filled_share: f64) {
     }
 }
 
-/// A run of keys and values under a closed load, 10,000 operations a second each.
+/// A key-value run under a closed load with 10,000 operations per second for each operation.
 pub(super) fn kv_run() -> Recorded {
     let mut recorded = run(&["redis"], 5, |_, _, _| 10_000.0);
     as_kv(&mut recorded, &Load::closed(8), 1.0);
@@ -397,7 +397,7 @@ pub(super) fn open() -> Load {
 }
 
 #[test]
-fn a_generator_without_rest_is_the_bottleneck_only_beside_a_server_that_rests() {
+fn a_busy_generator_is_the_bottleneck_only_with_a_partly_idle_server() {
     let judged = |own: f64, server: Option<f64>, load: &Load| {
         let mut recorded = run(&["redis"], 5, usual);
         as_kv(&mut recorded, load, 1.0);
@@ -421,7 +421,7 @@ fn a_generator_without_rest_is_the_bottleneck_only_beside_a_server_that_rests() 
 }
 
 #[test]
-fn what_was_due_and_never_sent_is_no_measurement() {
+fn unsent_requests_make_a_run_invalid() {
     let mut recorded = run(&["redis"], 5, usual);
     let load = open();
     as_kv(&mut recorded, &load, 1.0);
@@ -433,18 +433,18 @@ fn what_was_due_and_never_sent_is_no_measurement() {
 }
 
 #[test]
-fn a_run_whose_first_trial_is_under_way_is_not_invalid() {
+fn a_run_with_only_its_first_trial_in_progress_is_not_invalid() {
     let mut recorded = run(&["redis"], 1, usual);
     recorded.trials.clear();
     (recorded.seal, recorded.running) = (None, true);
     let view = judge(&recorded);
     assert_eq!((view.validity, view.course.status.name()), (Validity::Unreplicated, "running"));
-    let told = "the run is under way, 0 whole blocks of it are measured so far";
-    assert_eq!(view.reasons, [told]);
+    let expected = "the run is in progress, with 0 complete blocks so far";
+    assert_eq!(view.reasons, [expected]);
 }
 
 #[test]
-fn a_time_without_service_is_told_and_not_steady() {
+fn an_outage_is_reported_and_not_steady() {
     let mut recorded = run(&["redis"], 5, usual);
     let load = open();
     as_kv(&mut recorded, &load, 1.0);
@@ -459,25 +459,25 @@ fn a_time_without_service_is_told_and_not_steady() {
     let trial = recorded.trials.iter_mut().find(|t| t.block == 1).unwrap();
     trial.outages.push(outage);
     let view = judge(&recorded);
-    let told =
+    let expected =
         "block 2: 127.0.0.1:7003 gave no service for 231 ms; 127.0.0.1:7006 took over from it";
     assert_eq!(view.validity, Validity::NotSteady);
-    assert!(view.reasons.len() == 1 && view.reasons[0].contains(told), "{:?}", view.reasons);
+    assert!(view.reasons.len() == 1 && view.reasons[0].contains(expected), "{:?}", view.reasons);
     let row = view.cells.iter().find(|row| row.operation == "read").unwrap();
     let notes: Vec<&String> = row.footnotes.iter().map(|n| &view.footnotes[*n]).collect();
-    assert!(notes.iter().any(|note| note.contains(told)), "{notes:?}");
-    // A lower rate brings no server back.
+    assert!(notes.iter().any(|note| note.contains(expected)), "{notes:?}");
+    // A lower rate would not bring the server back.
     let trial = recorded.trials.iter_mut().find(|t| !t.outages.is_empty()).unwrap();
     trial.points.iter_mut().find(|p| p.phase == "read").unwrap().unsent = 3;
     let view = judge(&recorded);
     assert_eq!(view.validity, Validity::Invalid);
-    let unsent = "3 requests were due and could not be sent within the time-out: 127.0.0.1:7003";
+    let unsent = "3 requests were due and could not be sent within the timeout: 127.0.0.1:7003";
     assert!(view.reasons[0].contains(unsent), "{:?}", view.reasons);
     assert!(!view.reasons.iter().any(|r| r.contains("lower rate")), "{:?}", view.reasons);
 }
 
 #[test]
-fn a_rate_that_moves_by_plan_is_no_drift() {
+fn a_planned_change_of_rate_is_not_drift() {
     let view = |schedule: Schedule| {
         let mut recorded = run(&["redis"], 5, usual);
         as_kv(&mut recorded, &Load { schedule, ..open() }, 1.0);
@@ -491,7 +491,7 @@ fn a_rate_that_moves_by_plan_is_no_drift() {
 }
 
 #[test]
-fn keys_that_were_not_filled_may_be_missing() {
+fn misses_of_unfilled_keys_are_allowed() {
     for (filled_share, expected) in [(1.0, Validity::Invalid), (0.5, Validity::Valid)] {
         let mut recorded = run(&["redis"], 5, usual);
         as_kv(&mut recorded, &Load::closed(8), filled_share);
@@ -503,12 +503,12 @@ fn keys_that_were_not_filled_may_be_missing() {
     }
 }
 
-/// A run of keys and values whose every phase reached this on the null server.
-fn beside_null(load: &Load, null: Result<f64, &str>) -> View {
-    judge(&beside_null_recorded(load, null))
+/// A key-value run with this rate on the null server in each phase.
+fn with_null_rate(load: &Load, null: Result<f64, &str>) -> View {
+    judge(&recorded_with_null_rate(load, null))
 }
 
-fn beside_null_recorded(load: &Load, null: Result<f64, &str>) -> Recorded {
+fn recorded_with_null_rate(load: &Load, null: Result<f64, &str>) -> Recorded {
     let mut recorded = run(&["redis"], 5, |_, _, _| 10_000.0);
     as_kv(&mut recorded, load, 1.0);
     let header = &mut recorded.header;
@@ -529,20 +529,20 @@ fn beside_null_recorded(load: &Load, null: Result<f64, &str>) -> Recorded {
 fn the_generator_must_be_twice_as_fast_on_the_null_server() {
     let closed = Load::closed(8);
     // The median block is within a few percent of 10,000/s.
-    let view = beside_null(&closed, Ok(21_000.0));
+    let view = with_null_rate(&closed, Ok(21_000.0));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     let null = view.cells[0].metrics["null_rate_per_s"];
     assert_eq!((null.center, null.lo, null.hi), (21_000.0, None, None));
 
-    // So near to the limit a single draw decides nothing.
+    // This close to the limit a single measurement decides nothing.
     for near in [19_000.0, 21_000.0] {
-        let view = beside_null(&closed, Ok(near));
+        let view = with_null_rate(&closed, Ok(near));
         assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
         assert!(noted(&view, "too near to 2× to say"), "{:?}", view.footnotes);
     }
-    assert!(!noted(&beside_null(&closed, Ok(23_000.0)), "too near"));
+    assert!(!noted(&with_null_rate(&closed, Ok(23_000.0)), "too near"));
 
-    let view = beside_null(&closed, Ok(17_000.0));
+    let view = with_null_rate(&closed, Ok(17_000.0));
     assert_eq!((view.validity, view.reasons.len()), (Validity::Invalid, 6));
     let text = &view.reasons[0];
     assert!(text.starts_with("`redis/steady/1` write: generator-bound, the server "), "{text}");
@@ -552,9 +552,9 @@ fn the_generator_must_be_twice_as_fast_on_the_null_server() {
 }
 
 #[test]
-fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_not_twice_as_fast() {
+fn a_saturated_server_needs_no_null_server_twice_as_fast() {
     let judged_with = |program, own: f64, server: Option<f64>| {
-        let mut recorded = beside_null_recorded(&Load::closed(8), Ok(15_000.0));
+        let mut recorded = recorded_with_null_rate(&Load::closed(8), Ok(15_000.0));
         recorded.header.plan.targets[0].program = program;
         for operation in ["write", "read", "change"] {
             change(&mut recorded, "redis", operation, |phase, _| {
@@ -572,8 +572,8 @@ fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_n
     for (own, server) in [(0.7, Some(0.8)), (0.95, Some(0.96)), (0.7, None)] {
         assert_eq!(judged(own, server).validity, Validity::Invalid, "{own} {server:?}");
     }
-    // With two threads that read and write Redis can use both CPUs.
-    let mut threaded = beside_null_recorded(&Load::closed(8), Ok(15_000.0));
+    // With two I/O threads Redis can use both CPUs.
+    let mut threaded = recorded_with_null_rate(&Load::closed(8), Ok(15_000.0));
     let settings = &mut threaded.header.plan.targets[0].settings;
     settings.insert("io-threads".into(), "2".into());
     for operation in ["write", "read", "change"] {
@@ -597,18 +597,18 @@ fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_n
 }
 
 #[test]
-fn a_planned_rate_may_be_half_of_what_the_null_server_reaches() {
+fn a_planned_rate_up_to_half_the_null_rate_is_allowed() {
     let open = |rate| Load::planned(Arrivals::Constant, Schedule::Steady(rate), 8);
-    assert_eq!(beside_null(&open(10_000), Ok(20_000.0)).validity, Validity::Valid);
-    let view = beside_null(&open(11_200), Ok(20_000.0));
+    assert_eq!(with_null_rate(&open(10_000), Ok(20_000.0)).validity, Validity::Valid);
+    let view = with_null_rate(&open(11_200), Ok(20_000.0));
     assert_eq!(view.validity, Validity::Invalid);
     assert!(view.reasons[0].contains("the plan is 11.2 k/s"), "{:?}", view.reasons);
     assert!(view.reasons[0].contains("plan a lower --rate"), "{:?}", view.reasons);
 }
 
 #[test]
-fn what_the_null_server_does_not_know_is_a_footnote() {
-    let view = beside_null(&Load::closed(8), Err("unknown command"));
+fn commands_unknown_to_the_null_server_give_a_footnote() {
+    let view = with_null_rate(&Load::closed(8), Err("unknown command"));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     assert!(noted(&view, "not checked against the null server: unknown command"));
     assert!(view.cells.iter().all(|r| !r.metrics.contains_key("null_rate_per_s")));

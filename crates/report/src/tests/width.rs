@@ -1,4 +1,4 @@
-//! What a terminal shows of the shipped study of application caches fits the terminal.
+//! The text of the shipped application-cache study fits the terminal.
 
 use model::{
     Choices, Condition, Emptied, ErrorClass, Fact, Failure, Fill, MemoryUse, Scale, Study, Workload,
@@ -10,7 +10,7 @@ use crate::{judge, text};
 
 const APP_CACHE: &str = include_str!("../../../../studies/app-cache.toml");
 
-/// Rates from a handful to hundreds of thousands a second.
+/// Rates from a few to hundreds of thousands per second.
 fn rates(target: &str, operation: &str, _: u32) -> f64 {
     match (target, operation) {
         ("zend-file", "clean") => 4.7,
@@ -20,7 +20,7 @@ fn rates(target: &str, operation: &str, _: u32) -> f64 {
     }
 }
 
-/// All profiles of the study on all its stores, with everything that a result can tell of.
+/// All profiles of the study on all its stores, with every kind of result and note.
 pub(super) fn everything() -> Recorded {
     let plan = Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
         scale: Scale::Quick,
@@ -67,7 +67,7 @@ pub(super) fn everything() -> Recorded {
                 part
             }));
             for operation in &mut phase.operations {
-                // An interval wider than the rate, as a restless machine gives.
+                // An interval wider than the rate, as on a noisy machine.
                 operation.rate_per_s *= [0.4, 1.0, 2.5, 1.1][trial.block as usize % 4];
                 operation.calls_rate_per_s = Some(operation.rate_per_s * 1.5);
                 let counts = &mut operation.counts;
@@ -97,7 +97,7 @@ pub(super) fn everything() -> Recorded {
     recorded
 }
 
-/// Lines wider than the terminal, but for those that one word fills.
+/// Lines wider than the terminal, except those with a single long word.
 pub(super) fn too_wide(text: &str, columns: usize) -> Vec<&str> {
     let can_break = |line: &str| line.trim_start_matches([' ', '-', '!']).contains(' ');
     text.lines().filter(|l| l.chars().count() > columns && can_break(l)).collect()
@@ -134,7 +134,7 @@ fn every_section_fits_the_terminal() {
 }
 
 #[test]
-fn a_column_of_a_narrow_table_stands_above_what_it_is_about() {
+fn a_narrow_table_has_its_first_column_above_the_values() {
     let text = text::render(&judge(&everything()), 80, false);
     let mut effort = text.lines().skip_while(|l| *l != "Effort of an operation").skip(1);
     let header: Vec<&str> = effort.next().unwrap().split_whitespace().collect();

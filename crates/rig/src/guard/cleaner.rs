@@ -1,4 +1,4 @@
-//! The guard's own side: remembers what is owned and, when the pipe closes, removes it.
+//! The guard process: keeps track of what is owned and removes it when the pipe closes.
 
 use super::READY;
 use super::protocol::Line;
@@ -11,18 +11,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// For the end of killed processes, and again for the removal of directories.
+/// Maximum time to wait until killed processes have ended, and again to remove directories.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The whole life of the guard: reads what is owned from `stdin` until it closes, then kills the
-/// processes and removes the directories that are left. Returns the first directory's error that
-/// outlasted ten seconds of trying.
+/// Main function of the guard: reads messages from `stdin` until it closes, then kills the
+/// remaining processes and removes the remaining directories. Removals are retried for ten
+/// seconds; returns the first error that persists.
 pub fn guard_main(mut stdin: impl BufRead) -> io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // A handler that does nothing of note: the default would end us.
+        // A handler without effect, because the default action would terminate the guard.
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
-    // Fails only if we lead a group already; then the terminal's signals are ignored all the same.
+    // Fails only if we already lead a group; the terminal's signals are ignored in any case.
     let _ = nix::unistd::setsid();
     let mut stdout = io::stdout();
     writeln!(stdout, "{READY}").and_then(|()| stdout.flush())?;
@@ -35,7 +35,7 @@ pub fn guard_main(mut stdin: impl BufRead) -> io::Result<()> {
             Ok(0) => break,
             Ok(_) => owned.apply(Line::decode(&line)),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // Without the pipe nothing more can be learnt: as good as its end.
+            // A broken pipe delivers nothing more, so treat it as closed.
             Err(_) => break,
         }
     }
@@ -62,23 +62,23 @@ impl Owned {
     fn remove_all(self) -> io::Result<()> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let left: Vec<_> = self.processes.iter().flat_map(|p| p.group()).collect();
-            if left.is_empty() || Instant::now() > deadline {
+            let remaining: Vec<_> = self.processes.iter().flat_map(|p| p.group()).collect();
+            if remaining.is_empty() || Instant::now() > deadline {
                 break;
             }
-            left.into_iter().for_each(Identity::kill);
+            remaining.into_iter().for_each(Identity::kill);
             std::thread::sleep(Duration::from_millis(2));
         }
         let deadline = Instant::now() + PATIENCE;
         let mut result = Ok(());
         for directory in &self.directories {
-            result = result.and(remove_patiently(directory, deadline));
+            result = result.and(remove_with_retries(directory, deadline));
         }
         result
     }
 }
 
-fn remove_patiently(directory: &Path, deadline: Instant) -> io::Result<()> {
+fn remove_with_retries(directory: &Path, deadline: Instant) -> io::Result<()> {
     loop {
         match remove_owned(directory) {
             Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(50)),
@@ -93,19 +93,19 @@ mod tests {
     use crate::owner::MARK;
     use std::fs;
 
-    fn marked(directory: &Path) {
+    fn create_marked(directory: &Path) {
         fs::create_dir_all(directory.join("sub/deep")).unwrap();
         fs::write(directory.join("sub/deep/file"), "x").unwrap();
         fs::write(directory.join(MARK), "").unwrap();
     }
 
     #[test]
-    fn what_was_disowned_stays() {
+    fn disowned_processes_and_directories_are_kept() {
         let base = tempfile::tempdir().unwrap();
         let (kept, gone) =
             (base.path().join("cachedyno-00000001"), base.path().join("cachedyno-00000002"));
-        marked(&kept);
-        marked(&gone);
+        create_marked(&kept);
+        create_marked(&gone);
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let identity = Identity::of(child.id()).unwrap();
         let mut owned = Owned::default();

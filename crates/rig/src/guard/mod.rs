@@ -1,12 +1,12 @@
-//! A second process that cleans up after this one, whatever ends it.
+//! A second process that cleans up after this one, however it ends.
 //!
-//! The guard holds the reading end of a pipe whose only writing end is ours (closed on exec).
-//! Through it we tell which directories and processes we own. When the pipe closes, by a normal
-//! end, a crash or `kill -9`, the guard kills the processes that are left, waits for their end and
-//! removes the directories. It has a session of its own and ignores SIGINT, SIGTERM and SIGHUP.
+//! The guard holds the read end of a pipe; this process holds the only write end (closed on exec)
+//! and sends the directories and processes that it owns. When the pipe closes, because of a normal
+//! exit, a crash or `kill -9`, the guard kills the remaining processes, waits until they have ended
+//! and removes the directories. It runs in its own session and ignores SIGINT, SIGTERM and SIGHUP.
 //!
-//! - `protocol`: the lines of the pipe.
-//! - `cleaner`: the guard's own side.
+//! - `protocol`: the messages sent through the pipe.
+//! - `cleaner`: the guard process.
 
 mod cleaner;
 mod protocol;
@@ -26,16 +26,16 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The hidden argument with which the program becomes the guard; it then calls [`guard_main`].
+/// Hidden argument that turns the program into the guard: it then calls [`guard_main`].
 pub const GUARD_ARGUMENT: &str = "rig-guard";
 
-/// The guard's one line on its standard output, once it is ready.
+/// The only line that the guard prints on standard output, when it is ready.
 const READY: &str = "cachedyno guard ready";
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// Our side of the guard. Clones share one guard process; when the last is dropped, the guard
-/// removes whatever is still owned, and its end is waited for.
+/// Handle to the guard process, shared by all clones. Dropping the last one makes the guard remove
+/// everything that is still owned, and waits until it has exited.
 #[derive(Clone, Debug)]
 pub struct Guard(Arc<Inner>);
 
@@ -67,7 +67,7 @@ impl Guard {
             .map_err(|e| failed("could not be started", &e))?;
         let ready = child.stdout.take().map(|out| wait_until_ready(BufReader::new(out)));
         if let Some(Err(reason)) = ready {
-            // It cannot be used; without a pipe it has nothing to clean and ends.
+            // It is unusable and owns nothing yet.
             let _ = child.kill();
             let _ = child.wait();
             return Err(RigError::Guard { problem: "did not get ready", reason });
@@ -77,45 +77,45 @@ impl Guard {
         Ok(Self(Arc::new(Inner { pipe, child: Mutex::new(child), owner })))
     }
 
-    /// This process and the guard, as they are told to later runs; `None` where `/proc` does not
-    /// tell.
+    /// Identity of this process and the guard, recorded for later runs; `None` if `/proc` cannot be
+    /// read.
     pub(crate) fn owner(&self) -> Option<&Owner> {
         self.0.owner.as_ref()
     }
 
-    /// Process id of the guard, which does nothing while the run goes on.
+    /// Process id of the guard, which is idle during the run.
     pub fn pid(&self) -> u32 {
         self.0.child.lock().unwrap_or_else(PoisonError::into_inner).id()
     }
 
-    /// From now on the guard removes `directory` if we do not. Only a directory that holds the
-    /// marker file `.cachedyno-owned` is ever removed; the path must be absolute.
+    /// Makes the guard remove `directory` if this process does not. The guard only removes
+    /// directories that contain the marker file `.cachedyno-owned`; the path must be absolute.
     pub fn own_directory(&self, directory: &Path) -> Result<()> {
-        self.tell(&Line::OwnDirectory(directory.into()))
+        self.send(&Line::OwnDirectory(directory.into()))
     }
 
-    /// The directory is gone, or no longer ours.
+    /// Releases a directory that was removed or is no longer ours.
     pub fn disown_directory(&self, directory: &Path) -> Result<()> {
-        self.tell(&Line::DisownDirectory(directory.into()))
+        self.send(&Line::DisownDirectory(directory.into()))
     }
 
-    /// From now on the guard kills the process `pid`, and what is left of the group that it leads,
-    /// if we do not. Its start time goes along, so that a process that gets the same id later is
-    /// never killed. A process that ended already is nobody's and is passed over.
+    /// Makes the guard kill the process `pid` and the group that it leads, if this process does
+    /// not. The start time is sent too, so a later process that reuses the id is never killed. A
+    /// process that has already ended is ignored.
     pub fn own_process(&self, pid: u32) -> Result<()> {
         match Identity::of(pid) {
-            Some(identity) => self.tell(&Line::OwnProcess(identity)),
+            Some(identity) => self.send(&Line::OwnProcess(identity)),
             None => Ok(()),
         }
     }
 
-    /// The process has ended and was waited for.
+    /// Releases a process that has ended and was waited for.
     pub fn disown_process(&self, pid: u32) -> Result<()> {
-        self.tell(&Line::DisownProcess(pid))
+        self.send(&Line::DisownProcess(pid))
     }
 
-    /// One write of less than a page is never torn, and what is in the pipe outlives us.
-    fn tell(&self, line: &Line) -> Result<()> {
+    /// A single write of less than a page is atomic, and data in the pipe survives this process.
+    fn send(&self, line: &Line) -> Result<()> {
         let mut pipe = self.0.pipe.lock().unwrap_or_else(PoisonError::into_inner);
         match pipe.as_mut().map(|p| p.write_all(&line.encode())) {
             Some(Err(e)) => Err(failed("has ended", &e)),
@@ -127,7 +127,7 @@ impl Guard {
 impl Drop for Inner {
     fn drop(&mut self) {
         drop(self.pipe.get_mut().unwrap_or_else(PoisonError::into_inner).take());
-        // It was our child to the end; there is nobody to tell if it cannot be waited for.
+        // An error of the wait cannot be reported from here.
         let _ = self.child.get_mut().unwrap_or_else(PoisonError::into_inner).wait();
     }
 }
@@ -136,17 +136,17 @@ fn failed(problem: &'static str, error: &std::io::Error) -> RigError {
     RigError::Guard { problem, reason: error.to_string() }
 }
 
-/// A program may print other lines first (a test harness does).
+/// Waits for the line [`READY`]. The program may print other lines first (a test harness does).
 fn wait_until_ready(mut out: BufReader<ChildStdout>) -> std::result::Result<(), String> {
     let deadline = Instant::now() + READY_WITHIN;
     let mut line = String::new();
     loop {
         if out.buffer().is_empty() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            let timeout = PollTimeout::try_from(remaining).unwrap_or(PollTimeout::ZERO);
             let mut fds = [PollFd::new(out.get_ref().as_fd(), PollFlags::POLLIN)];
             match poll(&mut fds, timeout) {
-                Ok(0) => return Err(format!("no word from it within {READY_WITHIN:?}")),
+                Ok(0) => return Err(format!("no reply within {READY_WITHIN:?}")),
                 Err(nix::errno::Errno::EINTR) => continue,
                 Err(e) => return Err(e.to_string()),
                 Ok(_) => {}
@@ -154,7 +154,7 @@ fn wait_until_ready(mut out: BufReader<ChildStdout>) -> std::result::Result<(), 
         }
         line.clear();
         match out.read_line(&mut line) {
-            Ok(0) => return Err("it ended at once".into()),
+            Ok(0) => return Err("it exited immediately".into()),
             Ok(_) if line.trim_end().ends_with(READY) => return Ok(()),
             Ok(_) => {}
             Err(e) => return Err(e.to_string()),

@@ -1,4 +1,4 @@
-//! Messages to the guard, one line each, ended by a line feed.
+//! Messages to the guard, one per line, terminated by a line feed.
 //!
 //! ```text
 //! own-process <pid> <session> <start in clock ticks since boot>
@@ -6,40 +6,40 @@
 //! own-directory <absolute path>
 //! disown-directory <absolute path>
 //! ```
-//! In a path, `\` is written `\\` and a line feed `\n`; all other bytes stand for themselves.
+//! In a path, `\` is escaped as `\\` and a line feed as `\n`; all other bytes are literal.
 
 use crate::procfs::Identity;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// One line.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Kill it if it is left.
+    /// Kill it if it still runs at the end.
     OwnProcess(Identity),
     /// It has ended.
     DisownProcess(u32),
-    /// Remove it if it is left.
+    /// Remove it if it still exists at the end.
     OwnDirectory(PathBuf),
-    /// It is gone.
+    /// It was removed.
     DisownDirectory(PathBuf),
 }
 
 impl Line {
-    /// The line with its line feed.
+    /// Formats the message, including the line feed.
     pub(super) fn encode(&self) -> Vec<u8> {
         match self {
             Self::OwnProcess(Identity { pid, session, start_ticks }) => {
                 format!("own-process {pid} {session} {start_ticks}\n").into_bytes()
             }
             Self::DisownProcess(pid) => format!("disown-process {pid}\n").into_bytes(),
-            Self::OwnDirectory(path) => with_path(b"own-directory ", path),
-            Self::DisownDirectory(path) => with_path(b"disown-directory ", path),
+            Self::OwnDirectory(path) => encode_path(b"own-directory ", path),
+            Self::DisownDirectory(path) => encode_path(b"disown-directory ", path),
         }
     }
 
-    /// Reads a line; `None` when it is torn (no line feed), unknown, or names a relative path.
+    /// Parses a line; `None` if it is truncated (no line feed), unknown, or has a relative path.
     pub(super) fn decode(line: &[u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\n")?;
         if let Some(path) = line.strip_prefix(b"own-directory ") {
@@ -64,7 +64,7 @@ impl Line {
     }
 }
 
-fn with_path(name: &[u8], path: &Path) -> Vec<u8> {
+fn encode_path(name: &[u8], path: &Path) -> Vec<u8> {
     let mut line = name.to_vec();
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_reads_back() {
+    fn every_message_round_trips() {
         let strange = PathBuf::from(OsString::from_vec(b"/a b\\n\n\xff".to_vec()));
         for line in [
             Line::OwnProcess(Identity { pid: 12, session: 3, start_ticks: 99 }),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_torn_or_relative_is_refused() {
+    fn truncated_and_invalid_messages_are_rejected() {
         for line in [
             &b"own-directory /a"[..],
             b"own-directory a\n",

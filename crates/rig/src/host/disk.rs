@@ -1,7 +1,7 @@
 //! The disk under test: file system, mount options, device. Source: proc(5) for `mountinfo`.
 
 use super::facts::{Facts, Root, bytes, chosen, warn_if};
-use crate::free::Free;
+use crate::free::FreeSpace;
 use std::path::{Path, PathBuf};
 
 const GROUP: &str = "disk";
@@ -38,7 +38,7 @@ pub(super) fn facts(root: &Root, disk: &Path, facts: &mut Facts) {
 }
 
 fn space(path: &Path, facts: &mut Facts) {
-    let Some(free) = Free::on(path).disk_bytes else { return };
+    let Some(free) = FreeSpace::on(path).disk_bytes else { return };
     let warning = warn_if(
         free < GIB,
         "writes slow down or fail when the disk fills up; make room or choose another directory",

@@ -85,9 +85,9 @@ impl MemoryGroup {
     }
 
     /// Moves this process into the group, until what is given back is dropped.
-    pub fn enter(&self) -> Result<Inside<'_>> {
+    pub fn enter(&self) -> Result<GroupMembership<'_>> {
         move_to(&self.path)?;
-        Ok(Inside { group: self, inside: true })
+        Ok(GroupMembership { group: self, inside: true })
     }
 
     /// What was taken so far.
@@ -131,12 +131,12 @@ impl Drop for MemoryGroup {
 
 /// This process is in a group.
 #[derive(Debug)]
-pub struct Inside<'a> {
+pub struct GroupMembership<'a> {
     group: &'a MemoryGroup,
     inside: bool,
 }
 
-impl Inside<'_> {
+impl GroupMembership<'_> {
     /// Moves this process back to where it came from.
     pub fn leave(mut self) -> Result<()> {
         self.inside = false;
@@ -144,7 +144,7 @@ impl Inside<'_> {
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for GroupMembership<'_> {
     fn drop(&mut self) {
         if self.inside {
             // On the way of an error or a panic already; the group then stays until our end.

@@ -148,7 +148,7 @@ fn a_controller_that_is_not_handed_on_is_an_error_with_its_cure() {
     let text = refusal(&version_2("cpu pids\n", "max\n"));
     assert!(text.contains("run.scope`, which holds processes, nor the one above hands"), "{text}");
     assert!(text.contains("systemd-run --scope"), "{text}");
-    assert!(text.ends_with("(leave memory_limit out to measure without)"), "{text}");
+    assert!(text.ends_with("(omit memory_limit to measure without)"), "{text}");
     // The mount itself, as in a container, has nothing above it that could be seen.
     let root = host(&[
         ("proc/self/cgroup", "0::/\n"),

@@ -10,7 +10,7 @@
 //! (swapon(8)), so that making it costs no time.
 
 use crate::error::{Result, RigError};
-use crate::free::Free;
+use crate::free::FreeSpace;
 use crate::guard::Guard;
 use crate::procfs::page_bytes;
 use crate::scratch::Scratch;
@@ -44,7 +44,7 @@ impl Swap {
     /// Makes a file for `bytes` of swapped pages in a new directory in `parent`, and switches it
     /// on. Errors: no room on the disk; its file system holds no swap; only root may.
     pub(super) fn on(guard: &Guard, parent: &Path, bytes: u64) -> Result<Self> {
-        if let Some(free) = Free::on(parent).disk_bytes
+        if let Some(free) = FreeSpace::on(parent).disk_bytes
             && bytes > free / 10 * USABLE_TENTHS
         {
             let (bytes, usable) = (format_bytes(bytes), format_bytes(free / 10 * USABLE_TENTHS));

@@ -1,10 +1,10 @@
-//! Who else runs on the CPUs of generator and servers: samples of the thread that runs there.
+//! Identifies other processes on the CPUs of generator and servers by sampling the running thread.
 //!
 //! Source: `perf_event_open(2)`, the software event `PERF_COUNT_SW_CPU_CLOCK` of a CPU for all
-//! processes, with records of new processes and of new names. It needs `CAP_PERFMON` or a
-//! `kernel.perf_event_paranoid` of at most 0. Samples are taken and not context switches: a record
-//! of each switch costs the measured CPU about 0.5 µs, which is several percent of a server that
-//! sleeps between requests. 199 samples a second of 1 µs cost it 0.02 %.
+//! processes, with records of new processes and new names. It needs `CAP_PERFMON` or a
+//! `kernel.perf_event_paranoid` of at most 0. It samples instead of recording context switches,
+//! because a record of each switch costs the measured CPU about 0.5 µs, several percent for a
+//! server that sleeps between requests. 199 samples of 1 µs per second cost 0.02 %.
 
 use model::{Disturber, Disturbers};
 use perf_event::events::Software;
@@ -16,24 +16,24 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::cpu::{allowed_by_the_system, pin_current_thread};
-use crate::procfs::Work;
+use crate::procfs::ProcessActivity;
 use crate::tree::ProcessTree;
 
-/// Time between two samples of a CPU: a prime number a second, out of step with what runs a hundred
-/// or a thousand times.
+/// Time between two samples of a CPU. The rate is a prime number per second, so it does not align
+/// with periodic work at 100 or 1,000 Hz.
 const PERIOD_NS: u64 = 1_000_000_000 / 199;
-/// Room for the samples of a CPU, for half a minute.
+/// Ring buffer for the samples of a CPU; enough for half a minute.
 const RING_BYTES: usize = 128 << 10;
-/// So often samples are read, and processes that are new looked up.
-const READ_EVERY: Duration = Duration::from_millis(250);
-/// Most CPUs that are watched.
+/// Interval at which samples are read and new processes are looked up.
+const READ_INTERVAL: Duration = Duration::from_millis(250);
+/// Maximum number of CPUs that are watched.
 const CPUS_MAX: usize = 64;
-/// Most that are told.
-const TOLD_MAX: usize = 5;
-/// Names of processes that were never seen running are kept up to this number.
+/// Maximum number of disturbers that are reported.
+const REPORTED_MAX: usize = 5;
+/// Maximum number of names that are kept of processes that were never sampled.
 const NAMES_MAX: usize = 4_096;
 
-/// Watches from its start until [`Watch::stop`]; dropping it ends its thread as well.
+/// Watches from [`Watch::start`] to [`Watch::stop`]. Dropping it also ends its thread.
 #[derive(Debug)]
 pub(super) struct Watch {
     stop: Option<Sender<()>>,
@@ -41,9 +41,9 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches the CPUs of generator and server; an empty list stands for all of this machine. This
-    /// process and `servers` with their children are not told. `None` where the kernel permits it
-    /// not.
+    /// Watches the CPUs of generator and server; an empty list means all CPUs of this machine. This
+    /// process and `servers` with their children are excluded. `None` if the kernel does not permit
+    /// it.
     pub(super) fn start(
         generator: &[usize],
         server: &[usize],
@@ -54,17 +54,17 @@ impl Watch {
             cpus.extend(allowed_by_the_system());
         }
         let rings = cpus.into_iter().take(CPUS_MAX).map(open).collect::<io::Result<_>>().ok()?;
-        let mut seen = Seen::new(rings, servers);
+        let mut collector = SampleCollector::new(rings, servers);
         let own = generator.to_vec();
         let (stop, stopped) = mpsc::channel::<()>();
         let watch = move || {
-            // Where it is refused, the samples are read elsewhere.
+            // If pinning fails, the samples are read on another CPU.
             let _ = pin_current_thread(&own);
-            while stopped.recv_timeout(READ_EVERY) == Err(RecvTimeoutError::Timeout) {
-                seen.read();
+            while stopped.recv_timeout(READ_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                collector.read();
             }
-            seen.read();
-            seen.told()
+            collector.read();
+            collector.into_disturbers()
         };
         let thread = thread::Builder::new().name("disturbers".into()).spawn(watch).ok()?;
         Some(Self { stop: Some(stop), thread: Some(thread) })
@@ -96,13 +96,13 @@ fn open(cpu: usize) -> io::Result<Sampler> {
     let mut event = Builder::new(Software::CPU_CLOCK);
     event.any_pid().one_cpu(cpu).include_kernel();
     event.sample_period(PERIOD_NS).sample(SampleFlag::TID).comm(true).task(true);
-    // Nobody waits for it: it is read by the clock.
+    // No thread waits for wake-ups: the rings are read at fixed intervals.
     event.wakeup_watermark(RING_BYTES).enabled(true);
     event.build()?.sampled(RING_BYTES)
 }
 
-/// A record of a ring, as far as it is needed. Source: `enum perf_event_type` of the kernel's
-/// `linux/perf_event.h`; all of them begin with ids of 32 bits.
+/// The needed part of a ring's record. Source: `enum perf_event_type` of the kernel's
+/// `linux/perf_event.h`; all of these records start with 32-bit ids.
 #[derive(Debug, PartialEq, Eq)]
 enum Record {
     Sample { pid: u32 },
@@ -118,7 +118,7 @@ impl Record {
             Some(u32::from_ne_bytes(bytes.try_into().ok()?))
         };
         match kind {
-            // Lost records, and samples that were not taken because there were too many.
+            // Lost records, and samples that the kernel throttled.
             2 | 5 => Some(Self::Lost),
             // The name of a process is that of its first thread.
             3 if id(0)? == id(1)? => {
@@ -132,11 +132,11 @@ impl Record {
     }
 }
 
-/// What was seen of others so far.
-struct Seen {
+/// Collects samples of other processes.
+struct SampleCollector {
     rings: Vec<Sampler>,
     servers: ProcessTree,
-    /// Processes that are not told.
+    /// Processes that are excluded: this one, the servers and their children.
     ours: BTreeSet<u32>,
     names: BTreeMap<u32, String>,
     others: BTreeMap<u32, Other>,
@@ -150,7 +150,7 @@ struct Other {
     samples: u64,
 }
 
-impl Seen {
+impl SampleCollector {
     fn new(rings: Vec<Sampler>, servers: &ProcessTree) -> Self {
         let ours = servers.pids().into_iter().chain([std::process::id()]).collect();
         Self {
@@ -163,8 +163,8 @@ impl Seen {
         }
     }
 
-    /// Takes in what the rings hold. A process may begin on one CPU and run on another, so samples
-    /// are judged when all rings are read.
+    /// Reads all records of the rings. A process can start on one CPU and run on another, so the
+    /// samples are attributed only after all rings have been read.
     fn read(&mut self) {
         let mut records = Vec::new();
         for ring in &mut self.rings {
@@ -172,14 +172,14 @@ impl Seen {
                 records.extend(Record::parse(record.ty(), &record.to_contiguous()));
             }
         }
-        self.take(records);
+        self.add(records);
     }
 
-    fn take(&mut self, records: Vec<Record>) {
+    fn add(&mut self, records: Vec<Record>) {
         let mut samples: BTreeMap<u32, u64> = BTreeMap::new();
         for record in records {
             match record {
-                // 0 is a CPU without work, and the last of what has no id any more.
+                // 0 is an idle CPU; u32::MAX is a process that no longer has an id.
                 Record::Sample { pid: 0 | u32::MAX } => {}
                 Record::Sample { pid } => *samples.entry(pid).or_default() += 1,
                 Record::Fork { pid, parent } if self.ours.contains(&parent) => {
@@ -202,7 +202,7 @@ impl Seen {
         }
         for (pid, count) in samples {
             if !self.others.contains_key(&pid) && !self.ours.contains(&pid) {
-                self.meet(pid);
+                self.register(pid);
             }
             if let Some(other) = self.others.get_mut(&pid) {
                 other.samples += count;
@@ -210,25 +210,26 @@ impl Seen {
         }
     }
 
-    /// A process that was not known runs.
-    fn meet(&mut self, pid: u32) {
+    /// Adds a process that was sampled for the first time.
+    fn register(&mut self, pid: u32) {
         let ours = self.servers.pids();
         if ours.contains(&pid) {
             self.ours.extend(ours);
             return;
         }
-        let work = Work::of(pid);
-        let is_kernel = work.as_ref().is_some_and(|work| work.is_kernel);
-        let name = work.map(|work| work.name).or_else(|| self.names.get(&pid).cloned());
+        let activity = ProcessActivity::of(pid);
+        let is_kernel = activity.as_ref().is_some_and(|activity| activity.is_kernel);
+        let name = activity.map(|activity| activity.name);
+        let name = name.or_else(|| self.names.get(&pid).cloned());
         self.others.insert(pid, Other { name, is_kernel, samples: 0 });
     }
 
-    /// Those that ran most; processes of one name count together.
-    fn told(self) -> Disturbers {
+    /// The processes that ran most; processes with the same name are combined.
+    fn into_disturbers(self) -> Disturbers {
         let mut by_name: BTreeMap<(Option<String>, u32), (Disturber, u64)> = BTreeMap::new();
         for (pid, Other { name, is_kernel, samples }) in self.others {
             let cpu_ns = samples * PERIOD_NS;
-            // Of those without a name nobody knows whether they belong together.
+            // Processes without a name are kept separate.
             let key = (name.clone(), if name.is_some() { 0 } else { pid });
             let none = Disturber { name, pid, processes: 0, is_kernel, cpu_ns: 0 };
             let (one, most_ns) = by_name.entry(key).or_insert((none, 0));
@@ -240,7 +241,7 @@ impl Seen {
         }
         let mut most: Vec<Disturber> = by_name.into_values().map(|(one, _)| one).collect();
         most.sort_by_key(|one| std::cmp::Reverse(one.cpu_ns));
-        most.truncate(TOLD_MAX);
+        most.truncate(REPORTED_MAX);
         Disturbers { most, incomplete: self.incomplete }
     }
 }

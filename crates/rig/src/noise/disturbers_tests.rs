@@ -5,11 +5,11 @@ use std::process::{Child, Command};
 
 const LOOP: &str = "while :; do :; done";
 
-/// Ended by its id when dropped.
+/// A process that is killed on drop.
 struct Busy(Child);
 
 impl Busy {
-    /// A process that keeps a CPU busy.
+    /// Starts a script on a CPU.
     fn on(cpu: usize, script: &str) -> Self {
         let cpu = cpu.to_string();
         Self(Command::new("taskset").args(["-c", &cpu, "sh", "-c", script]).spawn().unwrap())
@@ -23,7 +23,7 @@ impl Drop for Busy {
     }
 }
 
-/// What this process' threads of a name did.
+/// Scheduler statistics of this process's threads with the given name.
 fn own_threads(name: &str) -> Vec<SchedStat> {
     let entries = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let named = entries.filter(|entry| {
@@ -38,13 +38,13 @@ fn own_threads(name: &str) -> Vec<SchedStat> {
 fn permitted() -> bool {
     let permitted = is_permitted();
     if let Err(e) = &permitted {
-        println!("skipped: the kernel does not tell what runs on a CPU: {e}");
+        println!("skipped: the kernel does not permit sampling a CPU: {e}");
     }
     permitted.is_ok()
 }
 
 #[test]
-fn a_process_on_the_servers_cpu_is_named() {
+fn a_process_on_the_servers_cpu_is_reported() {
     let (true, Some(cpu)) = (permitted(), allowed_cpus().last().copied()) else { return };
     let _alone = crate::noise::tests::alone();
     let busy = Busy::on(cpu, LOOP);
@@ -56,42 +56,42 @@ fn a_process_on_the_servers_cpu_is_named() {
         println!("cost: {} µs of CPU in 2 s", schedstat.cpu_ns / 1_000);
         assert!(schedstat.cpu_ns < 40_000_000, "{schedstat:?}");
     }
-    let (told, without) = (watch.stop().unwrap(), without.stop().unwrap());
-    // It is the only one of its name, unless others of this machine work there, too.
+    let (found, without) = (watch.stop().unwrap(), without.stop().unwrap());
+    // It is the only one with its name, unless unrelated processes run there, too.
     let of =
-        |told: &Disturbers| told.most.iter().find(|d| d.name.as_deref() == Some("sh")).cloned();
-    let (alone, both) = (of(&told).unwrap(), of(&without).unwrap());
-    assert!(alone.cpu_ns >= 100_000_000 && !alone.is_kernel, "{told:?}");
+        |found: &Disturbers| found.most.iter().find(|d| d.name.as_deref() == Some("sh")).cloned();
+    let (alone, both) = (of(&found).unwrap(), of(&without).unwrap());
+    assert!(alone.cpu_ns >= 100_000_000 && !alone.is_kernel, "{found:?}");
     assert!(both.processes > alone.processes && both.cpu_ns > alone.cpu_ns, "{both:?} {alone:?}");
     assert!([busy.0.id(), server.0.id()].contains(&both.pid) || both.processes > 2, "{both:?}");
-    assert!(told.most.is_sorted_by(|a, b| a.cpu_ns >= b.cpu_ns));
-    assert!(told.most.len() <= TOLD_MAX);
+    assert!(found.most.is_sorted_by(|a, b| a.cpu_ns >= b.cpu_ns));
+    assert!(found.most.len() <= REPORTED_MAX);
 }
 
-/// Processes that live shorter than the time between two readings.
+/// The children live for less than the time between two readings.
 #[test]
-fn children_of_a_server_that_have_ended_are_not_told() {
+fn ended_children_of_a_server_are_not_reported() {
     let (true, Some(cpu)) = (permitted(), allowed_cpus().last().copied()) else { return };
     let _alone = crate::noise::tests::alone();
     let count = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
     let server = Busy::on(cpu, &format!("while :; do ({count}); done"));
-    // The shell has taken the place of the program that moved it.
-    while Work::of(server.0.id()).is_none_or(|work| work.name != "sh") {
+    // Wait until `taskset` has executed the shell.
+    while ProcessActivity::of(server.0.id()).is_none_or(|activity| activity.name != "sh") {
         thread::yield_now();
     }
     let watch = Watch::start(&[cpu], &[cpu], &ProcessTree::new(&[server.0.id()])).unwrap();
     let stranger = Watch::start(&[cpu], &[cpu], &ProcessTree::default()).unwrap();
     thread::sleep(Duration::from_secs(2));
-    let sum = |told: Option<Disturbers>| {
-        let told = told.unwrap().most.into_iter();
-        told.filter(|d| d.name.as_deref().is_none_or(|name| name == "sh")).map(|d| d.cpu_ns).sum()
+    let sum = |found: Option<Disturbers>| {
+        let found = found.unwrap().most.into_iter();
+        found.filter(|d| d.name.as_deref().is_none_or(|name| name == "sh")).map(|d| d.cpu_ns).sum()
     };
     let (as_server, as_stranger): (u64, u64) = (sum(watch.stop()), sum(stranger.stop()));
     assert!(as_stranger > as_server + 50_000_000, "{as_stranger} {as_server}");
 }
 
 #[test]
-fn records_are_read() {
+fn records_are_parsed() {
     let ids = |ids: &[u32]| ids.iter().flat_map(|id| id.to_ne_bytes()).collect::<Vec<u8>>();
     assert_eq!(Record::parse(9, &ids(&[7, 8])), Some(Record::Sample { pid: 7 }));
     let fork = Record::parse(7, &ids(&[7, 3, 7, 3, 0, 0]));
@@ -105,9 +105,9 @@ fn records_are_read() {
 }
 
 #[test]
-fn processes_of_one_name_count_together() {
-    let mut seen = Seen::new(Vec::new(), &ProcessTree::default());
-    // Ids that the kernel gives to nobody: all have ended before they are looked up.
+fn processes_with_the_same_name_are_combined() {
+    let mut collector = SampleCollector::new(Vec::new(), &ProcessTree::default());
+    // Ids that the kernel never assigns, so looking them up finds no process.
     let id = |n: u32| 0x7fff_0000 + n;
     let named = |n, name: &str| Record::Name { pid: id(n), name: name.into() };
     let samples = |n: u32, count| (0..count).map(move |_| Record::Sample { pid: id(n) });
@@ -116,14 +116,14 @@ fn processes_of_one_name_count_together() {
     records.push(Record::Fork { pid: id(5), parent: std::process::id() });
     records.extend(samples(5, 50));
     records.extend((0..50).map(|_| Record::Sample { pid: 0 }));
-    seen.take(records);
-    let told = seen.told();
+    collector.add(records);
+    let found = collector.into_disturbers();
     let of = |d: &Disturber| (d.name.clone(), d.pid, d.processes, d.cpu_ns / PERIOD_NS);
     let name = |name: &str| Some(name.to_string());
     let expected = [(None, id(4), 1, 9), (name("cc1"), id(2), 2, 8), (name("make"), id(3), 1, 2)];
-    assert_eq!(told.most.iter().map(of).collect::<Vec<_>>(), expected);
-    assert!(!told.incomplete);
-    let mut seen = Seen::new(Vec::new(), &ProcessTree::default());
-    seen.take(vec![Record::Lost]);
-    assert!(seen.told().incomplete);
+    assert_eq!(found.most.iter().map(of).collect::<Vec<_>>(), expected);
+    assert!(!found.incomplete);
+    let mut collector = SampleCollector::new(Vec::new(), &ProcessTree::default());
+    collector.add(vec![Record::Lost]);
+    assert!(collector.into_disturbers().incomplete);
 }

@@ -1,9 +1,9 @@
-//! A thread that sleeps 1 ms over and over and records by how much each sleep was too long: what
-//! any thread on that CPU would have suffered.
+//! A thread that repeatedly sleeps for 1 ms and records by how much each sleep was too long, which
+//! is the delay that any thread on that CPU would have suffered.
 //!
-//! A wake-up costs 3 to 10 µs of CPU, in virtual machines more than elsewhere. Where that makes
-//! more than 0.35 % of a CPU, the thread sleeps longer, up to 4 ms; a hiccup that is shorter than
-//! the sleep is then seen less often, but measured no worse.
+//! A wake-up costs 3 to 10 µs of CPU time, more in virtual machines. If that exceeds 0.35 % of a
+//! CPU, the thread sleeps longer, up to 4 ms; hiccups shorter than the sleep are then detected less
+//! often, but measured just as precisely.
 
 use crate::cpu::pin_current_thread;
 use nix::time::{ClockId, clock_gettime};
@@ -16,30 +16,30 @@ use std::time::{Duration, Instant};
 const SLEEP: Duration = Duration::from_millis(1);
 const SLEEP_MAX: Duration = Duration::from_millis(4);
 
-/// Share of one CPU that the thread may cost before it sleeps longer.
+/// Maximum share of one CPU that the thread uses before it sleeps longer.
 const COST_SHARE_MAX: f64 = 0.0035;
-/// Sleeps after which its cost is looked at again.
+/// Number of sleeps after which its CPU use is checked again.
 const SLEEPS_PER_REVIEW: u32 = 64;
 
 #[derive(Debug)]
 pub(super) struct Hiccups {
     stop: Arc<AtomicBool>,
-    /// `None` when no thread could be started, and after its end.
+    /// `None` if no thread could be started, and after its end.
     thread: Option<JoinHandle<Histogram>>,
 }
 
 impl Hiccups {
     pub(super) fn start(cpus: &[usize]) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (seen, cpus) = (Arc::clone(&stop), cpus.to_vec());
+        let (stop_flag, cpus) = (Arc::clone(&stop), cpus.to_vec());
         let thread = std::thread::Builder::new()
             .name("hiccups".into())
-            .spawn(move || watch(&seen, &cpus))
+            .spawn(move || watch(&stop_flag, &cpus))
             .ok();
         Self { stop, thread }
     }
 
-    /// Longest oversleep and 99th percentile, in nanoseconds; 0 when nothing was recorded.
+    /// Maximum and 99th percentile of the oversleep, in nanoseconds; 0 if nothing was recorded.
     pub(super) fn stop(mut self) -> (u64, u64) {
         let oversleeps = self.end().unwrap_or_default();
         (oversleeps.max_ns(), oversleeps.quantile_ns(0.99))
@@ -58,7 +58,7 @@ impl Drop for Hiccups {
 }
 
 fn watch(stop: &AtomicBool, cpus: &[usize]) -> Histogram {
-    // Where either is refused, the oversleeps are a little larger; they are recorded all the same.
+    // If either call fails, the oversleeps are slightly larger, but still recorded.
     let _ = pin_current_thread(cpus);
     let _ = nix::sys::prctl::set_timerslack(1);
     let mut oversleeps = Histogram::new();
@@ -81,7 +81,7 @@ fn watch(stop: &AtomicBool, cpus: &[usize]) -> Histogram {
     oversleeps
 }
 
-/// CPU time of the calling thread; zero where there is no such clock.
+/// CPU time of the calling thread; zero if the clock does not exist.
 fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }

@@ -1,4 +1,4 @@
-//! What disturbed a measurement: other processes, the hypervisor, pressure, late wake-ups.
+//! Disturbances of a measurement: other processes, the hypervisor, pressure, late wake-ups.
 //!
 //! Sources: proc(5) for `/proc/stat` and `schedstat`, the kernel's "PSI" page for
 //! `/proc/pressure`.
@@ -9,7 +9,7 @@ mod others;
 mod taken;
 
 pub(crate) use disturbers::is_permitted;
-pub use taken::{Taken, TakenReader};
+pub use taken::{StolenCpuReader, StolenCpuTime};
 
 use crate::cpu::own_cpu_ns;
 use crate::procfs::ns_per_tick;
@@ -17,34 +17,34 @@ use crate::tree::ProcessTree;
 use disturbers::Watch;
 use hiccup::Hiccups;
 use model::Noise;
-use others::Others;
+use others::OtherProcesses;
 use std::fs;
 use std::time::Instant;
 
-/// Records from its start until [`NoiseRecorder::stop`]; dropping it ends its thread as well.
+/// Records disturbances from [`NoiseRecorder::start`] to [`NoiseRecorder::stop`]. Dropping it also
+/// ends its thread.
 #[derive(Debug)]
 pub struct NoiseRecorder {
     before: Sample,
     servers: ProcessTree,
     hiccups: Hiccups,
-    /// `None` where the kernel does not permit it.
+    /// `None` if the kernel does not permit it.
     watch: Option<Watch>,
 }
 
 impl NoiseRecorder {
-    /// Starts recording. The thread that watches for late wake-ups runs on `generator`'s CPUs
-    /// (anywhere when that is empty) and costs less than half a percent of one. CPU time of the
-    /// processes `servers` and of their children does not count as other processes' work. Who else
-    /// runs is looked at on the CPUs of the generator and of `server`; an empty list stands for all
-    /// of this machine.
+    /// Starts recording. The thread that measures late wake-ups runs on `generator`'s CPUs (on any
+    /// if the list is empty) and uses less than 0.5 % of one CPU. CPU time of the processes
+    /// `servers` and their children does not count as other processes. Other processes are sampled
+    /// on the CPUs of the generator and of `server`; an empty list means all CPUs of the machine.
     pub fn start(generator: &[usize], server: &[usize], servers: &ProcessTree) -> Self {
         let hiccups = Hiccups::start(generator);
         let watch = Watch::start(generator, server, servers);
         Self { before: Sample::take(servers), servers: servers.clone(), hiccups, watch }
     }
 
-    /// What was recorded; `run_delay_share` is 0 and for the caller to fill in. Where a server
-    /// has ended meanwhile, its work counts as other processes'.
+    /// Stops recording and returns the noise; `run_delay_share` is 0, for the caller to fill in. If
+    /// a server has exited since the start, its CPU time counts as other processes.
     pub fn stop(self) -> Noise {
         let after = Sample::take(&self.servers);
         let (hiccup_ns_max, hiccup_ns_p99) = self.hiccups.stop();
@@ -56,17 +56,17 @@ impl NoiseRecorder {
 /// CPU times of the whole host since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTicks {
-    /// In processes: user, nice and system. Interrupts are left out, because the process CPU
-    /// clocks that are subtracted may leave them out too.
+    /// Spent in processes: user, nice and system. Interrupts are excluded, because the process CPU
+    /// clocks that are subtracted may exclude them too.
     processes: u64,
-    /// Taken by the hypervisor.
+    /// Stolen by the hypervisor.
     steal: u64,
-    /// Everything, idle time included.
+    /// Total, including idle time.
     all: u64,
 }
 
 impl CpuTicks {
-    /// Reads the first line of `/proc/stat`; `None` when it is not of that format.
+    /// Parses the first line of `/proc/stat`; `None` if its format is unknown.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let line = text.lines().next()?.strip_prefix("cpu ")?;
         let fields: Vec<u64> =
@@ -94,7 +94,7 @@ struct Sample {
     pressure_us: [Option<u64>; 3],
     own_ns: u64,
     server_ns: u64,
-    others: Others,
+    others: OtherProcesses,
 }
 
 impl Sample {
@@ -110,7 +110,7 @@ impl Sample {
             }),
             own_ns: own_cpu_ns(),
             server_ns: servers.cpu_ns().unwrap_or(0),
-            others: Others::now(&servers.pids()),
+            others: OtherProcesses::now(&servers.pids()),
         }
     }
 
@@ -137,13 +137,13 @@ impl Sample {
     }
 }
 
-/// `part / whole` within 0 and 1; 0 of nothing. Ticks are coarse, so the difference to exact
-/// clocks may be a little negative.
+/// `part / whole`, clamped to 0..=1; 0 if `whole` is 0. Ticks are coarse, so their difference to
+/// exact clocks can be slightly negative.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// The total of the line `some avg10=… avg60=… avg300=… total=<µs>`.
+/// Parses the total of the line `some avg10=… avg60=… avg300=… total=<µs>`.
 fn parse_pressure(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     line.split(' ').find_map(|field| field.strip_prefix("total="))?.trim().parse().ok()

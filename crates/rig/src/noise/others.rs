@@ -1,37 +1,39 @@
-//! Who else was at work: CPU time by process. Source: proc(5), `/proc/<pid>/stat`.
+//! CPU time of other processes, by process. Source: proc(5), `/proc/<pid>/stat`.
 
 use model::Busy;
 use std::collections::BTreeMap;
 
-use crate::procfs::{Work, ns_per_tick, processes};
+use crate::procfs::{ProcessActivity, ns_per_tick, processes};
 
-/// Most processes that are told.
-const TOLD_MAX: usize = 3;
+/// Maximum number of processes that are reported.
+const REPORTED_MAX: usize = 3;
 
-/// CPU time of all processes until now, but those left out.
+/// CPU time so far of all processes except our own, by process id and start time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Others(BTreeMap<(u32, u64), Work>);
+pub(super) struct OtherProcesses(BTreeMap<(u32, u64), ProcessActivity>);
 
-impl Others {
-    /// Reads it; `ours` and this process are left out.
+impl OtherProcesses {
+    /// Reads the CPU times; excludes `ours` and this process.
     pub(super) fn now(ours: &[u32]) -> Self {
         let own = std::process::id();
-        let strange = |pid: u32| pid != own && !ours.contains(&pid);
-        let read = processes().filter(|pid| strange(*pid)).filter_map(Work::of);
-        Self(read.map(|work| ((work.identity.pid, work.identity.start_ticks), work)).collect())
+        let is_other = |pid: u32| pid != own && !ours.contains(&pid);
+        let activities = processes().filter(|pid| is_other(*pid)).filter_map(ProcessActivity::of);
+        let key = |of: &ProcessActivity| (of.identity.pid, of.identity.start_ticks);
+        Self(activities.map(|activity| (key(&activity), activity)).collect())
     }
 
-    /// Those that used most since, most first; none that used nothing.
+    /// The processes that used the most CPU time between the two readings, in descending order;
+    /// excludes processes that used none.
     pub(super) fn busiest_until(&self, after: &Self) -> Vec<Busy> {
-        let used = after.0.iter().filter_map(|(identity, work)| {
-            let before = self.0.get(identity).map_or(0, |work| work.cpu_ticks);
-            let ticks = work.cpu_ticks.saturating_sub(before);
+        let used = after.0.iter().filter_map(|(key, activity)| {
+            let before = self.0.get(key).map_or(0, |activity| activity.cpu_ticks);
+            let ticks = activity.cpu_ticks.saturating_sub(before);
             let cpu_ns = (ticks as f64 * ns_per_tick()) as u64;
-            (ticks > 0).then(|| Busy { name: work.name.clone(), cpu_ns })
+            (ticks > 0).then(|| Busy { name: activity.name.clone(), cpu_ns })
         });
         let mut used: Vec<Busy> = used.collect();
         used.sort_by_key(|busy| std::cmp::Reverse(busy.cpu_ns));
-        used.truncate(TOLD_MAX);
+        used.truncate(REPORTED_MAX);
         used
     }
 }

@@ -1,11 +1,11 @@
-//! What others took of the CPUs of a measurement: other processes, and the hypervisor.
+//! CPU time stolen from a measurement by other processes and the hypervisor.
 //!
-//! Threads that are ready to run and wait count that wait themselves (`schedstat`, its second
-//! number: Documentation/scheduler/sched-stats.rst). Part of it is their own doing: they wait for
-//! each other, and for a CPU that wakes up. So no more of it is put down to others than these ran
-//! on the same CPUs: the time in which a CPU was busy (`/proc/stat`, where idle time is exact to a
-//! clock tick) less the CPU time of generator and servers. Time that the hypervisor gave to others
-//! (`steal` there) comes on top: no process can see it.
+//! The kernel counts how long each runnable thread waits for a CPU (`schedstat`, second number:
+//! Documentation/scheduler/sched-stats.rst). Part of that wait is self-inflicted: threads wait for
+//! each other, and for a CPU to wake up. The wait attributed to other processes is therefore capped
+//! at the time that these ran on the same CPUs: the busy time of the CPUs (`/proc/stat`, where idle
+//! time is exact to a clock tick) minus the CPU time of generator and servers. Time stolen by the
+//! hypervisor (`steal` in `/proc/stat`) is added, because no process can observe it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,38 +15,38 @@ use crate::cpu::own_cpu_ns;
 use crate::procfs::{SchedStat, ns_per_tick};
 use crate::tree::ProcessTree;
 
-/// What a thread waits for its CPU each time it wakes up, with nobody else there, nanoseconds.
+/// Time that a thread waits for an otherwise idle CPU each time it wakes up, in nanoseconds.
 const WAKE_NS: u64 = 10_000;
 
-/// What others took until now, nanoseconds since the first reading.
+/// Stolen CPU time since the first reading, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// How long the servers' threads waited while others ran on their CPUs, those that worked more
-    /// counting more, and how long the hypervisor had these; `None` where there is no server whose
-    /// processes can be seen.
+pub struct StolenCpuTime {
+    /// Time that the servers' threads waited while other processes ran on their CPUs, weighted by
+    /// the work of each thread, plus the time stolen by the hypervisor; `None` without a server
+    /// whose processes are visible.
     pub from_servers_ns: Option<u64>,
-    /// How long other processes ran on the generator's CPUs: its threads know themselves how long
-    /// they waited.
+    /// Time that other processes ran on the generator's CPUs. The generator's threads measure their
+    /// waits themselves.
     pub on_generator_ns: u64,
-    /// How long the hypervisor had the generator's CPUs, the most of any of them.
+    /// Time stolen by the hypervisor from the generator's CPUs: the maximum over these CPUs.
     pub stolen_from_generator_ns: u64,
 }
 
-/// Reads it again and again.
+/// Accumulates stolen CPU time from one reading to the next.
 #[derive(Debug)]
-pub struct TakenReader {
+pub struct StolenCpuReader {
     generator: Vec<usize>,
     server: Vec<usize>,
-    /// True where both may run on the same CPUs.
+    /// True if both can run on the same CPUs.
     is_shared: bool,
     servers: ProcessTree,
     last: Option<Sample>,
-    taken: Taken,
+    stolen: StolenCpuTime,
 }
 
-impl TakenReader {
-    /// For a generator in this process, and servers with their children; empty lists of CPUs stand
-    /// for all of this machine.
+impl StolenCpuReader {
+    /// A reader for a generator in this process, and for servers with their children. An empty list
+    /// of CPUs means all of this machine.
     pub fn new(generator: &[usize], server: &[usize], servers: ProcessTree) -> Self {
         let overlaps = server.iter().any(|cpu| generator.contains(cpu));
         Self {
@@ -55,20 +55,20 @@ impl TakenReader {
             is_shared: overlaps || generator.is_empty() || server.is_empty(),
             servers,
             last: None,
-            taken: Taken::default(),
+            stolen: StolenCpuTime::default(),
         }
     }
 
-    /// What was taken since the first reading. Where a server has ended, nothing more is taken from
-    /// it.
-    pub fn read(&mut self) -> Taken {
+    /// Returns the CPU time stolen since the first reading. Once a server has ended, its value no
+    /// longer grows.
+    pub fn read(&mut self) -> StolenCpuTime {
         let now = Sample::take(&self.servers);
         let has_servers = !self.servers.is_empty();
         let Some(before) = self.last.replace(now) else {
-            self.taken.from_servers_ns = has_servers.then_some(0);
-            return self.taken;
+            self.stolen.from_servers_ns = has_servers.then_some(0);
+            return self.stolen;
         };
-        let Some(now) = &self.last else { return self.taken };
+        let Some(now) = &self.last else { return self.stolen };
         let own_ns = now.own_ns.saturating_sub(before.own_ns);
         let servers_ns = now.servers_ns.saturating_sub(before.servers_ns);
         let (on_generator_ns, on_server_ns) = if self.is_shared {
@@ -76,28 +76,29 @@ impl TakenReader {
         } else {
             (own_ns, servers_ns)
         };
-        let generator = Share::of(&self.generator, (&before, now), on_generator_ns);
-        self.taken.on_generator_ns += generator.foreign_ns;
-        self.taken.stolen_from_generator_ns += generator.stolen_ns;
-        let server = Share::of(&self.server, (&before, now), on_server_ns);
-        let from_servers = self.taken.from_servers_ns.as_mut();
+        let generator = CpuSlice::of(&self.generator, (&before, now), on_generator_ns);
+        self.stolen.on_generator_ns += generator.foreign_ns;
+        self.stolen.stolen_from_generator_ns += generator.stolen_ns;
+        let server = CpuSlice::of(&self.server, (&before, now), on_server_ns);
+        let from_servers = self.stolen.from_servers_ns.as_mut();
         if let Some(from_servers_ns) = from_servers {
             let waited_ns = waited_ns(&before.threads, &now.threads);
             *from_servers_ns += waited_ns.min(server.foreign_ns) + server.stolen_ns;
         }
-        self.taken
+        self.stolen
     }
 }
 
-/// What others had of some CPUs between two readings, nanoseconds.
-struct Share {
+/// Time that others used on a set of CPUs between two readings, in nanoseconds.
+struct CpuSlice {
+    /// Used by other processes, sum of the CPUs.
     foreign_ns: u64,
-    /// Of the CPU of which the hypervisor took most.
+    /// Stolen by the hypervisor, maximum over the CPUs.
     stolen_ns: u64,
 }
 
-impl Share {
-    /// `ours_ns` is what generator and servers used of them.
+impl CpuSlice {
+    /// `ours_ns` is the time that generator and servers used on these CPUs.
     fn of(cpus: &[usize], (before, now): (&Sample, &Sample), ours_ns: u64) -> Self {
         let wall_ns = now.at.saturating_duration_since(before.at).as_nanos() as f64;
         let (mut busy_ns, mut stolen_ns) = (0.0, 0.0_f64);
@@ -120,12 +121,12 @@ impl Share {
 #[derive(Debug)]
 struct Sample {
     at: Instant,
-    /// By number.
+    /// By CPU number.
     cpus: BTreeMap<usize, CpuTimes>,
     /// CPU time of this process, and of the servers with their children.
     own_ns: u64,
     servers_ns: u64,
-    /// Of the servers, by id.
+    /// Threads of the servers, by id.
     threads: BTreeMap<u32, SchedStat>,
 }
 
@@ -141,15 +142,15 @@ impl Sample {
     }
 }
 
-/// Of one CPU since boot, clock ticks.
+/// Times of one CPU since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CpuTimes {
-    /// Without work, waiting for a disk included.
+    /// Idle, including waiting for I/O.
     idle: u64,
     stolen: u64,
 }
 
-/// The lines `cpuN user nice system idle iowait irq softirq steal …` of `/proc/stat`.
+/// Parses the lines `cpuN user nice system idle iowait irq softirq steal …` of `/proc/stat`.
 fn cpu_times(text: &str) -> BTreeMap<usize, CpuTimes> {
     let line = |line: &str| {
         let (number, fields) = line.strip_prefix("cpu")?.split_once(' ')?;
@@ -171,9 +172,9 @@ fn threads_of(pid: u32) -> Vec<(u32, SchedStat)> {
     entries.filter_map(read).collect()
 }
 
-/// How long threads waited for a CPU between two readings, in the mean of all by what each of them
-/// worked or would have worked: one that sleeps says nothing, and one that never gets a CPU says
-/// most. Waking up is not counted.
+/// Mean time that threads waited for a CPU between two readings, in nanoseconds. Each thread is
+/// weighted by its CPU time plus its wait, so a sleeping thread counts for nothing and a starved
+/// thread counts fully. Wake-up latency is excluded.
 fn waited_ns(before: &BTreeMap<u32, SchedStat>, now: &BTreeMap<u32, SchedStat>) -> u64 {
     let (mut weights, mut sum) = (0.0, 0.0);
     for (id, times) in now {

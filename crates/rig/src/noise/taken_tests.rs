@@ -4,37 +4,37 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 #[test]
-fn lines_of_single_cpus_are_read() {
+fn lines_of_single_cpus_are_parsed() {
     let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 400 50 6 7 8 0 0\ncpu12 1 2 3 4 5\nintr 1\n";
     let read = cpu_times(stat);
     assert_eq!(read, BTreeMap::from([(0, CpuTimes { idle: 450, stolen: 8 })]));
 }
 
 #[test]
-fn a_wait_counts_by_the_work_it_delays() {
+fn waits_are_weighted_by_the_work_they_delay() {
     let thread = |cpu_ns, waited_ns, runs| SchedStat { cpu_ns, waited_ns, runs };
     let before = BTreeMap::from([(1, thread(5, 5, 5)), (2, thread(0, 0, 0))]);
-    // One that works and waits a quarter of the time, one that sleeps, one that only wakes up.
+    // One thread works and waits a quarter of the time, one sleeps, one only wakes up.
     let mut now = BTreeMap::from([(1, thread(3_000_005, 1_000_005, 5)), (2, thread(0, 0, 0))]);
     now.insert(3, thread(0, 50_000, 10));
     assert_eq!(waited_ns(&before, &now), 1_000_000);
     assert_eq!(waited_ns(&before, &before), 0);
-    // One that is never let run at all.
+    // A thread that never gets a CPU.
     let starved = BTreeMap::from([(2, thread(0, 9_000_000, 0))]);
     assert_eq!(waited_ns(&before, &starved), 9_000_000);
 }
 
-fn spinning_on(cpu: usize) -> Child {
+fn spin_on(cpu: usize) -> Child {
     let run = "while :; do :; done";
     let mut spinning = Command::new("taskset");
     spinning.args(["-c", &cpu.to_string(), "sh", "-c", run]).stdin(Stdio::null());
     spinning.spawn().unwrap()
 }
 
-/// Two processes on one CPU, one of them the server: others have it half of the time. As one
-/// server they only take it from each other.
+/// Two processes share a CPU. If one of them is the server, the other steals half of the time; if
+/// both belong to the server, nothing is stolen.
 #[test]
-fn what_others_have_of_a_servers_cpu_is_told_and_what_it_takes_from_itself_is_not() {
+fn only_time_of_other_processes_counts_as_stolen() {
     let _alone = crate::noise::tests::alone();
     let cpus = allowed_cpus();
     let [generator, .., server] = cpus[..] else {
@@ -43,13 +43,16 @@ fn what_others_have_of_a_servers_cpu_is_told_and_what_it_takes_from_itself_is_no
     };
     std::thread::spawn(move || {
         pin_current_thread(&[generator]).unwrap();
-        let mut both = [spinning_on(server), spinning_on(server)];
+        let mut both = [spin_on(server), spin_on(server)];
         let ids = both.each_ref().map(Child::id);
         let reader =
-            |pids: &[u32]| TakenReader::new(&[generator], &[server], ProcessTree::new(pids));
+            |pids: &[u32]| StolenCpuReader::new(&[generator], &[server], ProcessTree::new(pids));
         let (mut one, mut two) = (reader(&ids[..1]), reader(&ids));
         let (mut none, start) = (reader(&[]), Instant::now());
-        assert_eq!(one.read(), Taken { from_servers_ns: Some(0), ..Taken::default() });
+        assert_eq!(
+            one.read(),
+            StolenCpuTime { from_servers_ns: Some(0), ..StolenCpuTime::default() }
+        );
         two.read();
         none.read();
         std::thread::sleep(Duration::from_secs(1));
@@ -61,7 +64,7 @@ fn what_others_have_of_a_servers_cpu_is_told_and_what_it_takes_from_itself_is_no
         }
         let (one, two) = (one.from_servers_ns.unwrap(), two.from_servers_ns.unwrap());
         assert!(one > wall_ns * 3 / 10, "{one} of {wall_ns}");
-        // What else runs there is all that is left.
+        // The remainder is due to unrelated processes on that CPU.
         assert!(two * 2 < one, "{two} of {one}");
         assert_eq!(none.from_servers_ns, None);
     })

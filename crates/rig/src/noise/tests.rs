@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 #[test]
-fn kernel_texts_are_read() {
+fn kernel_files_are_parsed() {
     let stat = "cpu  100 20 30 400 50 6 7 8 90 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
     let ticks = CpuTicks::parse(stat).unwrap();
     assert_eq!(ticks, CpuTicks { processes: 150, steal: 8, all: 621 });
@@ -18,7 +18,7 @@ fn kernel_texts_are_read() {
 }
 
 #[test]
-fn shares_are_of_the_span_between_two_samples() {
+fn shares_refer_to_the_time_between_two_samples() {
     let at = Instant::now();
     let before = Sample {
         at,
@@ -26,7 +26,7 @@ fn shares_are_of_the_span_between_two_samples() {
         pressure_us: [Some(5), None, Some(0)],
         own_ns: 0,
         server_ns: 0,
-        others: Others::default(),
+        others: OtherProcesses::default(),
     };
     let per_tick = ns_per_tick() as u64;
     let after = Sample {
@@ -35,7 +35,7 @@ fn shares_are_of_the_span_between_two_samples() {
         pressure_us: [Some(500_005), Some(1), Some(0)],
         own_ns: 40 * per_tick,
         server_ns: 20 * per_tick,
-        others: Others::default(),
+        others: OtherProcesses::default(),
     };
     let noise = before.until(&after);
     assert!((noise.steal_share - 0.05).abs() < 1e-9);
@@ -43,20 +43,20 @@ fn shares_are_of_the_span_between_two_samples() {
     assert_eq!(noise.psi_cpu_some_share, Some(0.25));
     assert_eq!(noise.psi_io_some_share, None);
     assert_eq!(noise.psi_memory_some_share, Some(0.0));
-    // Nothing between them: no division by zero.
+    // No time has passed: no division by zero.
     assert!(after.until(&after).other_cpu_share.abs() < f64::EPSILON);
 }
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Tests that keep CPUs busy wait for each other.
+/// Serialises tests that keep CPUs busy.
 pub(super) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Two recorders over the same span, so that work of others on this host cancels out.
+/// Two recorders over the same time span, so work of other processes on this host cancels out.
 #[test]
-fn a_strangers_work_counts_and_the_servers_does_not() {
+fn cpu_time_of_other_processes_counts_but_not_the_servers() {
     let _alone = alone();
     let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let (start, cpu_before) = (Instant::now(), process_cpu_ns(busy.id()).unwrap());

@@ -1,8 +1,8 @@
-//! The servers that can be started: a row for each product that is one.
+//! The servers that can be started, by product.
 //!
-//! - [`mariadb`], [`memcached`], [`postgres`] and [`redis`] start one, [`sentinel`] several that
-//!   copy each other.
-//! - `own`: what a row says.
+//! - [`mariadb`], [`memcached`], [`postgres`] and [`redis`] start a single server, [`sentinel`]
+//!   several that replicate.
+//! - `own`: description of a product's server.
 
 use crate::error::Result;
 use crate::guard::Guard;
@@ -22,9 +22,9 @@ pub mod sentinel;
 use own::Own;
 
 pub(crate) use own::Executable;
-pub use own::Started;
+pub use own::StartedServers;
 
-/// The server of a product; `None` where it needs none.
+/// The server of a product; `None` if the product does not need one.
 pub(crate) fn of(product: Product) -> Option<&'static Own> {
     match product {
         Product::Files | Product::Sqlite => None,
@@ -35,14 +35,14 @@ pub(crate) fn of(product: Product) -> Option<&'static Own> {
     }
 }
 
-/// Name of the server that is started for a product, or of the program in its place; `None` where
-/// none is needed.
+/// Name of the server program that is started for a product, or of `program` in its place; `None`
+/// if the product does not need a server.
 pub fn server_program(product: Product, program: Option<Program>) -> Option<&'static str> {
     of(product).map(|own| own.executable.or(program).name)
 }
 
-/// Whether a private server of the product, or that program of its kin, may be started with these
-/// settings. The server itself may still refuse a value. Errors: [`RigError::Setting`].
+/// Checks the settings of a private server of the product, or of `program` in its place. The server
+/// can still reject a value. Errors: [`RigError::Setting`].
 ///
 /// [`RigError::Setting`]: crate::RigError::Setting
 pub fn check_settings(
@@ -53,19 +53,19 @@ pub fn check_settings(
     of(product).map_or(Ok(()), |own| settings::check(&own.allowed(program), settings))
 }
 
-/// Starts the server of a product, or the program of the spec in its place, with what belongs to
-/// it, and waits until it answers; `None` where the product needs no server. What a server needs
-/// made once is kept in `templates`. Call it from a thread that lives as long as the run; see
-/// [`Server`](crate::Server).
+/// Starts the server of a product, or the program of the spec in its place, with its replicas and
+/// Sentinels, and waits until it replies; `None` if the product does not need a server. Data
+/// directories that are created once per run are kept in `templates`. Call it from a thread that
+/// lives as long as the run; see [`Server`](crate::Server).
 ///
-/// Errors: the program is missing; a setting is refused, by us or by the server, whose own words
-/// are then in the message; no answer in time (the spec's deadline, or 10 to 30 seconds).
+/// Errors: the program is missing; we or the server reject a setting (the message then contains the
+/// server's log); no reply in time (the spec's deadline, or 10 to 30 seconds).
 pub fn start_server(
     product: Product,
     guard: &Guard,
     templates: &mut Templates,
     spec: &ServerSpec,
-) -> Result<Option<Started>> {
+) -> Result<Option<StartedServers>> {
     let Some(own) = of(product) else { return Ok(None) };
     settings::check(&own.allowed(spec.program), &spec.settings)?;
     (own.start)(guard, templates, spec).map(Some)

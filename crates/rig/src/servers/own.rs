@@ -11,7 +11,7 @@ use model::{Endpoint, Program};
 use std::path::PathBuf;
 
 /// How clients reach a server, and all that was started for it, the primary first.
-pub type Started = (Endpoint, Vec<(Role, Server)>);
+pub type StartedServers = (Endpoint, Vec<(Role, Server)>);
 
 /// A product's own server.
 pub(crate) struct Own {
@@ -23,7 +23,7 @@ pub(crate) struct Own {
     /// True where it takes `-` and `_` for the same.
     pub(crate) mixes_dashes: bool,
     /// Starts it, with settings that were checked, and waits until it answers.
-    pub(crate) start: fn(&Guard, &mut Templates, &ServerSpec) -> Result<Started>,
+    pub(crate) start: fn(&Guard, &mut Templates, &ServerSpec) -> Result<StartedServers>,
 }
 
 impl Own {
@@ -60,6 +60,6 @@ impl Executable {
 }
 
 /// One server, which serves by itself.
-pub(crate) fn alone(server: Server) -> Started {
+pub(crate) fn alone(server: Server) -> StartedServers {
     (server.endpoint().clone(), vec![(Role::Primary, server)])
 }

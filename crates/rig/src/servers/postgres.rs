@@ -105,7 +105,7 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     let (program, arguments) = not_as_root(program, arguments, search)?;
     let process =
         spec.launch(guard, (EXECUTABLE.name, program), arguments, &directory, &sockets)?;
-    let process = process.quitting_by(Signal::SIGQUIT);
+    let process = process.with_quit_signal(Signal::SIGQUIT);
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
     process.wait_until_ready(deadline, |left| lets_in(&socket, left))?;
     flush(&directory)?;

@@ -5,7 +5,7 @@
 //! act, are settings of the plan (`COUNTS`, `OF_SENTINELS`); all others reach primary and
 //! replicas alike.
 
-use super::own::{Own, Started, alone};
+use super::own::{Own, StartedServers, alone};
 use super::redis::{EXECUTABLE, SETTINGS, spawn, start_redis};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -45,7 +45,7 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// Starts a Redis server; where its settings say so, with replicas and Sentinels, and returns once
 /// the replicas are in sync and each Sentinel knows all others.
-fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<Started> {
+fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers> {
     let [replicas, sentinels] = counts(spec)?;
     if replicas == 0 {
         return Ok(alone(start_redis(guard, spec)?));
