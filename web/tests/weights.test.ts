@@ -40,7 +40,7 @@ describe("your own weights", () => {
     expect(texts(built, "h4")).toEqual(["small: 1 concurrent request", "medium to large: 8 concurrent requests"]);
     expect(order(built, 0)).toEqual(["files", "redis", "mysql"]);
     expect(order(built, 1)).toEqual(["redis", "files", "mysql"]);
-    expect(new Set(said(built))).toEqual(new Set(["The same order as by the study's weights."]));
+    expect(new Set(said(built))).toEqual(new Set(["The same order as with the study's weights."]));
     expect(built.querySelector("button")?.disabled).toBe(true);
   });
 
@@ -60,8 +60,8 @@ describe("your own weights", () => {
     expect(order(built, 0)).toEqual(["redis", "files", "mysql"]);
     expect(texts(built, ".weight-share")).toEqual(["0 %", "0 %", "100 %"]);
     expect(said(built)).toEqual([
-      "Another order than by the study's weights: no clear best among redis and files.",
-      "The same order as by the study's weights.",
+      "A different order than with the study's weights: no clear best among redis and files.",
+      "The same order as with the study's weights.",
     ]);
     const moves = texts(built.querySelector(".order") as HTMLElement, "td:last-child");
     expect(moves).toEqual(["2, here ▲ higher", "1, here ▼ lower", "3"]);
@@ -91,18 +91,18 @@ describe("your own weights", () => {
     alone("redis", 40_000);
     const clear = build(raw);
     for (const name of ["read", "write"]) type(number(clear, name), "0");
-    expect(said(clear)[0]).toBe("Another order than by the study's weights: redis instead of files is the best.");
+    expect(said(clear)[0]).toBe("A different order than with the study's weights: redis instead of files is the best.");
     alone("redis", 20_500);
     alone("files", 20_480);
     const level = build(raw);
     for (const name of ["read", "write"]) type(number(level, name), "0");
-    expect(said(level)[0]).toBe("Another order than by the study's weights: no clear best among redis and files.");
+    expect(said(level)[0]).toBe("A different order than with the study's weights: no clear best among redis and files.");
   });
 
   it("decide nothing from two blocks, with any weights", () => {
     const built = build(variants.twoBlocks());
     const few = "undecided: 2 blocks, but 3 are needed.";
-    expect(said(built)[0]).toBe(`The same order as by the study's weights: ${few}`);
+    expect(said(built)[0]).toBe(`The same order as with the study's weights: ${few}`);
     expect(texts(built, ".order td .chip-doubt")).toEqual(["?undecided", "?undecided", "?undecided", "?undecided"]);
     for (const name of ["read", "write"]) type(number(built, name), "0");
     expect(said(built).every((text) => text.endsWith(few))).toBe(true);

@@ -221,17 +221,17 @@ mod tests {
 
     #[test]
     fn a_load_of_many_stages_is_abbreviated() {
-        let staged =
+        let with_stages =
             |load: Load, stages| brief(&Load { schedule: Schedule::Stages(stages), ..load });
         let clients = |most: u64| {
             let stages = (1..=most).map(|level| Stage::level(level, 400_000_000)).collect();
-            staged(Load::closed(most as u32), stages)
+            with_stages(Load::closed(most as u32), stages)
         };
         assert_eq!(clients(40), "40 stages, up to 40 clients");
         assert_eq!(clients(2), "1 client for 0.4 s, then 2 clients for 0.4 s");
         assert_eq!(brief(&Load::closed(8)), "8 clients");
         let poisson = Load { arrivals: Arrivals::Poisson, ..Load::closed(8) };
         let ramp = vec![Stage { length_ns: 1, from: 10, to: 4_000 }; 3];
-        assert_eq!(staged(poisson, ramp), "3 stages, up to 4000/s");
+        assert_eq!(with_stages(poisson, ramp), "3 stages, up to 4000/s");
     }
 }

@@ -1,10 +1,10 @@
 //! Watches free memory on existing servers.
 //!
 //! Memory and eviction belong to the server, not to a database: writing to an empty database can
-//! evict keys of others or make their writes fail. So a run uses at most [`USABLE_TENTHS`] of such a
-//! server's memory. This is checked before the first write ([`fits`]), between the steps of a fill
-//! ([`left_bytes`]), and throughout the load by a thread ([`watched`]), because estimates can be
-//! wrong and other clients write too.
+//! evict keys of others or make their writes fail. So a run uses at most [`USABLE_TENTHS`] of such
+//! a server's memory. This is checked before the first write ([`fits`]), between the steps of a
+//! fill ([`left_bytes`]), and throughout the load by a thread ([`watched`]), because estimates can
+//! be wrong and other clients write too.
 
 use drivers::{Admin, Room};
 use model::{Endpoint, ErrorClass, Failure};

@@ -82,7 +82,7 @@ impl<'a> Probing<'a> {
             finished.record(self.begun, &mut part);
             part.series.clear();
             self.take(part, step, finished.failure.clone(), &mut |event| {
-                report(SearchReport::ProbeEnded(event))
+                report(SearchReport::ProbeEnded(event));
             });
         }
         finished

@@ -217,10 +217,10 @@ impl Recorder {
             self.reads_per_interval.resize(interval + 1, (0, 0));
         }
         self.done_per_interval[interval] += 1;
-        let missed = matches!(operation.outcome, Outcome::Miss | Outcome::Lost);
+        let is_miss = matches!(operation.outcome, Outcome::Miss | Outcome::Lost);
         let (reads, misses) = &mut self.reads_per_interval[interval];
         *reads += u64::from(operation.is_read);
-        *misses += u64::from(operation.is_read && missed);
+        *misses += u64::from(operation.is_read && is_miss);
     }
 
     /// Counts an operation of the warm-up: only a wrong value matters there.

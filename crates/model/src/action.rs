@@ -24,7 +24,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// Reason why a product does not support it, after the product's name.
+    /// Predicate that says why a product does not support it, for use after the product's name.
     pub(crate) fn cannot(self) -> &'static str {
         match self {
             Self::Save => "does not save its data while it serves",

@@ -1,4 +1,4 @@
-//! The application cache of a shop: records with tags, and the software that keeps them.
+//! A shop's application cache: records with tags, and the software that stores them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,47 +8,47 @@ use crate::memory::{MemoryPlan, PageCache};
 use crate::phase::Phase;
 use crate::product::Product;
 
-/// Which software's layout keeps the records of an application cache.
+/// Software whose storage layout an application cache uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
-    /// `Zend_Cache_Backend_File`: two files a record, a clean looks at every record.
+    /// `Zend_Cache_Backend_File`: two files per record; a clean reads every record.
     ZendFile,
-    /// `Cm_Cache_Backend_File`: one file a record, one file a tag.
+    /// `Cm_Cache_Backend_File`: one file per record and one per tag.
     CmFile,
-    /// `Cm_Cache_Backend_Redis` without scripts, as it was delivered until 2023.
+    /// `Cm_Cache_Backend_Redis` without scripts, as shipped until 2023.
     CmRedis,
-    /// `Cm_Cache_Backend_Redis` with Lua scripts, as it is delivered since.
+    /// `Cm_Cache_Backend_Redis` with Lua scripts, as shipped since 2023.
     CmRedisLua,
-    /// `Zend_Cache_Backend_TwoLevels`: memcached before Zend's files.
+    /// `Zend_Cache_Backend_TwoLevels`: memcached in front of Zend's files.
     TwoLevelsFile,
-    /// `Zend_Cache_Backend_TwoLevels`: memcached before `Cm_Cache_Backend_Redis`.
+    /// `Zend_Cache_Backend_TwoLevels`: memcached in front of `Cm_Cache_Backend_Redis`.
     TwoLevelsRedis,
-    /// Two levels without twice the data: records in memcached, tags in `Cm_Cache_Backend_Redis`.
+    /// Two levels without duplicated data: records in memcached, tags in `Cm_Cache_Backend_Redis`.
     SimpleTwoLevels,
-    /// Magento's tables for caching in MySQL.
+    /// Magento's cache tables in MySQL.
     MagentoMysql,
     /// Symfony's `RedisTagAwareAdapter`, as Shopware 6 uses it.
     SymfonyRedis,
-    /// Symfony's `TagAwareAdapter` by version numbers of tags, on memcached.
+    /// Symfony's `TagAwareAdapter`, which versions tags, on memcached.
     SymfonyMemcached,
     /// Laravel's tagged cache on Redis.
     LaravelRedis,
 }
 
-/// How the records of an application cache are saved before the first phase.
+/// Method of saving the records of an application cache before the first phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fill {
-    /// Each by the backend's own save.
+    /// One at a time, with the backend's own save.
     #[default]
     Save,
-    /// Many at once, and everything is as after the backend's own saves.
+    /// Many per request, with the same result as the backend's own saves.
     Fast,
 }
 
 impl Fill {
-    /// What a backend makes of it: those without a fast way save.
+    /// The method that a backend uses: [`Fill::Save`] if it has no fast one.
     #[must_use]
     pub fn on(self, backend: Backend) -> Self {
         if backend.fills_fast() { self } else { Self::Save }
@@ -56,7 +56,7 @@ impl Fill {
 }
 
 impl Backend {
-    /// Every backend, in the order in which they are listed to users.
+    /// Every backend, in display order.
     pub const ALL: [Self; 11] = [
         Self::ZendFile,
         Self::CmFile,
@@ -71,7 +71,7 @@ impl Backend {
         Self::LaravelRedis,
     ];
 
-    /// The name that studies and users write.
+    /// Name in studies and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::ZendFile => "zend-file",
@@ -88,12 +88,13 @@ impl Backend {
         }
     }
 
-    /// The backend of that name.
+    /// The backend with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|b| b.name() == name)
     }
 
-    /// What a backend needs: the store of its records first, and behind it that of its tags.
+    /// Stores that the backend needs: first the one for records, then a separate one for tags, if
+    /// any.
     pub fn products(self) -> &'static [Product] {
         match self {
             Self::ZendFile | Self::CmFile => &[Product::Files],
@@ -115,7 +116,7 @@ impl Backend {
         )
     }
 
-    /// Whether its records can be filled in many at once ([`Fill::Fast`]).
+    /// Whether it supports [`Fill::Fast`].
     pub fn fills_fast(self) -> bool {
         match self {
             Self::CmRedis
@@ -132,8 +133,8 @@ impl Backend {
         }
     }
 
-    /// What the names of all its keys begin with in a database; empty where a directory of its own
-    /// holds all, `None` where it cannot be told from the keys or tables of others.
+    /// Prefix of all its keys in a database. Empty if it has a separate directory; `None` if its
+    /// keys or tables cannot be distinguished from foreign ones.
     pub fn own_names(self) -> Option<&'static str> {
         match self {
             Self::ZendFile | Self::CmFile => Some(""),
@@ -143,8 +144,8 @@ impl Backend {
     }
 }
 
-/// What can be chosen of `Cm_Cache_Backend_Redis`, with the values that each takes. Users write
-/// `cm.NAME`; what they leave out is the version's own default.
+/// Settings of `Cm_Cache_Backend_Redis` with their allowed values. Users write `cm.NAME`; omitted
+/// settings keep the version's default.
 pub const CM_SETTINGS: [(&str, &[&str]); 4] = [
     ("removal", &["del", "unlink"]),
     ("transaction", &["off", "on"]),
@@ -152,21 +153,21 @@ pub const CM_SETTINGS: [(&str, &[&str]); 4] = [
     ("compression", &["none", "gzip", "snappy", "lz4", "lzf", "zstd"]),
 ];
 
-/// What the settings of [`CM_SETTINGS`] begin with.
+/// Prefix of the settings in [`CM_SETTINGS`].
 pub const CM_PREFIX: &str = "cm.";
 
-/// A data set by its size: one of several that a profile measures.
+/// Size of a data set; a profile can measure several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataSize {
     /// Records.
     pub keys: u64,
-    /// Tags that records choose from.
+    /// Tags that records are labelled with.
     pub tags: u64,
 }
 
 impl fmt::Display for DataSize {
-    /// As users write it: `20000x200`.
+    /// Formats it as users write it: `20000x200`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}", self.keys, self.tags)
     }
@@ -175,37 +176,37 @@ impl fmt::Display for DataSize {
 /// The application-cache workload of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AppCache {
-    /// Profile of the study that it comes from, for example `mollenhour`; of one that measures
-    /// several sizes with its own: `by-records/20000x200`.
+    /// Profile of the study, for example `mollenhour`. If the profile measures several sizes, the
+    /// size is appended: `by-records/20000x200`.
     pub profile: String,
-    /// That profile without the size; `None` where it measures one size alone.
+    /// The profile without the size; `None` if it measures only one size.
     pub sizes_of: Option<String>,
     /// Records of the data set.
     pub keys: u64,
-    /// Tags that records choose from, at least 1.
+    /// Tags that records are labelled with, at least 1.
     pub tags: u64,
-    /// Fewest and most tags of a record, both included.
+    /// Minimum and maximum tags per record, both inclusive.
     pub tags_of_record: (u64, u64),
-    /// Fewest and most bytes of a record, both included.
+    /// Minimum and maximum bytes per record, both inclusive.
     pub record_bytes: (u64, u64),
-    /// One in this many operations plus one is a write, where it is no clean.
+    /// One in `write_chance + 1` operations that are not cleans is a write.
     pub write_chance: u64,
-    /// One in this many operations plus one is a clean.
+    /// One in `clean_chance + 1` operations is a clean.
     pub clean_chance: u64,
-    /// True for the lists, popularity and quirks of the original benchmark.
+    /// True to reproduce the lists, popularity and quirks of the original benchmark.
     pub as_original: bool,
-    /// True for what Magento puts between a shop and its backend: prefix, upper case, the tag
-    /// `MAGE`, a lifetime of 7,200 s and the check of each write.
+    /// True to include Magento's layer above the backend: prefix, upper case, the tag `MAGE`, a
+    /// lifetime of 7,200 s and the check of each write.
     pub magento: bool,
-    /// How the records are saved before the first phase; fast only where the backend can.
+    /// Method of saving the records before the first phase; fast only if the backend supports it.
     pub fill: Fill,
-    /// One in this many values read is compared byte by byte; length is always checked.
+    /// One in this many values read is compared byte by byte; the length is always checked.
     pub verify_one_in: u64,
-    /// Files that records and lists are read from; `None` where they are drawn.
+    /// Files with records and lists; `None` if they are generated.
     pub files: Option<DataFiles>,
-    /// What of the files is in the page cache when a phase begins.
+    /// State of the page cache for the data files when a phase starts.
     pub page_cache: PageCache,
-    /// What the private servers may take of memory, with files the clients and the page cache too;
+    /// Memory limit of the private servers, with files also of the clients and the page cache;
     /// `None` for no limit.
     pub memory: Option<MemoryPlan>,
     /// Measured phases, in order.
@@ -213,37 +214,38 @@ pub struct AppCache {
 }
 
 impl AppCache {
-    /// True where no phase writes or cleans.
+    /// True if no phase writes or cleans.
     pub fn only_reads(&self) -> bool {
         let reads =
             |mix: &BTreeMap<String, f64>| !mix.is_empty() && mix.keys().all(|o| o == "read");
         self.phases.iter().all(|phase| reads(&phase.mix))
     }
 
-    /// Records that carry a tag, in the mean: what a clean removes. Every number of tags of a
-    /// record is equally likely; as in the original, a record for which one is drawn has none.
+    /// Mean number of records that carry a tag, and so are removed by a clean. Every number of tags
+    /// per record is equally likely; as in the original, a record for which 1 is drawn has none.
     pub fn records_of_tag(&self) -> f64 {
-        let (least, most) = self.tags_of_record;
-        let lost = self.as_original && least <= 1 && most >= 1;
-        let tags_of_records = (least + most) * (most - least + 1) / 2 - u64::from(lost);
-        let tags_of_record = tags_of_records as f64 / (most - least + 1) as f64;
-        self.keys as f64 * tags_of_record / self.tags as f64
+        let (min, max) = self.tags_of_record;
+        let one_becomes_none = self.as_original && min <= 1 && max >= 1;
+        let choices = max - min + 1;
+        let sum = (min + max) * choices / 2 - u64::from(one_becomes_none);
+        let mean_tags = sum as f64 / choices as f64;
+        self.keys as f64 * mean_tags / self.tags as f64
     }
 }
 
-/// A directory with the original benchmark's files of a data set and of its clients' lists, and
-/// what was found in it when the run was planned.
+/// A directory with the original benchmark's data set and client lists, with the contents found
+/// when the run was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFiles {
     /// Absolute path.
     pub directory: String,
-    /// MD5 of all files, one after the other, in hexadecimal: a trial with other files fails.
+    /// MD5 of all files in sequence, in hexadecimal. A trial fails if the files differ.
     pub md5: String,
     /// Records.
     pub keys: u64,
-    /// Different tags of records and cleans.
+    /// Distinct tags of records and cleans.
     pub tags: u64,
-    /// Lists, one a client.
+    /// Lists, one per client.
     pub lists: u32,
     /// Operations of the shortest list; 0 without lists.
     pub ops: u64,
@@ -256,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backend_is_written_as_it_is_named() {
+    fn serialized_backends_equal_their_names() {
         for backend in Backend::ALL {
             assert_eq!(serde_json::to_value(backend).unwrap(), backend.name());
             assert_eq!(Backend::of_name(backend.name()), Some(backend));

@@ -1,4 +1,4 @@
-//! Arrival processes, and units of a load's levels.
+//! Arrival processes and the units of load levels.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ pub(crate) const STAGE_CLIENTS_MAX: u64 = 20_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// After the reply to the last one and the think time.
+    /// After the previous reply and the think time.
     Closed,
-    /// When it is due, whether or not others were answered; evenly spaced.
+    /// When it is due, whether or not earlier ones were answered; evenly spaced.
     Constant,
-    /// When it is due, whether or not others were answered; a Poisson process.
+    /// When it is due, whether or not earlier ones were answered; a Poisson process.
     Poisson,
 }
 
@@ -41,7 +41,7 @@ impl Arrivals {
 /// Unit of a load's levels.
 pub(crate) struct Unit {
     pub(crate) noun: &'static str,
-    /// Suffix of a level of 1, and of any other.
+    /// Suffixes for a level of 1 and for all others.
     pub(crate) suffixes: [&'static str; 2],
     /// Placeholder for a level in error messages.
     pub(crate) word: &'static str,

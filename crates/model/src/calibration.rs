@@ -1,53 +1,53 @@
-//! What the machine and the generator can do, beside what servers do on it.
+//! Limits of the machine and the generator, measured without a real server.
 //!
 //! A [`NullRate`] is measured in a run, with the load of one of its own cells. A [`Calibration`] is
-//! measured once a machine, and a copy of it is in every later record.
+//! measured once per machine and copied into every later record.
 
 use serde::{Deserialize, Serialize};
 
 /// Version of the stored calibration that this code writes and reads.
 pub const CALIBRATION_FORMAT: u32 = 1;
 
-/// How many times the target's rate the generator must reach on a server that does nothing. Below
-/// it, more than half of the time of a request may be the generator's and the kernel's.
+/// Minimum ratio of the generator's rate on the null server to the target's rate. Below it, more
+/// than half of a request's time can be spent in the generator and the kernel.
 pub const NULL_FACTOR_MIN: f64 = 2.0;
 
-/// How far from that limit one measurement of the null server may be by chance, as a share of it.
-/// So near to it the rule decides nothing.
+/// Random error of one null-server measurement, as a share of [`NULL_FACTOR_MIN`]. Within this
+/// distance of the limit, the rule decides nothing.
 pub const NULL_FACTOR_CHANCE: f64 = 0.1;
 
-/// What the generator reached on the null server with the load of one phase of a key-value cell.
+/// Rate of the generator on the null server with the load of one phase of a key-value cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NullRate {
     /// Id of the cell.
     pub cell: String,
     /// Name of the phase.
     pub phase: String,
-    /// Requests answered per second, of a closed load without thinking; `None` when not measured.
+    /// Requests answered per second under a closed load without think time; `None` if not measured.
     pub rate_per_s: Option<f64>,
-    /// Why it was not measured; `None` when it was.
+    /// Reason why it was not measured; `None` if it was.
     pub not_checked: Option<String>,
-    /// CPUs that the run gives to the target, when it starts it; at least 1.
+    /// CPUs that the run assigns to the target if it starts it; at least 1.
     pub server_cpus: u32,
 }
 
-/// Which machine, as far as a calibration depends on it.
+/// Properties of the machine that a calibration depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// A number that follows from the machine's id but does not tell it: 16 hexadecimal characters.
+    /// Hash of the machine's id, from which the id cannot be recovered: 16 hexadecimal characters.
     pub machine: String,
     /// Release of the kernel.
     pub kernel: String,
     /// Model of the CPU.
     pub cpu: String,
-    /// Numbers of the CPUs of the generator.
+    /// CPU numbers of the generator.
     pub generator_cpus: Vec<usize>,
-    /// Numbers of the CPUs of the server.
+    /// CPU numbers of the server.
     pub server_cpus: Vec<usize>,
 }
 
 impl Host {
-    /// What differs from `other`, in words; `None` for the same host with the same pinning.
+    /// Describes the first difference from `other`; `None` for the same host and pinning.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let cpus = |host: &Self| format!("{:?} and {:?}", host.generator_cpus, host.server_cpus);
         let pairs = [
@@ -61,25 +61,25 @@ impl Host {
     }
 }
 
-/// CPU time by request and thread, and what came of it.
+/// Rate, and the generator's CPU time per request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Requests answered per second.
     pub rate_per_s: f64,
-    /// CPU time of the generator by request in user mode, nanoseconds.
+    /// CPU time of the generator per request in user mode, nanoseconds.
     pub user_ns_per_op: f64,
-    /// CPU time of the generator by request in the kernel, nanoseconds.
+    /// CPU time of the generator per request in the kernel, nanoseconds.
     pub system_ns_per_op: f64,
 }
 
 impl Cost {
-    /// CPU time of the generator by request, nanoseconds.
+    /// CPU time of the generator per request, nanoseconds.
     pub fn cpu_ns_per_op(&self) -> f64 {
         self.user_ns_per_op + self.system_ns_per_op
     }
 }
 
-/// Requests of one shape on the null server.
+/// Cost of one shape of request on the null server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShapeCost {
     /// `unix` or `tcp`.
@@ -90,24 +90,24 @@ pub struct ShapeCost {
     pub pipeline: u32,
     /// The wire engine, with one thread.
     pub engine: Cost,
-    /// A loop that writes the same batch again and again and counts the bytes that come back.
+    /// A loop that writes the same batch repeatedly and counts the reply bytes.
     pub bare: Cost,
-    /// CPU time of the engine by that of the bare loop.
+    /// CPU time of the engine divided by that of the bare loop.
     pub engine_to_bare: f64,
 }
 
-/// The clock that everything is timed by.
+/// The clock used for all timing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
-    /// Name of the kernel's clock source; empty where the kernel does not say.
+    /// Name of the kernel's clock source; empty if the kernel does not report it.
     pub source: String,
-    /// Resolution as the kernel states it, nanoseconds.
+    /// Resolution that the kernel reports, nanoseconds.
     pub resolution_ns: u64,
-    /// What a reading costs, nanoseconds.
+    /// Cost of one reading, nanoseconds.
     pub reading_ns: f64,
 }
 
-/// A distribution of times, by three of its points.
+/// Percentiles and maximum of a distribution of delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
     /// Median, nanoseconds.
@@ -116,29 +116,29 @@ pub struct Late {
     pub ns_p99: u64,
     /// 99.9th percentile, nanoseconds.
     pub ns_p999: u64,
-    /// The longest, nanoseconds.
+    /// Maximum, nanoseconds.
     pub ns_max: u64,
 }
 
-/// What a thread suffered that only read the clock.
+/// Pauses of a thread that only reads the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pauses {
-    /// Share of the time that lay in pauses of more than 1 ms.
+    /// Share of the time spent in pauses of more than 1 ms.
     pub share_over_1ms: f64,
     /// The longest pause, nanoseconds.
     pub ns_max: u64,
 }
 
-/// How late requests left under an open load on the null server.
+/// Lag of requests under an open load on the null server.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadLag {
-    /// Requests a second that were planned: half of what the null server reached.
+    /// Planned requests per second: half the rate reached on the null server.
     pub rate_per_s: f64,
     /// Sent − intended start.
     pub lag: Late,
 }
 
-/// What this machine can do, and what the generator costs on it.
+/// Limits of this machine, and the cost of the generator on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// [`CALIBRATION_FORMAT`] of the writer.
@@ -149,17 +149,17 @@ pub struct Calibration {
     pub started_unix_ms: u64,
     /// Length of each measurement, nanoseconds.
     pub measured_ns: u64,
-    /// Where it was measured.
+    /// The machine it was measured on.
     pub host: Host,
-    /// Clients of every load.
+    /// Clients in every load.
     pub clients: u32,
-    /// Bytes of every value.
+    /// Size of every value, bytes.
     pub value_bytes: usize,
-    /// Every shape that was measured.
+    /// Measured shapes.
     pub shapes: Vec<ShapeCost>,
     /// The clock.
     pub clock: Clock,
-    /// By how much a thread that sleeps 1 ms wakes too late.
+    /// Wake-up delay of a thread that sleeps 1 ms.
     pub timer: Late,
     /// Pauses of a thread that never sleeps.
     pub pauses: Pauses,
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_differ_by_what_calibrations_depend_on() {
+    fn host_difference_names_the_first_differing_property() {
         let host = Host {
             machine: "0123456789abcdef".into(),
             kernel: "6.1".into(),

@@ -33,7 +33,7 @@ pub enum Event {
         phase: String,
         /// Operations per second in the last interval.
         rate_per_s: f64,
-        /// 99th percentile of the response time so far; `None` before anything was done.
+        /// 99th percentile of the response time so far; `None` before the first operation.
         response_ns_p99: Option<Time>,
     },
     /// A point of a continuing trial is complete, such as a probe of a search: the trial's current
@@ -45,7 +45,7 @@ pub enum Event {
     Intervals {
         /// Id of the cell.
         cell: String,
-        /// In order of time.
+        /// In chronological order.
         intervals: Vec<Interval>,
     },
     /// New results, several times per second, if the engine reports them.
@@ -63,7 +63,7 @@ pub enum Event {
         block: u32,
         /// Id of the cell.
         cell: String,
-        /// In the order of time.
+        /// In chronological order.
         samples: Vec<Sample>,
     },
     /// A warning; the run continues.

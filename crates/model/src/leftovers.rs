@@ -1,9 +1,9 @@
-//! What a run that was killed may have left in a store that it did not start, and the command that
-//! removes just that.
+//! Data that a killed run may have left in a store that it did not start, and the command that
+//! removes exactly that data.
 //!
-//! The run's id, the target's name and the store's address come from a record, which may be
-//! somebody else's, and they become a command that a user copies. So each is read into what it is,
-//! each word of the command is quoted, and where one cannot be read there is no command.
+//! The run's id, the target's name and the store's address come from a record, possibly from an
+//! untrusted source, and become part of a command that a user copies. So each is parsed and every
+//! word of the command is quoted. If one cannot be parsed, no command is printed.
 
 use crate::plan::{Layout, Plan, PlannedTarget, Product};
 use crate::record::{Header, is_run_id};
@@ -12,17 +12,17 @@ use crate::study::TargetChoice;
 use crate::target::{Endpoint, NetAddress};
 use std::path::Path;
 
-/// What an address says of TLS whose certificates are not verified.
+/// Part of an address that marks TLS without certificate verification.
 const UNVERIFIED: &str = ", TLS without verification";
-/// The flag that lets a store hold data of others.
+/// Flag that allows stores with foreign data.
 const SHARED: &str = "--allow-shared";
-/// Why a run that has no end may have left something.
+/// Reason for leftovers of a run without a seal.
 pub const KILLED: &str = "was killed";
-/// What phpredis puts before the keys of sessions.
+/// Prefix that phpredis adds to session keys.
 pub const PAGE_KEYS: &str = "PHPREDIS_SESSION:";
 
-/// What the names of a run's keys and tables begin with in an existing store; empty for files,
-/// which lie in a directory of the run's own.
+/// Prefix of a run's keys and tables in an existing store; empty for files, which are in a separate
+/// directory per run.
 pub fn own_names(product: Product, run: &str) -> String {
     match (product.has_server(), product.keeps_tables()) {
         (false, _) => String::new(),
@@ -31,9 +31,8 @@ pub fn own_names(product: Product, run: &str) -> String {
     }
 }
 
-/// What a run may have left in a target that was there before it, in a sentence with the reason
-/// `why` and the command that removes it; `None` for private servers and for directories, which the
-/// guard clears.
+/// A sentence about what a run may have left in an existing store, with the reason `why` and the
+/// command that removes it. `None` for private servers and directories, which the guard cleans up.
 pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<String> {
     let (run, plan, address) = (&header.run, &header.plan, target.address.as_ref()?);
     if !target.product.has_server() {
@@ -42,26 +41,26 @@ pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<S
     let start = format!("the run {why} and may have left");
     let Some(command) = clean(header, target) else {
         return Some(format!(
-            "{start} data in a store whose name or address, as the record has it, is none that \
-             cachedyno writes: so there is no command here that removes it"
+            "{start} data in a store, but the name or address in the record is not one that \
+             cachedyno writes, so no command here can remove the data"
         ));
     };
     if let Some(backend) = target.backend {
         let names = backend.own_names().unwrap_or_default();
         if names.is_empty() {
             return Some(format!(
-                "{start} records in {address} that cannot be told from those of others"
+                "{start} records in {address} that cannot be distinguished from foreign ones"
             ));
         }
         return Some(format!(
-            "{start} records in {address}: keys that begin with `{names}` as those of every such \
-             cache do, so that they cannot be told from others. The database was empty when the \
-             run began; where nobody else has used it since, this removes them: `{command} \
-             --i-own-this-server`"
+            "{start} records in {address}: keys that begin with `{names}`. Every such cache uses \
+             this prefix, so they cannot be distinguished from foreign keys. The database was \
+             empty when the run started; if nobody else has used it since, this removes them: \
+             `{command} --i-own-this-server`"
         ));
     }
     let again = resume(header)
-        .map_or_else(String::new, |c| format!(", and so does `{c}` before it goes on"));
+        .map_or_else(String::new, |c| format!(", and so does `{c}` before it continues"));
     let own = own_names(target.product, run);
     let (what, names) = if target.product.keeps_tables() {
         ("tables", vec![own])
@@ -76,15 +75,14 @@ pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<S
     ))
 }
 
-/// The command that resumes a run; `None` where the record does not hold what it is made of.
+/// The command that resumes a run; `None` if the record lacks a valid part of it.
 fn resume(header: &Header) -> Option<String> {
     let existing = header.plan.targets.iter().filter(|target| target.address.is_some());
     let stores = existing.map(|target| choice(header, target)).collect::<Option<Vec<_>>>()?;
     is_run_id(&header.run).then(|| resuming(header, records(&header.command), stores))
 }
 
-/// The command that resumes a run whose record is below the directory `out`, with its existing
-/// stores.
+/// The command that resumes a run with its existing stores and its record below `out`.
 pub fn resuming(
     header: &Header,
     out: Option<&str>,
@@ -97,8 +95,8 @@ pub fn resuming(
     shell_words(&words)
 }
 
-/// What names a target's existing store on a command line; `None` where the record does not hold
-/// what it is made of.
+/// The `--target` value for a target's existing store; `None` if the record lacks a valid part of
+/// it.
 fn choice(header: &Header, target: &PlannedTarget) -> Option<String> {
     let verified = target.address.as_ref()?.replace(UNVERIFIED, ", TLS");
     match given_as(&header.command, &target.name, &verified) {
@@ -108,8 +106,8 @@ fn choice(header: &Header, target: &PlannedTarget) -> Option<String> {
     }
 }
 
-/// The command that removes what the run left in a target; `None` where the record does not hold
-/// what it is made of.
+/// The command that removes the run's leftovers from a target; `None` if the record lacks a valid
+/// part of it.
 fn clean(header: &Header, target: &PlannedTarget) -> Option<String> {
     let address = target.address.as_ref()?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -124,8 +122,8 @@ fn clean(header: &Header, target: &PlannedTarget) -> Option<String> {
     fits.then(|| shell_words(words))
 }
 
-/// What named a target's existing store on the command line of its run, where that is the store at
-/// that address and holds no password that was masked.
+/// The `--target` value of an existing store on its run's command line, if it leads to that address
+/// and contains no masked password.
 pub fn given_as(command: &[String], name: &str, address: &str) -> Option<String> {
     let value = |word: &String| word.strip_prefix("--target=").unwrap_or(word).to_string();
     command.iter().map(value).find(|word| {
@@ -138,7 +136,7 @@ pub fn given_as(command: &[String], name: &str, address: &str) -> Option<String>
     })
 }
 
-/// The directory of records that a run's command line names.
+/// The record directory (`--out`) on a run's command line.
 pub fn records(command: &[String]) -> Option<&str> {
     let mut words =
         command.iter().map(String::as_str).skip_while(|word| !word.starts_with("--out"));
@@ -187,20 +185,20 @@ fn url(product: Product, address: &str) -> Option<String> {
     (endpoint.to_string() == address && is_plain(&endpoint)).then_some(url)
 }
 
-/// `host:port` as a URL has it: with brackets around an address of IPv6.
+/// `host:port` for a URL: with brackets around an IPv6 address.
 fn bracketed(server: &str) -> Option<String> {
     let (host, port) = server.rsplit_once(':')?;
     Some(if host.contains(':') { format!("[{host}]:{port}") } else { server.into() })
 }
 
-/// A path as a URL has it.
+/// A path, percent-encoded for a URL.
 fn encoded(path: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_.~".contains(&b);
     let byte = |b: u8| if plain(b) { char::from(b).into() } else { format!("%{b:02X}") };
     path.bytes().map(byte).collect::<Vec<String>>().concat()
 }
 
-/// Whether hosts are names or addresses, and paths absolute, so that a sentence may hold them.
+/// True if hosts are names or addresses and paths are absolute, so that both are safe to print.
 fn is_plain(endpoint: &Endpoint) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
     let is_path = |path: &Path| {
@@ -214,7 +212,7 @@ fn is_plain(endpoint: &Endpoint) -> bool {
     endpoint.addresses().iter().all(is_plain) && endpoint.directory().is_none_or(is_path)
 }
 
-/// What the keys of plain and of page layouts begin with, as far as the plan has them.
+/// Key prefixes of the plain and page layouts that the plan uses.
 fn key_prefixes(plan: &Plan, target: &PlannedTarget, own: &str) -> Vec<String> {
     let prefix = |layout| match layout {
         Layout::Plain => own.to_string(),
@@ -244,8 +242,8 @@ mod tests {
         }
     }
 
-    /// What is told of a target of a shipped study.
-    fn told(study: &str, target: &str, sets: &[(&str, &str)]) -> Option<String> {
+    /// The leftovers message for a target of a shipped study.
+    fn message(study: &str, target: &str, sets: &[(&str, &str)]) -> Option<String> {
         let plan = Study::parse("study", study).unwrap().plan(&Choices {
             scale: Scale::Quick,
             budget_s: None,
@@ -265,16 +263,16 @@ mod tests {
     const APP_CACHE: &str = include_str!("../../../studies/app-cache.toml");
 
     #[test]
-    fn keys_with_the_runs_name_are_removed_exactly() {
-        let text = told(SESSIONS, "x=redis://:hush@10.0.0.5:6379/9", &[]).unwrap();
+    fn command_for_keys_names_run_and_store() {
+        let text = message(SESSIONS, "x=redis://:hush@10.0.0.5:6379/9", &[]).unwrap();
         assert_eq!(
             text,
             "the run was killed and may have left keys in 10.0.0.5:6379 database 9 whose names begin \
              with `cachedyno-0123abcd-`; this removes exactly those: `cachedyno clean 0123abcd \
              --target x=redis://10.0.0.5:6379/9`, and so does `cachedyno run --resume 0123abcd \
-             --target x=redis://10.0.0.5:6379/9` before it goes on"
+             --target x=redis://10.0.0.5:6379/9` before it continues"
         );
-        let pages = told(SESSIONS, "x=redis+unix:///run/r.sock?db=3", &[("profile", "page")]);
+        let pages = message(SESSIONS, "x=redis+unix:///run/r.sock?db=3", &[("profile", "page")]);
         let pages = pages.unwrap();
         for part in [
             "begin with `PHPREDIS_SESSION:cachedyno-0123abcd-`;",
@@ -285,18 +283,18 @@ mod tests {
     }
 
     #[test]
-    fn tables_with_the_runs_name_are_removed_exactly() {
-        let text = told(SESSIONS, "x=mysql://shop:hush@db:3307/shop", &[]).unwrap();
+    fn command_for_tables_names_run_and_store_without_password() {
+        let text = message(SESSIONS, "x=mysql://shop:hush@db:3307/shop", &[]).unwrap();
         let command = "`cachedyno clean 0123abcd --target x=mysql://db:3307/shop`";
         assert!(text.contains(command) && !text.contains("hush"), "{text}");
     }
 
     #[test]
-    fn records_of_a_cache_cannot_be_told_from_those_of_others() {
-        let text = told(APP_CACHE, "cm-redis=redis://10.0.0.5:6379/9", &[]).unwrap();
+    fn cache_records_cannot_be_distinguished_from_foreign_ones() {
+        let text = message(APP_CACHE, "cm-redis=redis://10.0.0.5:6379/9", &[]).unwrap();
         for part in [
             "records in 10.0.0.5:6379 database 9: keys that begin with `zc:`",
-            "cannot be told from others. The database was empty",
+            "cannot be distinguished from foreign keys. The database was empty",
             "--target cm-redis=redis://10.0.0.5:6379/9 --i-own-this-server`",
         ] {
             assert!(text.contains(part), "no `{part}` in {text}");
@@ -305,13 +303,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_started_itself_is_cleared_by_the_guard() {
-        assert_eq!(told(SESSIONS, "redis", &[]), None);
-        assert_eq!(told(SESSIONS, "x=file:///srv/sessions", &[]), None);
+    fn private_servers_and_directories_have_no_message() {
+        assert_eq!(message(SESSIONS, "redis", &[]), None);
+        assert_eq!(message(SESSIONS, "x=file:///srv/sessions", &[]), None);
     }
 
     #[test]
-    fn every_address_that_is_printed_is_read() {
+    fn printed_addresses_are_parsed_back_to_urls() {
         for (given, product) in [
             ("redis://h:6379/0", Product::Redis),
             ("rediss://[::1]:7000/3?protocol=3", Product::Redis),
@@ -329,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_is_named_as_it_was_given() {
+    fn target_values_are_taken_from_the_command_line() {
         let word = "--target=x=mysql+unix:///s?database=d&user=clerk";
         let words = ["cachedyno".to_string(), word.into()];
         let address = "unix socket /s database d";
@@ -343,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_or_no_run_becomes_no_command() {
+    fn invalid_addresses_runs_and_names_produce_no_command() {
         let plan = Study::parse("study", SESSIONS).unwrap().plan(&Choices {
             scale: Scale::Quick,
             budget_s: None,
@@ -356,7 +354,7 @@ mod tests {
         });
         let plan = plan.unwrap();
         let header = header(plan, &[]);
-        let told = |product, address: &str, run: &str, name: &str| {
+        let message = |product, address: &str, run: &str, name: &str| {
             let target = PlannedTarget {
                 product,
                 address: Some(address.into()),
@@ -380,18 +378,19 @@ mod tests {
             (Product::Mysql, "h:1 database "),
             (Product::Memcached, "h:1 and `touch x`"),
         ] {
-            let text = told(product, address, "0123abcd", "x");
+            let text = message(product, address, "0123abcd", "x");
             assert!(text.contains("no command here") && !text.contains("touch"), "{text}");
         }
         for run in ["", "*", "0123abcd; touch x", "0123ABCD", "$(touch x)"] {
-            let text = told(Product::Redis, "h:1 database 1", run, "x");
+            let text = message(Product::Redis, "h:1 database 1", run, "x");
             assert!(text.contains("no command here") && !text.contains("touch"), "{text}");
         }
         for name in ["", "x; touch x", "`touch x`", "-x", "$(touch x)"] {
-            let text = told(Product::Redis, "h:1 database 1", "0123abcd", name);
+            let text = message(Product::Redis, "h:1 database 1", "0123abcd", name);
             assert!(text.contains("no command here") && !text.contains("touch"), "{text}");
         }
-        let text = told(Product::Redis, "unix socket /a b'$(touch x) database 1", "0123abcd", "x");
+        let text =
+            message(Product::Redis, "unix socket /a b'$(touch x) database 1", "0123abcd", "x");
         assert!(text.contains("'x=redis+unix:///a%20b%27%24%28touch%20x%29?db=1'"), "{text}");
     }
 }

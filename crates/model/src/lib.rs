@@ -4,7 +4,7 @@
 //! - [`app_cache`]: the application cache of a shop and its software.
 //! - [`stages`]: the rate of an open load over time, or the clients of a closed one.
 //! - [`study`]: study files in TOML, with located errors.
-//! - [`leftovers`]: possible data of a killed run in an existing store.
+//! - [`leftovers`]: data that a killed run may have left in an existing store.
 //! - [`load`]: arrivals and schedule of operations.
 //! - [`program`]: servers that are compatible with Redis.
 //! - [`plan`]: the plan of a run with all cells, made from a study and the user's choices.
@@ -13,7 +13,7 @@
 //! - [`search`]: a search for the highest rate: limits and judged probes.
 //! - [`target`]: addresses of stores; secrets that never print.
 //! - [`trial`]: the result of one measured run of one cell.
-//! - [`record`]: header and seal of a run's record, host conditions, its line in a list.
+//! - [`record`]: header and seal of a run's record, host conditions, its line in the list of runs.
 //! - [`calibration`]: limits of the machine and the generator.
 //! - [`event`]: events of a run, and the trait of event listeners.
 

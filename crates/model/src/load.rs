@@ -131,11 +131,11 @@ impl Load {
     /// The load of a phase: this one, but with closed arrivals in the phase [`PEAK`].
     #[must_use]
     pub fn in_phase(&self, phase: &str) -> Self {
-        if phase == PEAK { self.all_at_work() } else { self.clone() }
+        if phase == PEAK { self.with_all_clients() } else { self.clone() }
     }
 
     /// All clients active all the time.
-    fn all_at_work(&self) -> Self {
+    fn with_all_clients(&self) -> Self {
         let Self { clients, pipeline, one_session, .. } = *self;
         Self { one_session, ..Self::closed(clients).pipelined(pipeline) }
     }
@@ -161,7 +161,7 @@ impl Load {
     pub fn at_probe(&self, step: Step) -> Self {
         match (self.search(), step.purpose) {
             (None, _) => self.clone(),
-            (Some(_), Purpose::Peak) => self.all_at_work(),
+            (Some(_), Purpose::Peak) => self.with_all_clients(),
             (Some(_), _) => Self { schedule: Schedule::Steady(step.rate_per_s), ..self.clone() },
         }
     }
@@ -177,7 +177,7 @@ impl Load {
             return Self { schedule, ..self.clone() };
         }
         let clients = of(f64::from(self.clients) * f64::from(at_once)) as u32;
-        Self { clients, ..self.clone() }.all_at_work()
+        Self { clients, ..self.clone() }.with_all_clients()
     }
 
     /// Approximate length of a search in a phase with this warm-up, nanoseconds: eight probes of
@@ -222,14 +222,14 @@ impl Load {
             Schedule::Steady(level) => unit.of(*level),
             Schedule::Stages(stages) => listed(stages.iter().map(|stage| stage.words(unit))),
             Schedule::Shares(Shares { permille, stage_ns, rest_ns }) => {
-                let most = f64::from(permille.iter().max().copied().unwrap_or(0)) / 10.0;
+                let max = f64::from(permille.iter().max().copied().unwrap_or(0)) / 10.0;
                 let (count, seconds) = (permille.len(), *stage_ns as f64 / 1e9);
                 let plural = if count == 1 { "" } else { "s" };
-                let rests = match *rest_ns as f64 / 1e9 {
+                let pauses = match *rest_ns as f64 / 1e9 {
                     0.0 => String::new(),
-                    seconds => format!(", rests of {seconds} s between them"),
+                    seconds => format!(", pauses of {seconds} s between them"),
                 };
-                format!("up to {most} % of the peak in {count} step{plural} of {seconds} s{rests}")
+                format!("up to {max} % of the peak in {count} step{plural} of {seconds} s{pauses}")
             }
             Schedule::Search(search) => {
                 let limits: Vec<String> = search.slos.iter().map(Slo::words).collect();
@@ -258,12 +258,12 @@ impl fmt::Display for Load {
 }
 
 /// Maximum number of stages that are listed completely.
-const TOLD_MAX: usize = 8;
+const LISTED_MAX: usize = 8;
 
 fn listed(words: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = words.collect();
     match &all[..] {
-        [first, second, .., last] if all.len() > TOLD_MAX => {
+        [first, second, .., last] if all.len() > LISTED_MAX => {
             let count = all.len();
             format!("{first}, then {second}, … then {last}, {count} stages in all")
         }

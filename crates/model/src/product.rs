@@ -10,15 +10,15 @@ use crate::action::Act;
 pub enum Product {
     /// One file per session in a directory.
     Files,
-    /// A server of the Redis protocol.
+    /// A server with the Redis protocol.
     Redis,
-    /// A server of the MySQL protocol, such as MariaDB.
+    /// A server with the MySQL protocol, such as MariaDB.
     Mysql,
     /// A PostgreSQL server.
     Postgres,
     /// A SQLite database in a directory.
     Sqlite,
-    /// Servers of the memcached protocol, for keys and values or in front of other stores.
+    /// Servers with the memcached protocol, for keys and values or in front of other stores.
     Memcached,
 }
 
@@ -43,12 +43,12 @@ impl Product {
         }
     }
 
-    /// Why it cannot be a session store; `None` if it can.
+    /// Reason why it cannot be a session store; `None` if it can.
     pub fn no_sessions(self) -> Option<&'static str> {
         match self {
             Self::Files | Self::Redis | Self::Mysql | Self::Postgres | Self::Sqlite => None,
             Self::Memcached => {
-                Some("memcached is no session store here (expected another; `bench` measures it)")
+                Some("memcached is not supported as a session store (`bench` measures it)")
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Which numbers a plan may hold. A plan that was made here always passes; one that was read from
-//! a record is foreign data, and whoever judges or resumes it goes through what it lists.
+//! Valid ranges of a plan's numbers. A plan made by this program always passes. A plan from a
+//! record is untrusted, and its lists are iterated when the record is judged or resumed.
 
 use crate::action::Action;
 use crate::arrivals::STAGE_RATE_MAX;
@@ -8,7 +8,7 @@ use crate::plan::{Cell, Phase, Plan, Stop, Workload};
 use crate::search::{LIMITS_MAX, Slo};
 use crate::stages::Stage;
 
-/// Most of what a plan lists.
+/// Maximum lengths of a plan's lists.
 const TARGETS_MAX: usize = 256;
 const CELLS_MAX: usize = 4_096;
 const PHASES_MAX: usize = 64;
@@ -19,13 +19,13 @@ const ROWS_MAX: usize = 1_000;
 const TIME_NS_MAX: u64 = 100 * 86_400 * 1_000_000_000;
 /// Blocks, or rounds of a confirmation.
 const BLOCKS_MAX: u64 = 10_000;
-/// More than a process can have descriptors.
+/// More than the number of descriptors that a process can have.
 const CLIENTS_MAX: u64 = 1 << 20;
 /// Keys, records, sessions, tags, operations.
 const COUNT_MAX: u64 = 1 << 50;
 
 impl Plan {
-    /// Whether every number is one that a plan can have. Errors: the key as in `header.json`, its
+    /// Checks that every number is in its valid range. Errors: the key as in `header.json`, its
     /// value, and what was expected.
     pub fn check(&self) -> Result<(), String> {
         let effort = &self.effort;
@@ -51,7 +51,7 @@ impl Plan {
         })
     }
 
-    /// No answer is beyond a limit that is beyond the time-out: it has failed before.
+    /// Checks that no limit exceeds the timeout: slower requests have failed before they reach it.
     fn limits(&self) -> Result<(), String> {
         let searches = self.cells.iter().filter_map(|cell| cell.load.search());
         let of_searches = searches.flat_map(|search| &search.slos).filter_map(Slo::time_ns);
@@ -66,8 +66,8 @@ impl Plan {
         ))
     }
 
-    /// What is done to a target besides its load is done to private servers alone, and to products
-    /// that know it.
+    /// Checks that actions and memory limits apply only to private servers, and that the product
+    /// supports the actions.
     fn changes(&self, cell: &Cell) -> Result<(), String> {
         let (actions, memory) = (cell.workload.actions(), cell.workload.memory());
         let Some(target) = self.target(&cell.target) else { return Ok(()) };

@@ -47,40 +47,40 @@ pub struct Header {
     pub started_unix_ms: u64,
     /// What the run will do.
     pub plan: Plan,
-    /// By which a host knows a plan that it made itself: see `rig::host_mark`. `None` in a record
-    /// that no host will know.
+    /// Mark by which a host recognizes its own plan, see `rig::host_mark`. `None` if no host can
+    /// recognize the record.
     pub host_mark: Option<String>,
-    /// Under which conditions.
+    /// Conditions of the run.
     pub conditions: Conditions,
-    /// What the generator reached on the null server, by key-value cell and phase.
+    /// The generator's rates on the null server, by key-value cell and phase.
     pub null_rates: Vec<NullRate>,
-    /// What this machine was found to do; `None` when it was not calibrated.
+    /// Calibration of the machine; `None` if it was not calibrated.
     pub calibration: Option<Calibration>,
 }
 
-/// What the check before the first trial found out about a target: a line of `targets.jsonl`.
+/// Result of a target's check before the first trial: a line of `targets.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetState {
     /// Name of the planned target.
     pub target: String,
-    /// Product and version as the server reports it; `None` when it never answered.
+    /// Product and version as the server reports it; `None` if it never answered.
     pub version: Option<String>,
-    /// The server's configuration, name and value, as far as it tells.
+    /// The server's configuration as it reports it: names and values.
     pub configuration: Vec<(String, String)>,
-    /// Why it cannot be measured; `None` when it can: it passed one verified operation.
+    /// Why it cannot be measured; `None` if it passed one verified operation.
     pub unavailable: Option<Failure>,
 }
 
-/// Characters of the id of a run.
+/// Length of a run's id in characters.
 const RUN_ID_LENGTH: usize = 8;
 
-/// Whether a text is the id of a run: eight lower-case hexadecimal characters. Names of keys, of
-/// tables and of files are made of it, and the patterns by which they are removed.
+/// True for the id of a run: eight lower-case hexadecimal characters. It becomes part of the names
+/// of keys, tables and files, and of the patterns that remove them.
 pub fn is_run_id(text: &str) -> bool {
     text.len() == RUN_ID_LENGTH && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The id of a run in a record, which may be somebody else's.
+/// Validates the run id of a record, which can come from an untrusted source.
 fn run_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     if is_run_id(&text) {
@@ -94,7 +94,7 @@ fn run_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SealStatus {
-    /// Every planned block that the effort asked for was measured.
+    /// Every planned block that the effort requires was measured.
     Complete,
     /// The user stopped it; it can be resumed.
     Interrupted,
@@ -111,14 +111,14 @@ pub struct Seal {
     pub blocks: u32,
     /// Why no more blocks were added.
     pub stopped_because: String,
-    /// True where it was interrupted or killed before and taken up again.
+    /// True if it was interrupted or killed before and then resumed.
     pub resumed: bool,
-    /// What the generator reached on the null server after the trials, where a store had been
-    /// nearly as fast as in [`Header::null_rates`]; the higher of both counts.
+    /// The generator's rates on the null server after the trials, for cells in which a store was
+    /// nearly as fast as in [`Header::null_rates`]; the higher rate counts.
     pub null_rates: Vec<NullRate>,
 }
 
-/// One record in a list of them.
+/// An entry in a list of records.
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
     /// Its directory.
@@ -127,7 +127,7 @@ pub struct Listed {
     pub run: String,
     /// Name of the study.
     pub study: String,
-    /// Scale by name.
+    /// Name of the scale.
     pub scale: &'static str,
     /// Start, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
@@ -135,10 +135,10 @@ pub struct Listed {
     pub status: &'static str,
     /// Names of the planned targets.
     pub targets: Vec<String>,
-    /// Of a search the limits as they are typed; empty for other runs.
+    /// Limits of a search in command-line syntax; empty for other runs.
     pub limits: Vec<String>,
     /// Files that were changed after the record was sealed.
     pub changed: Vec<String>,
-    /// Of a run that was killed: existing stores in which it may have left data, by name.
+    /// Names of existing stores in which a killed run may have left data.
     pub may_hold_leftovers: Vec<String>,
 }

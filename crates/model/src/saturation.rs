@@ -1,36 +1,36 @@
-//! What a server and the generator used in the course of a trial: samples, ten times a second.
+//! Resource usage of server and generator during a trial, sampled ten times per second.
 //!
-//! Counters are kept as they are read, counting up from whenever they began; rates follow from two
-//! samples. So a sample that is late or missing makes nothing wrong.
+//! Counters are stored cumulatively, as read; rates are differences of two samples, so a late or
+//! missing sample does not distort them.
 
 /// Time from one sample to the next, nanoseconds.
 pub const SAMPLE_NS: u64 = 100_000_000;
 
-/// One reading of everything.
+/// One reading of all counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Nanoseconds since the trial began.
+    /// Nanoseconds since the start of the trial.
     pub at_ns: u64,
-    /// The private server's processes, all together; `None` where there are none.
+    /// Total of the private server's processes; `None` if there are none.
     pub server: Option<ProcessUse>,
     /// This process.
     pub generator: ProcessUse,
-    /// What the server tells about itself; `None` where it told nothing in time.
+    /// Server statistics; `None` if the server did not report them in time.
     pub store: Option<StoreCounters>,
-    /// Memory of the target's control group besides the page cache, bytes; `None` without one.
+    /// Memory of the target's control group without page cache, bytes; `None` without a group.
     pub group_bytes: Option<u64>,
-    /// Traffic of the network interface that leads to the server; `None` for unix sockets.
+    /// Traffic of the network interface towards the server; `None` for unix sockets.
     pub network: Option<NetworkUse>,
 }
 
-/// A whole number of a sample.
+/// An integer of a sample.
 #[derive(Debug)]
 pub struct Counter {
     /// Its name in files, such as `server_cpu_ns`.
     pub name: &'static str,
-    /// Reads it; `None` where it was not told.
+    /// Gets the number; `None` if it was not reported.
     pub read: fn(&Sample) -> Option<u64>,
-    /// Puts it into a sample.
+    /// Sets the number.
     pub put: fn(&mut Sample, u64),
 }
 
@@ -75,7 +75,7 @@ macro_rules! counters {
     };
 }
 
-/// Every number of a sample but its time and those of threads, in the order of their columns.
+/// Every number of a sample except its time and those of threads, in column order.
 pub const COUNTERS: &[Counter] = counters! {
     server: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches
         run_delay_ns;
@@ -86,65 +86,65 @@ pub const COUNTERS: &[Counter] = counters! {
     network: received_bytes sent_bytes received_packets sent_packets;
 };
 
-/// What processes have used. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`, and
-/// the process CPU clock.
+/// Resources used by processes. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`,
+/// and the process CPU clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUse {
-    /// CPU time, threads that have ended included, nanoseconds.
+    /// CPU time including ended threads, nanoseconds.
     pub cpu_ns: u64,
-    /// The threads that there are; empty where the kernel tells nothing of threads. Of more than 32
-    /// they are read, and listed, in every second sample, of more than 64 in every third, and so
-    /// on; those that used little are left out where there are many.
+    /// Existing threads; empty if the kernel reports none. More than 32 threads are read and listed
+    /// only in every second sample, more than 64 in every third, and so on. If there are many,
+    /// threads with little CPU time are omitted.
     pub threads: Vec<ThreadCpu>,
     /// Resident memory, bytes.
     pub resident_bytes: u64,
     /// Memory swapped out, bytes.
     pub swapped_bytes: u64,
-    /// Context switches because a thread waited, threads that have ended as they were last read.
+    /// Voluntary context switches; ended threads count with their last reading.
     pub voluntary_switches: u64,
-    /// Context switches because a thread's time was over, likewise.
+    /// Involuntary context switches; ended threads likewise.
     pub involuntary_switches: u64,
-    /// Time in which threads were ready to run and waited for a CPU, likewise, nanoseconds.
+    /// Time for which threads were runnable and waited for a CPU, nanoseconds; likewise.
     pub run_delay_ns: u64,
 }
 
-/// CPU time of a thread, as the kernel last booked it: at least at every timer tick.
+/// CPU time of a thread as last accounted by the kernel, which is at least every timer tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadCpu {
-    /// Its id.
+    /// Thread id.
     pub id: u32,
-    /// Its name, as the kernel tells.
+    /// Thread name in the kernel.
     pub name: String,
     /// CPU time, nanoseconds.
     pub cpu_ns: u64,
 }
 
-/// What a server tells about itself; each is `None` where this product does not tell it.
+/// Server statistics; each is `None` if the product does not report it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoreCounters {
-    /// Memory that its data take by its own account, bytes.
+    /// Memory used by its data as the server reports it, bytes.
     pub used_bytes: Option<u64>,
-    /// Limit of that, bytes; `None` also where there is no limit.
+    /// Limit of `used_bytes`, bytes; also `None` without a limit.
     pub limit_bytes: Option<u64>,
-    /// Resident by used memory, to three decimals.
+    /// Resident memory divided by used memory, to three decimals.
     pub fragmentation: Option<f64>,
-    /// Keys that there are.
+    /// Number of keys.
     pub keys: Option<u64>,
-    /// Connections that are open, ours for sampling included.
+    /// Open connections, including the one used for sampling.
     pub connections: Option<u64>,
-    /// Connections that it refused because there were too many.
+    /// Connections refused because there were too many.
     pub refused: Option<u64>,
     /// Commands served.
     pub commands: Option<u64>,
     /// Reads that found their key.
     pub hits: Option<u64>,
-    /// Reads that did not.
+    /// Reads that did not find their key.
     pub misses: Option<u64>,
-    /// Keys removed because memory was short.
+    /// Keys removed because of the memory limit.
     pub evicted: Option<u64>,
-    /// Keys removed because their lifetime was over.
+    /// Keys removed because their TTL expired.
     pub expired: Option<u64>,
-    /// Servers that are saving their data to disk now.
+    /// Number of servers currently saving their data to disk.
     pub saving: Option<u64>,
     /// Bytes received from clients.
     pub received_bytes: Option<u64>,
@@ -153,7 +153,7 @@ pub struct StoreCounters {
 }
 
 impl StoreCounters {
-    /// Those of several servers as one's: numbers are added up, fragmentation is weighed by used
+    /// Combines the statistics of two servers: sums the numbers, and weights fragmentation by used
     /// memory.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
@@ -187,7 +187,7 @@ impl StoreCounters {
         }
     }
 
-    /// Resident by used memory, as [`StoreCounters::fragmentation`]; `None` while nothing is used.
+    /// Computes [`StoreCounters::fragmentation`]; `None` if no memory is used.
     pub fn fragmentation_of(resident_bytes: u64, used_bytes: u64) -> Option<f64> {
         (used_bytes > 0).then(|| thousandths(resident_bytes as f64 / used_bytes as f64))
     }
@@ -197,10 +197,10 @@ fn thousandths(ratio: f64) -> f64 {
     (ratio * 1e3).round() / 1e3
 }
 
-/// Traffic of a network interface, seen from the host. Source: proc(5), `/proc/net/dev`.
+/// Traffic of a network interface as seen from the host. Source: proc(5), `/proc/net/dev`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkUse {
-    /// Name of the interface; on `lo` everything is counted as received and as sent.
+    /// Name of the interface; `lo` counts all traffic as both received and sent.
     pub interface: String,
     /// Bytes received.
     pub received_bytes: u64,
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_of_two_servers_are_those_of_one() {
+    fn counters_of_two_servers_are_combined() {
         let one = StoreCounters {
             used_bytes: Some(1000),
             fragmentation: Some(1.5),

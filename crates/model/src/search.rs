@@ -1,6 +1,6 @@
-//! A search for the highest rate within limits: what is planned, and its probes, which are points
-//! of a trial, as [`stats::search`] judges them. Run and report read them by the same function, so
-//! that a record leads to the result that the run had.
+//! A search for the highest rate within limits: its plan, and the conversion of a trial's points to
+//! probe results for [`stats::search`]. Run and report use the same conversion, so a record gives
+//! the same result as the run.
 
 use serde::{Deserialize, Serialize};
 use stats::search::{Limit, Next, ProbeResult, Purpose, Settings, Step};
@@ -14,44 +14,44 @@ mod slo;
 
 pub use slo::{Slo, SloError};
 
-/// Shortest probe, nanoseconds: with less, nobody can tell how requests depend on each other.
+/// Minimum length of a probe, nanoseconds: a shorter one cannot show how requests are correlated.
 pub const PROBE_NS_MIN: u64 = 500_000_000;
-/// Most limits of a search.
+/// Maximum limits of a search.
 pub(crate) const LIMITS_MAX: usize = 16;
-/// A store is at rest again when its median is no longer than so many times that of its first rest,
-/// or than so small a part of the strictest limit.
-const RESTED_FACTOR: u64 = 2;
-const RESTED_PART: u64 = 4;
-/// Requests of which none may be due by chance.
+/// A store has settled if its median is at most `SETTLED_FACTOR` times that of its first
+/// cool-down, or at most the strictest limit divided by `SETTLED_DIVISOR`.
+const SETTLED_FACTOR: u64 = 2;
+const SETTLED_DIVISOR: u64 = 4;
+/// Below this number of expected requests, it is possible that none is due.
 const FEW: f64 = 20.0;
-/// Share of a measurement's time that others may take, where nothing asks for less: one part in
-/// twenty is wider than the zone in which two targets count as equal.
+/// Default maximum share of stolen CPU time in a measurement; one twentieth is wider than the
+/// equivalence zone.
 pub const TAKEN_SHARE_MAX: f64 = 0.05;
-/// By how much of its length a probe may last longer before a queue is said to have grown.
+/// Share of its length by which a probe can overrun before this counts as a growing queue.
 const OVERRUN_MAX: f64 = 0.01;
 
-/// What besides the store may have made a probe miss a limit.
+/// Possible cause of a missed limit other than the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// Others had the CPU of the generator or of the server.
+    /// Other processes used the CPU of the generator or the server.
     Others,
-    /// The generator sent late although a client was free.
+    /// The generator sent requests late although a client was free.
     Generator,
 }
 
-/// What is searched for, and how thoroughly.
+/// Plan of a search.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Search {
-    /// All of them must hold; at least one.
+    /// Limits that must all be met; at least one.
     pub slos: Vec<Slo>,
-    /// Shortest length of a probe, nanoseconds, above 0.
+    /// Minimum length of a probe, nanoseconds, above 0.
     pub probe_ns: u64,
     /// Rounds of the confirmation, at least 1.
     pub rounds: u32,
 }
 
 impl Search {
-    /// What the search of a block needs to know, by the seed of its plan.
+    /// Settings of the search in a block, for the plan's seed.
     pub fn settings(&self, seed: u64, block: u32) -> Settings {
         let limit = |slo: &Slo| Limit { limit_ns: slo.limit_ns(), allowed: slo.allowed() };
         Settings {
@@ -62,12 +62,12 @@ impl Search {
         }
     }
 
-    /// Times after which an answer is too late, nanoseconds: each once, the strictest first.
+    /// Distinct limits of response time, nanoseconds, the strictest first.
     pub fn limits_ns(&self) -> BTreeSet<u64> {
         self.slos.iter().map(Slo::limit_ns).collect()
     }
 
-    /// The probe that follows on the points of a block's trial; `None` when the search is over.
+    /// The next probe after these points of a block's trial; `None` if the search is over.
     pub fn next(&self, (seed, block): (u64, u32), points: &[Point]) -> Option<Step> {
         match self.settings(seed, block).next(&self.seen(points)) {
             Next::Probe(step) => Some(step),
@@ -75,18 +75,17 @@ impl Search {
         }
     }
 
-    /// Points in their order, as they are judged; those that are no probes are left out.
+    /// Results of the points that are probes, in order.
     pub fn seen(&self, points: &[Point]) -> Vec<ProbeResult> {
-        let rest = points.iter().find(|p| p.probe.is_some_and(|s| s.purpose == Purpose::CoolDown));
-        let usual_ns = rest.and_then(Point::whole).map_or(0, |o| o.service.quantile_ns(0.5));
-        points.iter().filter_map(|point| self.one(point, usual_ns)).collect()
+        let first = points.iter().find(|p| p.probe.is_some_and(|s| s.purpose == Purpose::CoolDown));
+        let idle_ns = first.and_then(Point::whole).map_or(0, |o| o.service.quantile_ns(0.5));
+        points.iter().filter_map(|point| self.probe_result(point, idle_ns)).collect()
     }
 
-    /// Whether a probe that missed a limit may have done so because of others or of the generator:
-    /// more of its time was taken, or more of its requests were sent late, than may be beyond the
-    /// strictest limit.
+    /// Possible cause of a missed limit other than the store: the share of stolen CPU time or of
+    /// requests sent late exceeds the share that the strictest limit allows.
     pub fn blame(&self, point: &Point) -> Option<Blame> {
-        // Nobody else makes requests fail.
+        // Only the store makes requests fail.
         let of_times = self.slos.iter().filter(|slo| slo.limit_ns() < u64::MAX);
         let allowed = of_times.map(Slo::allowed).reduce(f64::min)?.min(TAKEN_SHARE_MAX);
         if point.disturbance.share_of(point.length_ns) > allowed {
@@ -97,10 +96,10 @@ impl Search {
         (late > allowed).then_some(Blame::Generator)
     }
 
-    fn one(&self, point: &Point, usual_ns: u64) -> Option<ProbeResult> {
+    fn probe_result(&self, point: &Point, idle_ns: u64) -> Option<ProbeResult> {
         let probe = point.probe?;
         let result = point.whole();
-        // Of so few requests none may be due by chance.
+        // With so few expected requests, it is possible that none was due.
         let few = (probe.rate_per_s as f64) * (probe.length_ns as f64) < FEW * 1e9;
         let silent = result.is_none_or(|o| o.counts.total() == 0);
         let broke = point.failure.is_some() || (silent && (probe.rate_per_s == 0 || !few));
@@ -118,14 +117,14 @@ impl Search {
         let overran = probe.rate_per_s > 0 && overran(point, &seen);
         seen.fell_behind = overran || point.unsent > 0;
         let strictest_ns = self.limits_ns().first().copied().unwrap_or(0);
-        let at_most_ns = (usual_ns * RESTED_FACTOR).max(strictest_ns.min(1 << 40) / RESTED_PART);
-        let as_usual = result.service.quantile_ns(0.5) <= at_most_ns;
-        seen.settled = !broke && !seen.fell_behind && as_usual;
+        let max_ns = (idle_ns * SETTLED_FACTOR).max(strictest_ns.min(1 << 40) / SETTLED_DIVISOR);
+        let is_idle = result.service.quantile_ns(0.5) <= max_ns;
+        seen.settled = !broke && !seen.fell_behind && is_idle;
         Some(seen)
     }
 }
 
-/// What was due in each interval, by limit.
+/// Requests due in each interval, by limit.
 fn batches(point: &Point) -> BTreeMap<u64, Vec<Batch>> {
     let Some(due) = &point.due else { return BTreeMap::new() };
     let of_limit = |beyond: &Beyond| {
@@ -137,8 +136,8 @@ fn batches(point: &Point) -> BTreeMap<u64, Vec<Batch>> {
     due.beyond.iter().map(of_limit).collect()
 }
 
-/// True where the last answers came so late that a queue must have grown: later than what chance
-/// piles up where as many come as can go, √n requests.
+/// True if the last replies came so late that a queue must have grown: later than random
+/// accumulation at full utilization explains, which is √n requests.
 fn overran(point: &Point, seen: &ProbeResult) -> bool {
     let rate = seen.rate_per_s as f64;
     let due = rate * seen.length_ns as f64 / 1e9;

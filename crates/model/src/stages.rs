@@ -4,30 +4,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrivals::{Arrivals, Unit};
 
-/// Share of a stage, from its beginning, that is the warm-up of its [`Point`](crate::Point): the
-/// store settles, and clients that come begin.
+/// Share of a stage, from its start, that is the warm-up of its [`Point`](crate::Point): the store
+/// settles, and new clients start.
 pub const SETTLE_SHARE: f64 = 0.2;
-/// Longest time of all stages together, nanoseconds: thirty days.
+/// Maximum total length of all stages, nanoseconds: thirty days.
 const TIME_NS_MAX: u64 = 30 * 24 * 3_600 * 1_000_000_000;
 
-/// A span of time in which the level of a load is constant or changes evenly.
+/// A span of time in which the level of a load is constant or changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stage {
-    /// How long it lasts, nanoseconds, at least 1.
+    /// Length, nanoseconds, at least 1.
     pub length_ns: u64,
-    /// Level at its start: clients at work, or operations a second.
+    /// Level at its start: active clients, or operations per second.
     pub from: u64,
     /// Level at its end.
     pub to: u64,
 }
 
 impl Stage {
-    /// One level all the time.
+    /// A stage with a constant level.
     pub fn level(level: u64, length_ns: u64) -> Self {
         Self { length_ns, from: level, to: level }
     }
 
-    /// Stages of equal length at these levels, with rests of level 0 between them.
+    /// Stages of equal length at these levels, with pauses of level 0 between them.
     pub fn with_rests(levels: &[u64], length_ns: u64, rest_ns: u64) -> Vec<Self> {
         let mut stages = Vec::new();
         for level in levels {
@@ -39,12 +39,12 @@ impl Stage {
         stages
     }
 
-    /// How long all of them last, nanoseconds.
+    /// Total length of stages, nanoseconds.
     pub fn length_of(stages: &[Self]) -> u64 {
         stages.iter().fold(0, |sum, stage| sum.saturating_add(stage.length_ns))
     }
 
-    /// The highest level of all of them.
+    /// Highest level of all stages.
     pub fn highest(stages: &[Self]) -> u64 {
         stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0)
     }
@@ -60,38 +60,38 @@ impl Stage {
     }
 }
 
-/// Text that is no list of stages.
+/// Error of parsing a list of stages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StagesError {
-    /// A stage that cannot be read.
+    /// An invalid stage.
     #[error("`{part}` at character {at} of `{text}` {problem}")]
     Part {
         /// What was given.
         text: String,
         /// The part that is wrong.
         part: String,
-        /// Where it begins, in characters from 1.
+        /// Where it starts, in characters from 1.
         at: usize,
         /// What is wrong, and what was expected.
         problem: String,
     },
-    /// No request in any stage.
+    /// No stage sends a request.
     #[error("`{text}` sends nothing (expected a {noun} above 0 in one stage, as in 10s:{example})")]
     Nothing {
         /// What was given.
         text: String,
-        /// What changes from stage to stage.
+        /// Name of the level.
         noun: &'static str,
-        /// Two such numbers.
+        /// Two example levels.
         example: &'static str,
     },
-    /// All of them together.
+    /// The total length is too long.
     #[error("the stages of `{0}` last more than 30 days together (expected less)")]
     TooLong(String),
 }
 
-/// Reads one or more stages, as in `10s:1000,30s:1000-50000,10s:50000`: each a length and a level,
-/// or the levels at its start and its end. At least one level is above 0.
+/// Parses one or more stages, as in `10s:1000,30s:1000-50000,10s:50000`: each has a length and
+/// either one level or the levels at its start and end. At least one level is above 0.
 ///
 /// Errors: what is wrong, where, and what was expected.
 pub fn parse_stages(text: &str, arrivals: Arrivals) -> Result<Vec<Stage>, StagesError> {
@@ -117,7 +117,7 @@ pub fn parse_stages(text: &str, arrivals: Arrivals) -> Result<Vec<Stage>, Stages
     Ok(stages)
 }
 
-/// A stage; or the piece of it that is wrong, what stands before that, and why.
+/// Parses a stage. Errors: the invalid part, the text before it, and the reason.
 fn stage<'a>(part: &'a str, unit: &Unit) -> Result<Stage, (&'a str, &'a str, String)> {
     let Unit { noun, word, numbers: expected, most, example, .. } = unit;
     let Some((length, numbers)) = part.split_once(':') else {
@@ -150,7 +150,7 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    /// Length of all in nanoseconds, highest level, and each in words.
+    /// Total length in nanoseconds, highest level, and a description of each stage.
     fn read(text: &str, arrivals: Arrivals) -> (u64, u64, Vec<String>) {
         let stages = parse_stages(text, arrivals).unwrap();
         let words = stages.iter().map(|stage| stage.words(arrivals.unit())).collect();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_are_read_in_order() {
+    fn stages_are_parsed_in_order() {
         let (length_ns, highest, words) =
             read("10s:1000,500ms:1000-50000,2m:0", Arrivals::Constant);
         assert_eq!((length_ns, highest), (130 * S + S / 2, 50_000));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_change_in_the_same_way() {
+    fn stages_of_clients_are_parsed_too() {
         let (length_ns, highest, words) = read("10s:1,30s:1-100,1m:100", Arrivals::Closed);
         assert_eq!((length_ns, highest), (100 * S, 100));
         assert_eq!(
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_located() {
+    fn invalid_parts_are_located() {
         for (text, part, at, problem) in [
             ("10s", "10s", 1, "has no rate"),
             ("", "", 1, "has no rate"),

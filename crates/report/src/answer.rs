@@ -265,8 +265,8 @@ fn over_cases(all: &[&Group<'_>], won: &[&Group<'_>]) -> Pieces {
     })
 }
 
-/// The operations of `some` groups, each with its number of cases among `all` and the lead that `by`
-/// returns.
+/// The operations of `some` groups, each with its number of cases among `all` and the lead from
+/// `by`.
 fn counted<'a>(
     all: &[&Group<'a>],
     some: &[&Group<'a>],

@@ -140,13 +140,13 @@ fn notes_of_parts_and_whole(
     counts: &Counts,
     notes: &mut Notes,
 ) -> Vec<usize> {
-    let (mut found, mut noted) = (Vec::new(), Counts::default());
+    let (mut found, mut counted_already) = (Vec::new(), Counts::default());
     for part in phase.operations.iter().filter(|o| operation.whole && !o.whole) {
         let counts = counted(part);
         found.extend(count_notes(phase, part, (&counts, &Counts::default()), notes));
-        noted.merge(&counts);
+        counted_already.merge(&counts);
     }
-    found.extend(count_notes(phase, operation, (counts, &noted), notes));
+    found.extend(count_notes(phase, operation, (counts, &counted_already), notes));
     found
 }
 
@@ -271,18 +271,18 @@ fn counted(operation: &Operation<'_>) -> Counts {
 }
 
 /// Notes on counts that break no rule but are worth knowing. Counts already noted for parts of the
-/// operation (`noted`) are not repeated for the whole.
+/// operation (`counted_already`) are not repeated for the whole.
 fn count_notes(
     phase: &MeasuredPoint<'_>,
     operation: &Operation<'_>,
-    (counts, noted): (&Counts, &Counts),
+    (counts, counted_already): (&Counts, &Counts),
     notes: &mut Notes,
 ) -> Vec<usize> {
     let place = format!("`{}` {}", phase.cell.id, operation.name);
     let mut found = Vec::new();
     let mut note = |of: fn(&Counts) -> u64, what: &str| {
         let (n, all) = (of(counts), counts.total());
-        if n > 0 && of(noted) == 0 {
+        if n > 0 && of(counted_already) == 0 {
             found.push(notes.add(format!("{place}: {n} of {all} {what}")));
         }
     };

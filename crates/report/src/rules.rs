@@ -209,9 +209,9 @@ const RULES: &[Applied] = &[
     Applied {
         name: "disturbed probes",
         limit: || format!("{} of a search's probes beyond a limit", share(BLAMED_MAX)),
-        meaning: "NOT-STEADY: the store possibly sustains more; in such a probe other processes had \
-                  the CPUs of generator or server for a larger share of time than the share of \
-                  requests that the limit allows. The probe still counts",
+        meaning: "NOT-STEADY: the store possibly sustains more; in such a probe the share of CPU \
+                  time stolen from generator or server exceeds the share of requests that the \
+                  limit allows. The probe still counts",
         scope: Scope::Answer(searches::disturbed_probes),
     },
     Applied {

@@ -1,4 +1,4 @@
-//! Which CPUs the generator and the server get, and CPU time by the process CPU clock.
+//! Assignment of CPUs to generator and server, and CPU time from the process CPU clock.
 
 use crate::error::{Result, RigError};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -10,22 +10,22 @@ use std::collections::BTreeMap;
 /// Disjoint sets of CPUs for the two sides of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinning {
-    /// CPUs of the load generator; never empty where there is any CPU.
+    /// CPUs of the load generator; empty only if there is no CPU.
     pub generator: Vec<usize>,
-    /// CPUs of the server; the same as the generator's where there is only one.
+    /// CPUs of the server; the same as the generator's if there is only one.
     pub server: Vec<usize>,
-    /// What the division does to a measurement; `None` when both sides have whole cores.
+    /// Effect of the division on measurements; `None` if both sides have whole cores.
     pub note: Option<String>,
 }
 
 impl Pinning {
-    /// Divides the CPUs that this process may use, whole cores at a time.
+    /// Divides the CPUs of this process by whole cores.
     pub fn for_this_process() -> Self {
         Self::plan(&allowed_cpus(), core_of)
     }
 
-    /// Divides `allowed` (numbers of CPUs); `core_of` gives any value that CPUs of one physical
-    /// core share. The generator takes the first half, and the odd core.
+    /// Divides `allowed` (CPU numbers); `core_of` returns the same value for CPUs of one physical
+    /// core. The generator gets the first half, and the odd core.
     pub fn plan<C: Ord>(allowed: &[usize], core_of: impl Fn(usize) -> C) -> Self {
         let mut cores: BTreeMap<C, Vec<usize>> = BTreeMap::new();
         for cpu in allowed {
@@ -51,13 +51,13 @@ impl Pinning {
     }
 }
 
-/// Numbers of the CPUs that the calling thread may use, ascending.
+/// Numbers of the CPUs that the calling thread can use, ascending.
 pub fn allowed_cpus() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
     (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect()
 }
 
-/// Package and core of a CPU; the CPU itself where the kernel does not say.
+/// Package and core of a CPU; the CPU itself if the kernel does not report them.
 fn core_of(cpu: usize) -> (i64, i64) {
     let read = |name: &str| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/{name}");
@@ -69,8 +69,8 @@ fn core_of(cpu: usize) -> (i64, i64) {
     }
 }
 
-/// Lets the calling thread, and threads that it starts from now on, run on these CPUs only.
-/// An empty list changes nothing.
+/// Pins the calling thread, and threads that it starts later, to these CPUs. An empty list changes
+/// nothing.
 pub fn pin_current_thread(cpus: &[usize]) -> Result<()> {
     match cpu_set(cpus, &allowed_by_the_system())? {
         Some(set) => sched_setaffinity(Pid::from_raw(0), &set).map_err(|e| RigError::Io {
@@ -82,7 +82,7 @@ pub fn pin_current_thread(cpus: &[usize]) -> Result<()> {
     }
 }
 
-/// The set to give to the kernel; `None` for an empty list, an error for a CPU not in `allowed`.
+/// The CPU set for the kernel; `None` for an empty list, an error for a CPU not in `allowed`.
 pub(crate) fn cpu_set(cpus: &[usize], allowed: &[usize]) -> Result<Option<CpuSet>> {
     let mut set = CpuSet::new();
     for cpu in cpus {
@@ -93,14 +93,14 @@ pub(crate) fn cpu_set(cpus: &[usize], allowed: &[usize]) -> Result<Option<CpuSet
     Ok((!cpus.is_empty()).then_some(set))
 }
 
-/// CPUs to which a thread can be moved: more than [`allowed_cpus`] gives once it was pinned.
+/// CPUs to which a thread can be moved, which can be more than [`allowed_cpus`] after pinning.
 pub(crate) fn allowed_by_the_system() -> Vec<usize> {
     let line = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let online = parse_list(&line);
     if online.is_empty() { allowed_cpus() } else { online }
 }
 
-/// Reads the kernel's list format, for example `0-3,8` (cpuset(7), "List format").
+/// Parses the kernel's list format, for example `0-3,8` (cpuset(7), "List format").
 pub(crate) fn parse_list(text: &str) -> Vec<usize> {
     let parts = text.trim().split(',').filter(|part| !part.is_empty());
     let range = |part: &str| {
@@ -110,8 +110,8 @@ pub(crate) fn parse_list(text: &str) -> Vec<usize> {
     parts.filter_map(range).flatten().collect()
 }
 
-/// CPU time that a process has used, in nanoseconds, threads that have ended included; `None` when
-/// there is no such process.
+/// CPU time of a process, in nanoseconds, including ended threads; `None` if the process does not
+/// exist.
 pub fn process_cpu_ns(pid: u32) -> Option<u64> {
     let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
     read_clock(clock)

@@ -11,7 +11,7 @@ pub struct FreeSpace {
     pub memory_bytes: Option<u64>,
     /// Disk space available to unprivileged users (`f_bavail`, statvfs(3)), bytes.
     pub disk_bytes: Option<u64>,
-    /// Free inodes for unprivileged users (`f_favail`); `None` also if the file system has no limit.
+    /// Free inodes for unprivileged users (`f_favail`); `None` also without a limit.
     pub files: Option<u64>,
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// One product's server, installed or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
-    /// The bare name that starts it.
+    /// Target name that starts it.
     pub name: &'static str,
     /// The product that it serves.
     pub product: Product,
@@ -23,7 +23,7 @@ pub struct Installed {
     pub package: &'static str,
 }
 
-/// Looks for every server that this crate can start and asks it for its version.
+/// Finds every server that this crate can start and queries its version.
 pub fn installed(search: &SearchPath) -> Vec<Installed> {
     let own = Product::ALL.into_iter().filter_map(|product| {
         let own = servers::of(product)?;

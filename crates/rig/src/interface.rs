@@ -1,4 +1,4 @@
-//! Traffic of the network interface that leads to a server. Source: proc(5), `/proc/net/dev`.
+//! Traffic of the network interface used to reach a server. Source: proc(5), `/proc/net/dev`.
 
 use model::NetworkUse;
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
@@ -7,10 +7,10 @@ use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::FileExt as _;
 
-/// What is read of the file at once.
+/// Bytes read from the file at once.
 const PIECE_BYTES: usize = 4 << 10;
 
-/// Reads the traffic of one interface again and again.
+/// Reads the traffic of one interface repeatedly.
 #[derive(Debug)]
 pub struct InterfaceReader {
     interface: String,
@@ -19,15 +19,15 @@ pub struct InterfaceReader {
 }
 
 impl InterfaceReader {
-    /// Of the interface over which packets to `address` leave; `None` where there is no way there,
-    /// or nothing is told of interfaces. Nothing is sent.
+    /// A reader for the interface that sends packets to `address`; `None` if there is no route or
+    /// interfaces cannot be read. Sends nothing.
     pub fn toward(address: SocketAddr) -> Option<Self> {
         let interface = interface_to(address)?;
         let file = File::open("/proc/net/dev").ok()?;
         Some(Self { interface, file, text: Vec::new() })
     }
 
-    /// Its traffic until now; `None` when it is no longer there.
+    /// Traffic so far; `None` if the interface no longer exists.
     pub fn read(&mut self) -> Option<NetworkUse> {
         self.text.clear();
         loop {
@@ -45,7 +45,7 @@ impl InterfaceReader {
     }
 }
 
-/// The line of an interface, once its end is there.
+/// The line of an interface, if it is complete.
 fn parse(text: &[u8], interface: &str) -> Option<NetworkUse> {
     let lines = text.split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n"));
     for line in lines {
@@ -69,8 +69,8 @@ fn parse(text: &[u8], interface: &str) -> Option<NetworkUse> {
     None
 }
 
-/// True where packets to an address never leave this host; `None` where there is no way there, or
-/// nobody knows.
+/// True if packets to an address never leave this host; `None` if there is no route or it cannot be
+/// determined.
 pub fn stays_here(address: SocketAddr) -> Option<bool> {
     let interface = interface_to(address)?;
     let loopback = |i: InterfaceAddress| {
@@ -79,12 +79,12 @@ pub fn stays_here(address: SocketAddr) -> Option<bool> {
     Some(getifaddrs().ok()?.any(loopback))
 }
 
-/// The interface that has the address from which a packet to `address` is sent.
+/// The interface with the source address of packets to `address`.
 fn interface_to(address: SocketAddr) -> Option<String> {
     let all: Vec<InterfaceAddress> = getifaddrs().ok()?.collect();
     let is_own = all.iter().any(|i| ip(i) == Some(address.ip()));
     let found = if is_own || address.ip().is_loopback() {
-        // What goes to this host itself goes over the loopback, whatever interface has the address.
+        // Traffic to this host uses the loopback, whatever interface has the address.
         all.into_iter().find(|i| i.flags.contains(InterfaceFlags::IFF_LOOPBACK))
     } else {
         let any: IpAddr = match address {
@@ -96,7 +96,7 @@ fn interface_to(address: SocketAddr) -> Option<String> {
         let own = socket.local_addr().ok()?.ip();
         all.into_iter().find(|i| ip(i) == Some(own))
     };
-    // Behind a colon stands the label of a further address.
+    // The label of an additional address follows a colon.
     found.map(|i| i.interface_name.split(':').next().unwrap_or_default().to_string())
 }
 
@@ -124,7 +124,7 @@ eth0.5:21 22 1 1 1 1 1 1 23 24 1 1 1 1 1 1
         let of = |name| parse(TABLE, name).map(|n| [n.received_bytes, n.sent_packets]);
         assert_eq!(of("lo"), Some([11, 14]));
         assert_eq!(of("eth0.5"), Some([21, 24]));
-        // Its line is not whole.
+        // Its line is incomplete.
         assert_eq!(of("eth0"), None);
     }
 

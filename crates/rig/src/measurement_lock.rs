@@ -26,14 +26,14 @@ const TICKS_PER_S: f64 = 100.0;
 /// How long a lock is waited for that may be that of a guard at work, which removes the place.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Nobody else measures as long as this lives.
+/// Prevents other measurements until it is dropped.
 pub struct MeasurementLock {
     path: PathBuf,
     guard: Guard,
     opened: Opened,
 }
 
-/// What came of asking for the lock.
+/// Result of an attempt to acquire the lock.
 pub enum LockAttempt {
     /// It is ours.
     Acquired(MeasurementLock),

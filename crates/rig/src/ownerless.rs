@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Age from which an empty directory is nobody's that is being made or removed just now.
 const EMPTY_FOR: Duration = Duration::from_secs(60);
-/// For the end of processes, and again for a removal.
+/// Maximum time to wait for the end of processes, and again for a removal.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Levels of control groups that are looked through.
 const GROUP_LEVELS: usize = 32;
@@ -44,7 +44,7 @@ const LOCAL: [u32; 10] = [
     0x3153_464A,
 ];
 
-/// What kind of thing was found.
+/// Kind of a leftover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A directory for data or sockets.

@@ -82,7 +82,7 @@ fn drop_data(path: &Path) -> io::Result<()> {
     Ok(posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?)
 }
 
-/// Some files, spread evenly over all that are offered.
+/// A sample of files, spread evenly over all offered files.
 struct Sample {
     files: Vec<File>,
     offered: usize,
@@ -115,7 +115,7 @@ impl Sample {
         Ok(())
     }
 
-    /// Share of the files' pages that are in memory; 0 without any page.
+    /// Share of the files' pages that are in memory; 0 if there are no pages.
     fn share_in_memory(&self) -> io::Result<f64> {
         let (mut there, mut all) = (0, 0);
         for file in &self.files {
@@ -186,7 +186,7 @@ mod tests {
                 let pages = resident(file.as_raw_fd(), 10_000).unwrap();
                 assert!(pages.iter().all(|p| p & 1 == 1), "what was read is there again");
             }
-            // On tmpfs there is nothing but memory.
+            // tmpfs has only memory.
             Err(e) => assert!(e.to_string().contains("are still there"), "{e}"),
         }
     }

@@ -120,7 +120,7 @@ fn stat_text(pid: u32) -> Option<String> {
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 impl<'a> Stat<'a> {
-    /// The program name can contain spaces and brackets, so fields are counted from the last bracket.
+    /// The program name can contain spaces and brackets, so count fields from the last bracket.
     fn parse(pid: u32, text: &'a str) -> Option<Self> {
         let (from, to) = (text.find('(')?, text.rfind(')')?);
         let fields: Vec<&str> = text[to + 1..].split_ascii_whitespace().collect();

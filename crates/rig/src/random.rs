@@ -1,4 +1,4 @@
-//! Random numbers for names.
+//! Random numbers for names and passwords.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// What a directory's name and the longest socket's name in it add to the parent's path.
 const SOCKET_NAME_BYTES: usize = "/cachedyno-01234567/server.sock".len();
 
-/// A directory that is ours alone and gone after the run.
+/// A private directory that is removed after the run.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -28,12 +28,12 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a new directory in `parent`, which must exist.
+    /// Creates a new directory in `parent`, which must exist.
     pub fn new(guard: &Guard, parent: &Path) -> Result<Self> {
         let parent = parent.canonicalize().map_err(RigError::io("use directory", parent))?;
         loop {
             let path = parent.join(new_name());
-            // Owned before it is there, so that `kill -9` in between leaves nothing.
+            // Own it before it exists, so `kill -9` in between leaves nothing behind.
             guard.own_directory(&path)?;
             let made = DirBuilder::new().mode(0o700).create(&path);
             if made.is_err() {
@@ -43,7 +43,7 @@ impl Scratch {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
                 done => done.map_err(RigError::io("create directory", &path))?,
             }
-            // From here on, dropping it removes it.
+            // From now on, dropping it removes it.
             let mut scratch = Self { path, guard: guard.clone(), mark: None };
             let mark = scratch.path.join(MARK);
             match write_mark(&mark, guard) {
@@ -59,7 +59,7 @@ impl Scratch {
         }
     }
 
-    /// Makes a new directory for sockets: in `$TMPDIR` where that is short enough, else in `/tmp`.
+    /// Creates a new directory for sockets: in `$TMPDIR` if that is short enough, else in `/tmp`.
     pub fn for_sockets(guard: &Guard) -> Result<Self> {
         let preferred = std::env::temp_dir();
         let fits = |p: &Path| {
@@ -75,7 +75,7 @@ impl Scratch {
         &self.path
     }
 
-    /// The path of a socket in it, or an error when the kernel would not take it.
+    /// The path of a socket in it, or an error if the path is too long for the kernel.
     pub fn socket(&self, name: &str) -> Result<PathBuf> {
         let path = self.path.join(name);
         let bytes = path.as_os_str().as_bytes().len();
@@ -85,7 +85,7 @@ impl Scratch {
         Ok(path)
     }
 
-    /// Makes a subdirectory, mode 0700.
+    /// Creates a subdirectory, mode 0700.
     pub fn subdirectory(&self, name: &str) -> Result<PathBuf> {
         let path = self.path.join(name);
         let made = DirBuilder::new().mode(0o700).create(&path);
@@ -93,14 +93,14 @@ impl Scratch {
         Ok(path)
     }
 
-    /// Removes it now, with a word when that fails; the guard then tries again in the end.
+    /// Removes it now and reports errors; after an error the guard tries again at the end.
     pub fn remove(self) -> Result<()> {
         self.remove_now()
     }
 
     fn remove_now(&self) -> Result<()> {
         remove_owned(&self.path).map_err(RigError::io("remove directory", &self.path))?;
-        // A guard that has ended needs no telling.
+        // Fails only if the guard has ended.
         let _ = self.guard.disown_directory(&self.path);
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed stays owned, and the guard tries again.
+        // On failure it stays owned, and the guard tries again.
         let _ = self.remove_now();
     }
 }

@@ -4,13 +4,13 @@ use nix::unistd::{AccessFlags, access};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Directories in which servers are installed although a user's PATH does not name them.
+/// Directories that contain servers but are not in a user's PATH.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Directories in which Debian keeps each version of a server separately, as in `15/bin`.
 const VERSIONS: [&str; 1] = ["/usr/lib/postgresql"];
 
-/// Directories in which programs are looked for, in order.
+/// Directories that are searched for programs, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPath(Vec<PathBuf>);
 
@@ -43,7 +43,7 @@ impl SearchPath {
         })
     }
 
-    /// As the value of PATH for a program that we start.
+    /// Value of PATH for a program that we start.
     pub(crate) fn to_variable(&self) -> OsString {
         std::env::join_paths(&self.0).unwrap_or_default()
     }

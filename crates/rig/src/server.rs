@@ -1,4 +1,4 @@
-//! A server that we started: where it listens, how it was started, how it died.
+//! A started server: its endpoint, command line, settings and cause of death.
 
 use crate::error::Result;
 use crate::guard::Guard;
@@ -13,23 +13,23 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What kind of server to start; the same for every product.
+/// Options for starting a server; the same for every product.
 #[derive(Clone, Debug)]
 pub struct ServerSpec {
-    /// The program that is started; `None` for the product's own.
+    /// The program to start; `None` for the product's own.
     pub program: Option<Program>,
     /// Directory on the disk under test; the server's data goes into a new scratch in it.
     pub data_parent: PathBuf,
     /// Settings on top of the product's own defaults, as its configuration file spells them; only
     /// those that [`check_settings`](crate::check_settings) allows.
     pub settings: BTreeMap<String, String>,
-    /// CPUs on which it may run; `None` for all that this thread may use.
+    /// CPUs on which it can run; `None` for all CPUs of this thread.
     pub cpus: Option<Vec<usize>>,
-    /// Time until it must answer; `None` for the product's default.
+    /// Maximum time until it replies; `None` for the product's default.
     pub deadline: Option<Duration>,
-    /// Control group that it is started in; `None` for that of this process.
+    /// Control group to start it in; `None` for that of this process.
     pub group: Option<PathBuf>,
-    /// Where its program is looked for.
+    /// Search path for its program.
     pub search: SearchPath,
 }
 
@@ -47,7 +47,7 @@ impl ServerSpec {
         }
     }
 
-    /// Starts a program by its name and its file; its log lies beside its socket.
+    /// Starts a program, given its name and file; its log is next to its socket.
     pub(crate) fn launch(
         &self,
         guard: &Guard,
@@ -70,15 +70,15 @@ impl ServerSpec {
     }
 }
 
-/// Asks a server at `socket` for one line, which must begin with `expected`; otherwise what it says
-/// instead.
+/// Sends `request` to a server at `socket`. The reply line must start with `expected`; otherwise
+/// the error contains the reply.
 pub(crate) fn answers(
     socket: &Path,
     request: &str,
     expected: &str,
     patience: Duration,
 ) -> std::result::Result<(), String> {
-    let ask = || {
+    let exchange = || {
         let mut stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
@@ -87,26 +87,26 @@ pub(crate) fn answers(
         BufReader::new(stream).read_line(&mut answer)?;
         std::io::Result::Ok(answer)
     };
-    match ask() {
+    match exchange() {
         Ok(answer) if answer.starts_with(expected) => Ok(()),
         Ok(answer) => Err(format!("it answers `{}` to {request}", answer.trim_end())),
         Err(e) => Err(format!("its socket gives: {e}")),
     }
 }
 
-/// What a server was started as.
+/// Role of a started server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Takes writes.
+    /// Accepts writes.
     Primary,
-    /// Copies the primary.
+    /// Replicates the primary.
     Replica,
-    /// Watches both, and has no data.
+    /// Monitors both; stores no data.
     Sentinel,
 }
 
 impl Role {
-    /// For people.
+    /// Display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Primary => "primary",
@@ -116,8 +116,8 @@ impl Role {
     }
 }
 
-/// A running server, ours alone. Dropping it kills it and removes its directories: its data is
-/// thrown away, so SIGKILL is the right end.
+/// A running private server. Dropping it kills it and removes its directories; SIGKILL is fine,
+/// because its data is discarded.
 ///
 /// It also dies with the *thread* that started it (`PR_SET_PDEATHSIG`), so start it from a thread
 /// that lives as long as the run.
@@ -132,7 +132,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Where it listens: a unix socket, or a port of 127.0.0.1 where servers speak to each other.
+    /// Its address: a Unix socket, or a port of 127.0.0.1 if servers connect to each other.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -147,12 +147,12 @@ impl Server {
         self.process.name()
     }
 
-    /// Program and arguments; free of credentials, because there are none.
+    /// Program and arguments; they contain no credentials.
     pub fn command_line(&self) -> &[String] {
         self.process.command_line()
     }
 
-    /// The settings that it was given, those of the plan among them, without paths.
+    /// The settings that it was started with, including those of the plan, without paths.
     pub fn settings(&self) -> &BTreeMap<String, String> {
         &self.settings
     }
@@ -162,8 +162,8 @@ impl Server {
         self.process.death()
     }
 
-    /// Kills it, waits for its end and removes its directories. An error means that a directory
-    /// could not be removed; the guard then tries again at the end of the run.
+    /// Kills it, waits until it has ended and removes its directories. An error means that a
+    /// directory could not be removed; the guard then tries again at the end of the run.
     pub fn stop(self) -> Result<()> {
         self.process.end();
         self.data.remove()?;

@@ -1,13 +1,13 @@
-//! Which settings of a private server a plan may choose.
+//! Allow-lists of the private servers' settings that a plan can choose.
 //!
-//! A study, and even more a record that is resumed, may come from somebody else, and servers have
-//! settings that load code, run commands or write wherever they are told. So only settings on the
-//! lists of their servers reach them: exact names, without the prefixes and abbreviations that some
-//! servers take, and values that are numbers or keywords.
+//! A study or a resumed record can come from an untrusted source, and servers have settings that
+//! load code, run commands or write to arbitrary paths. Therefore only listed settings are passed
+//! on: exact names, without the prefixes and abbreviations that some servers accept, and values
+//! that are numbers or keywords.
 //!
-//! A name belongs on a list when it changes how fast a server is or how much it holds, its value is
-//! a number or keywords, and it can neither load code, run a command, name a file, open an address
-//! nor change who may do what. docs/FORMAT.md repeats the lists.
+//! A name belongs on a list if it affects a server's speed or capacity, its value is a number or
+//! keywords, and it cannot load code, run a command, name a file, open an address or change
+//! permissions. docs/FORMAT.md repeats the lists.
 
 use crate::error::{Result, RigError};
 use model::Program;
@@ -18,16 +18,16 @@ mod form;
 
 pub(crate) use form::{Form, Names, SERVERS_MAX};
 
-/// The settings that one server takes.
+/// The allowed settings of a server.
 pub(crate) struct Allowed {
     program: &'static str,
     names: Vec<Names>,
-    /// True where the server takes `-` and `_` for the same.
+    /// True if the server treats `-` and `_` as equal.
     mixes_dashes: bool,
 }
 
 impl Allowed {
-    /// Those of a server by its program's name, with those of the program in its place.
+    /// Settings of the server with the given program name, plus those of the program in its place.
     pub(crate) fn new(
         name: &'static str,
         (names, mixes_dashes): (&[Names], bool),
@@ -39,9 +39,9 @@ impl Allowed {
     }
 }
 
-/// Whether a server may be started with these settings. Errors: [`RigError::Setting`].
+/// Checks that all settings are allowed. Errors: [`RigError::Setting`].
 pub(crate) fn check(allowed: &Allowed, settings: &BTreeMap<String, String>) -> Result<()> {
-    let mut seen = Vec::new();
+    let mut checked = Vec::new();
     for (name, value) in settings {
         let wrong = |problem, expected| {
             let (program, name) = (allowed.program, name.clone());
@@ -50,22 +50,22 @@ pub(crate) fn check(allowed: &Allowed, settings: &BTreeMap<String, String>) -> R
         let plain = plain(name, allowed.mixes_dashes);
         let Some(form) = form_of(allowed, &plain) else {
             return wrong(
-                "is not on the list of settings that a plan may choose",
+                "is not on the list of settings that a plan can choose",
                 "one that docs/FORMAT.md lists under `Settings of private servers`",
             );
         };
-        if seen.contains(&plain) {
+        if checked.contains(&plain) {
             return wrong("is given twice", "one spelling, with `-` or with `_`");
         }
         if !form.fits(value) {
             return wrong("has a value that is not allowed", form.expected());
         }
-        seen.push(plain);
+        checked.push(plain);
     }
     Ok(())
 }
 
-/// The spelling of a name on the lists.
+/// Normalises a name to its spelling on the lists.
 fn plain(name: &str, mixes_dashes: bool) -> Cow<'_, str> {
     if mixes_dashes { name.replace('-', "_").into() } else { name.into() }
 }
@@ -86,14 +86,14 @@ mod tests {
         check_settings(product, program, &settings).err().map(|e| e.to_string())
     }
 
-    fn refuses(product: Product, name: &str) {
-        let told = check(product, None, &[(name, "1")]).unwrap_or_default();
-        assert!(told.starts_with(&format!("setting `{name}` of ")), "{name}: {told}");
-        assert!(told.contains("not on the list") && told.contains("docs/FORMAT.md"), "{told}");
+    fn assert_rejected(product: Product, name: &str) {
+        let error = check(product, None, &[(name, "1")]).unwrap_or_default();
+        assert!(error.starts_with(&format!("setting `{name}` of ")), "{name}: {error}");
+        assert!(error.contains("not on the list") && error.contains("docs/FORMAT.md"), "{error}");
     }
 
     #[test]
-    fn what_tunes_a_server_passes() {
+    fn tuning_settings_are_accepted() {
         for pair in [
             ("maxmemory", "64mb"),
             ("maxmemory-policy", "allkeys-lru"),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_code_or_names_a_file_is_refused_however_it_is_spelled() {
+    fn dangerous_settings_are_rejected_in_every_spelling() {
         for name in [
             "loose-innodb_buffer_pool_size",
             "loose_datadir",
@@ -154,7 +154,7 @@ mod tests {
             "",
             " ",
         ] {
-            refuses(Product::Mysql, name);
+            assert_rejected(Product::Mysql, name);
         }
         for name in [
             "loadmodule",
@@ -179,10 +179,10 @@ mod tests {
             "maxmemory\nport 1\n#",
             "save 1 1\nport",
         ] {
-            refuses(Product::Redis, name);
+            assert_rejected(Product::Redis, name);
         }
         for name in ["port", "socket", "extended", "-s", "memor", "Memory"] {
-            refuses(Product::Memcached, name);
+            assert_rejected(Product::Memcached, name);
         }
     }
 
@@ -208,16 +208,16 @@ mod tests {
             (Product::Memcached, "connections", "+1k"),
             (Product::Memcached, "evictions", "1"),
         ] {
-            let told = check(product, None, &[(name, value)]).unwrap_or_default();
-            assert!(told.contains("a value that is not allowed (expected"), "{value:?}: {told}");
+            let error = check(product, None, &[(name, value)]).unwrap_or_default();
+            assert!(error.contains("a value that is not allowed (expected"), "{value:?}: {error}");
         }
     }
 
     #[test]
-    fn two_spellings_of_one_setting_are_refused() {
+    fn two_spellings_of_one_setting_are_rejected() {
         let twice = [("innodb_buffer_pool_size", "1G"), ("innodb-buffer-pool-size", "2G")];
-        let told = check(Product::Mysql, None, &twice).unwrap();
-        assert!(told.contains("is given twice"), "{told}");
+        let error = check(Product::Mysql, None, &twice).unwrap();
+        assert!(error.contains("is given twice"), "{error}");
     }
 
     #[test]

@@ -6,15 +6,15 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// What the file system counts blocks in, whatever its own block size is (stat(2), `st_blocks`).
+/// Unit of `st_blocks` (stat(2)), independent of the file system's block size.
 pub(crate) const BLOCK_BYTES: u64 = 512;
 
-/// Memory of a process that is in RAM, in bytes; `None` when there is no such process.
+/// Resident memory of a process, in bytes; `None` if the process does not exist.
 pub fn process_memory_bytes(pid: u32) -> Option<u64> {
     kib_bytes(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmRSS")
 }
 
-/// Blocks that everything below `directory` takes, in bytes; links are counted, not followed.
+/// Total size of the blocks used below `directory`, in bytes; links are counted, not followed.
 /// Files that vanish during the walk count as 0. Errors: a directory cannot be listed.
 pub fn directory_bytes(directory: &Path) -> io::Result<u64> {
     let mut bytes = 0;

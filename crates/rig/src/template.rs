@@ -37,7 +37,7 @@ impl Templates {
     }
 }
 
-/// Where data lie in an owned directory.
+/// Path of the data within an owned directory.
 pub(crate) fn data_of(scratch: &Scratch) -> PathBuf {
     scratch.path().join("data")
 }

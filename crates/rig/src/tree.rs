@@ -1,9 +1,9 @@
-//! CPU time of a server with all that it starts: processes that it forked to write its data to the
-//! disk work for it, also once they have ended.
+//! CPU time of a server with its descendants, such as processes that it forks to write its data to
+//! disk, including those that have ended.
 //!
 //! Source: proc(5), `/proc/<pid>/task/<tid>/children` and the fields `cutime` and `cstime` of
-//! `/proc/<pid>/stat`, which hold what ended children had used (and those below them) once their
-//! parent has waited for them.
+//! `/proc/<pid>/stat`, which contain the CPU time of ended descendants once their parent has waited
+//! for them.
 
 use std::fs;
 
@@ -19,46 +19,46 @@ pub struct ProcessTree {
 }
 
 impl ProcessTree {
-    /// Of processes by their ids.
+    /// A tree with these process ids as roots.
     pub fn new(roots: &[u32]) -> Self {
         Self { roots: roots.to_vec() }
     }
 
-    /// Ids of the processes that it began with.
+    /// Ids of the root processes.
     pub fn roots(&self) -> &[u32] {
         &self.roots
     }
 
-    /// True where there is no process.
+    /// True if there are no processes.
     pub fn is_empty(&self) -> bool {
         self.roots.is_empty()
     }
 
-    /// CPU time that all of them have used, nanoseconds; `None` where there is none, or one of the
-    /// first has ended. Of children that have ended it is exact to a clock tick each.
+    /// Total CPU time, nanoseconds; `None` if there are no processes or a root has ended. The time
+    /// of each ended child is exact to a clock tick.
     pub fn cpu_ns(&self) -> Option<u64> {
         let each = self.roots.iter().map(|pid| Some(process_cpu_ns(*pid)? + below(*pid)));
         let all = each.collect::<Option<Vec<u64>>>()?;
         (!all.is_empty()).then(|| all.iter().sum())
     }
 
-    /// Memory of all of them in RAM, bytes: of one process all that it has, of several what they
-    /// share once, and of what they share with others their part. `None` where it is not told.
+    /// Total resident memory, bytes. For several processes, memory shared among them counts once,
+    /// and memory shared with other processes in proportion. `None` if it cannot be read.
     pub fn memory_bytes(&self) -> Option<u64> {
         match &self.pids()[..] {
             [] => None,
-            // The same of one, and told to everybody.
+            // Equivalent for one process, and readable without privileges.
             [pid] => process_memory_bytes(*pid),
             pids => {
-                // What is shared is divided by those who share it (`Pss`).
+                // `Pss` divides shared memory by the number of sharing processes.
                 let rollup = |pid| fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
-                let told = pids.iter().filter_map(|pid| kib_bytes(&rollup(pid).ok()?, "Pss"));
-                Some(told.sum()).filter(|bytes| *bytes > 0)
+                let sizes = pids.iter().filter_map(|pid| kib_bytes(&rollup(pid).ok()?, "Pss"));
+                Some(sizes.sum()).filter(|bytes| *bytes > 0)
             }
         }
     }
 
-    /// Ids of all processes that live now.
+    /// Ids of all current processes.
     pub fn pids(&self) -> Vec<u32> {
         let mut pids = self.roots.clone();
         let mut at = 0;
@@ -70,7 +70,7 @@ impl ProcessTree {
     }
 }
 
-/// CPU time of all below a process, nanoseconds.
+/// CPU time of all descendants of a process, nanoseconds.
 fn below(pid: u32) -> u64 {
     let live = children(pid).into_iter().map(|pid| process_cpu_ns(pid).unwrap_or(0) + below(pid));
     ended_ns(pid) + live.sum::<u64>()
@@ -80,15 +80,15 @@ fn ended_ns(pid: u32) -> u64 {
     (children_cpu_ticks(pid).unwrap_or(0) as f64 * ns_per_tick()) as u64
 }
 
-/// CPU time of all below a process that were started by its main thread, nanoseconds: cheaper to
-/// read than all, however many threads there are.
+/// CPU time of the descendants started by a process's main thread, nanoseconds. The cost of reading
+/// it does not depend on the number of threads.
 pub(crate) fn below_main_thread(pid: u32) -> u64 {
     let list = fs::read(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let live = pids(&list).map(|pid| process_cpu_ns(pid).unwrap_or(0) + below_main_thread(pid));
     ended_ns(pid) + live.sum::<u64>()
 }
 
-/// Processes that a process has started and not waited for; none where the kernel does not say.
+/// Children that a process has not waited for; empty if the kernel does not report them.
 fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|t| fs::read(t.path().join("children")).ok());

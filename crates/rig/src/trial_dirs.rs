@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Places looked at for each trial.
+/// Number of candidate directories per trial.
 const PLACES: usize = 8;
-/// Files made to try a place.
+/// Number of files created to test a candidate.
 const PROBES: usize = 16;
 /// Multiple of what was used so far that must be free for files to stay.
 const FREE: u64 = 3;
@@ -35,11 +35,11 @@ const FREE: u64 = 3;
 pub struct TrialDirs {
     scratch: Scratch,
     spreads: bool,
-    /// What was free when it was made.
+    /// Free space at its creation.
     free: FreeSpace,
 }
 
-/// Tells how many files are left while the directories of trials are removed.
+/// Reports how many files remain while the directories of trials are removed.
 #[derive(Clone, Debug)]
 pub struct FilesLeft {
     parent: PathBuf,
@@ -86,7 +86,7 @@ impl TrialDirs {
         Some(FilesLeft { parent, before: self.free.files? })
     }
 
-    /// Whether what trials wrote can stay until the run ends.
+    /// Whether there is room to keep the trials' files until the run ends.
     pub fn has_room(&self) -> bool {
         is_ample(FreeSpace::on(self.scratch.path()), self.free)
     }
@@ -119,7 +119,7 @@ impl TrialDirs {
     }
 }
 
-/// How long it takes to make a few files there; they are removed again.
+/// Time to create a few files there, which are then removed.
 fn probe(directory: &Path) -> std::io::Result<Duration> {
     let files: Vec<PathBuf> = (0..PROBES).map(|n| directory.join(format!("probe{n}"))).collect();
     let begun = Instant::now();

@@ -1,9 +1,9 @@
-//! What processes use while they are measured: CPU by thread and in all, memory, context switches,
-//! waiting for a CPU.
+//! Resource usage of processes during a measurement: CPU time per thread and in total, memory,
+//! context switches, run delay.
 //!
-//! Sources: proc(5), `/proc/<pid>/task/<tid>/status`, and `schedstat` there: time on a CPU and time
-//! ready to run but waiting for one, nanoseconds. The files stay open and are read again from their
-//! beginning, which saves most of what a reading costs.
+//! Sources: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat` (time on a CPU and time
+//! runnable but waiting for one, nanoseconds). The files stay open and are read again from the
+//! start, which saves most of the cost of a reading.
 
 use model::{ProcessUse, ThreadCpu};
 use nix::errno::Errno;
@@ -15,38 +15,38 @@ use crate::cpu::process_cpu_ns;
 use crate::procfs::{SchedStat, numbers};
 use crate::tree::below_main_thread;
 
-/// Threads of a process that are read at once; more are read less often, so that a reading costs no
-/// more on average.
+/// Number of threads of a process that are read each time. Processes with more threads are read
+/// less often, so the average cost of a reading stays the same.
 const THREADS_AT_ONCE: usize = 32;
-/// Threads of a process whose files stay open, two each.
+/// Maximum number of threads of a process whose files (two each) stay open.
 const THREADS_OPEN_MAX: usize = 256;
-/// Room for a file of one thread: `status` has about 1,500 bytes.
+/// Buffer size for a thread's file: `status` has about 1,500 bytes.
 const FILE_BYTES_MAX: usize = 8 << 10;
 
-/// Reads the same processes again and again.
+/// Reads the usage of the same processes repeatedly.
 #[derive(Debug)]
 pub struct UsageReader {
     processes: Vec<Process>,
-    /// True where CPU time of children counts.
+    /// True if CPU time of children counts.
     with_children: bool,
     buffer: Vec<u8>,
 }
 
 impl UsageReader {
-    /// Of processes by their ids; all of them count together.
+    /// A reader of the total usage of these processes.
     pub fn new(pids: &[u32]) -> Self {
         let processes = pids.iter().map(|pid| Process::new(*pid)).collect();
         Self { processes, with_children: false, buffer: vec![0; FILE_BYTES_MAX] }
     }
 
-    /// The same, with the CPU time of what their main threads have started: a server's children
-    /// write its data to the disk.
+    /// Includes the CPU time of children of the main threads, such as those that write a server's
+    /// data to disk.
     #[must_use]
     pub fn with_children(self) -> Self {
         Self { with_children: true, ..self }
     }
 
-    /// What they have used until now; `None` when there are none, or one of them has ended.
+    /// Usage so far; `None` if there are no processes or one of them has ended.
     pub fn read(&mut self) -> Option<ProcessUse> {
         let mut all = ProcessUse::default();
         for process in &mut self.processes {
@@ -64,11 +64,11 @@ struct Process {
     pid: u32,
     status: Reread,
     threads: Vec<Thread>,
-    /// True when the list of threads may be wrong.
+    /// True if the list of threads can be outdated.
     is_changed: bool,
     /// Readings so far.
     readings: usize,
-    /// What threads had used that have ended since, as they were last read.
+    /// Last read counts of threads that have ended since.
     ended: Counts,
 }
 
@@ -82,7 +82,7 @@ struct Thread {
     schedstat: Reread,
 }
 
-/// What is added up over threads.
+/// Counts that are summed over threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     voluntary_switches: u64,
@@ -110,7 +110,7 @@ impl Process {
         }
     }
 
-    /// Adds what it has used; `None` when it has ended.
+    /// Adds its usage to `all`; `None` if it has ended.
     fn add_to(&mut self, all: &mut ProcessUse, buffer: &mut [u8]) -> Option<()> {
         let status = Status::parse(self.status.read(true, buffer).ok()?);
         if status.is_over {
@@ -139,7 +139,7 @@ impl Process {
         Some(())
     }
 
-    /// Finds threads that are new, and leaves out those that have ended.
+    /// Adds new threads to the list and removes those that have ended.
     fn list(&mut self) {
         let entries = fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten();
         let mut ids: Vec<u32> =
@@ -147,11 +147,11 @@ impl Process {
         ids.sort_unstable();
         let ended = &mut self.ended;
         self.threads.retain(|thread| {
-            let is_there = ids.binary_search(&thread.id).is_ok();
-            if !is_there {
+            let still_exists = ids.binary_search(&thread.id).is_ok();
+            if !still_exists {
                 ended.add(thread.last);
             }
-            is_there
+            still_exists
         });
         for id in ids {
             if let Err(at) = self.threads.binary_search_by_key(&id, |thread| thread.id) {
@@ -161,8 +161,8 @@ impl Process {
         self.is_changed = false;
     }
 
-    /// A thread that cannot be read keeps what was read last; one that has ended leaves the list
-    /// with the next reading.
+    /// A thread that cannot be read keeps its last values; one that has ended is removed from the
+    /// list at the next reading.
     fn read_threads(&mut self, buffer: &mut [u8]) {
         let keeps = self.threads.len() <= THREADS_OPEN_MAX;
         for thread in &mut self.threads {
@@ -173,7 +173,7 @@ impl Process {
     }
 }
 
-/// ESRCH is what files of an ended thread answer that are still open.
+/// Reading an open file of an ended thread fails with ESRCH.
 fn has_ended(e: &io::Error) -> bool {
     e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(Errno::ESRCH as i32)
 }
@@ -204,7 +204,7 @@ impl Thread {
     }
 }
 
-/// A small file below `/proc` that is read again and again.
+/// A small file below `/proc` that is read repeatedly.
 #[derive(Debug)]
 struct Reread {
     path: String,
@@ -216,7 +216,7 @@ impl Reread {
         Self { path, file: None }
     }
 
-    /// What it holds now, as much as fits into `buffer`; `keeps` it open for the next time.
+    /// Current contents, truncated to the size of `buffer`; keeps the file open if `keeps` is true.
     fn read<'b>(&mut self, keeps: bool, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         let file = match self.file.take() {
             Some(file) => file,
@@ -228,11 +228,11 @@ impl Reread {
     }
 }
 
-/// What is needed of a `status` file.
+/// The needed fields of a `status` file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Status<'a> {
     name: &'a str,
-    /// True for a process that has ended and waits for its parent.
+    /// True for a zombie process.
     is_over: bool,
     threads: usize,
     resident_bytes: u64,

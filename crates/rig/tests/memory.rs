@@ -264,7 +264,9 @@ fn where_no_swap_can_be_that_is_said() {
     };
     let (class, why) = refused(base.path(), 1 << 42);
     assert_eq!(class, ErrorClass::Full);
-    for part in ["holds no swap: of its disk at most", "90 % of", "4 TiB are needed", "`--disk`"] {
+    for part in
+        ["cannot swap to `", "of its disk can be used", "90 % of", "4 TiB are needed", "`--disk`"]
+    {
         assert!(why.contains(part), "no `{part}` in {why}");
     }
     let shared = Path::new("/dev/shm");
@@ -274,7 +276,7 @@ fn where_no_swap_can_be_that_is_said() {
     }
     let (class, why) = refused(shared, MIB);
     assert_eq!(class, ErrorClass::Other);
-    for part in ["`/dev/shm` holds no swap: Invalid argument", "as ext4 or XFS: `--disk`"] {
+    for part in ["cannot swap to `/dev/shm`: Invalid argument", "such as ext4 or XFS: `--disk`"] {
         assert!(why.contains(part), "no `{part}` in {why}");
     }
     let ours = entries(shared).into_iter().filter(|name| name.starts_with("cachedyno-"));

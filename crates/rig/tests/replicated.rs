@@ -161,9 +161,12 @@ fn programs_in_place_of_redis_do_the_same() {
 fn what_no_sentinel_could_do_is_refused() {
     let (base, guard) = (tempfile::tempdir().unwrap(), guard());
     for (settings, told) in [
-        (vec![("sentinels", "3")], "`sentinels` of redis-server is of no use (expected `replicas`"),
+        (
+            vec![("sentinels", "3")],
+            "`sentinels` of redis-server has no effect (expected `replicas`",
+        ),
         (vec![("replicas", "10")], "(expected a whole number from 1 to 9)"),
-        (vec![("replicas", "1"), ("parallel-syncs", "1")], "(expected `sentinels` beside it)"),
+        (vec![("replicas", "1"), ("parallel-syncs", "1")], "(expected `sentinels` as well)"),
     ] {
         let settings = settings.into_iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
         let spec = ServerSpec { settings, ..ServerSpec::new(base.path()) };

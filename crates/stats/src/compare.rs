@@ -138,7 +138,7 @@ impl fmt::Display for Doubt {
                 write!(f, "{have} block{plural}; {FEWEST_BLOCKS} are needed")
             }
             Self::Wide => f.write_str(
-                "the interval crosses the edge of the equivalence zone: run more blocks to narrow it",
+                "the interval crosses the edge of the equivalence zone: more blocks narrow it",
             ),
             Self::Family { comparisons } => write!(
                 f,
@@ -155,10 +155,9 @@ impl fmt::Display for Doubt {
                 f,
                 "{verdict} without the clients' own work between calls, {strict} by wall time"
             ),
-            Self::NotStrictly { verdict, strict, by: Stricter::FailuresAtTimeout } => write!(
-                f,
-                "{verdict} by answered operations, {strict} if failures count as long as the timeout"
-            ),
+            Self::NotStrictly { verdict, strict, by: Stricter::FailuresAtTimeout } => {
+                write!(f, "{verdict} by answered operations, {strict} if failures take the timeout")
+            }
         }
     }
 }

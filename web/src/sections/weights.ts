@@ -95,12 +95,12 @@ function undecidedLead(found: readonly Ranked[], view: View): string {
   return level.length < 2 ? "" : `no clear best among ${format.list(level)}.`;
 }
 
-/** A sentence that compares the order with that by the study's weights. */
+/** A sentence that compares this order with the order by the study's weights. */
 function comparedOrder(found: readonly Ranked[], study: readonly Ranked[], view: View): string {
   if (found.length === 0) return "No order: every weight is 0, or no store has a rate for every weighted operation.";
   const names = (order: readonly Ranked[]): string => order.map((r) => r.target).join("\n");
   const same = names(found) === names(study);
-  const order = `${same ? "The same" : "Another"} order ${same ? "as" : "than"} by the study's weights`;
+  const order = `${same ? "The same order as" : "A different order than"} with the study's weights`;
   const undecided = undecidedLead(found, view);
   if (undecided !== "") return `${order}: ${undecided}`;
   if (same) return `${order}.`;

@@ -80,7 +80,7 @@ fn the_note_on_a_killed_cache_run_names_its_database() {
     let long = ["--set", "measure_ms=60000", "--target", &url];
     kill_while_writing(&place, &server, super::app_cache::small(&place, &long), 0);
     let (note, command) = cleanup_note(&place);
-    for part in ["database 0", "begin with `zc:`", "cannot be told from others"] {
+    for part in ["database 0", "begin with `zc:`", "cannot be distinguished from foreign keys"] {
         assert!(note.contains(part), "no `{part}` in {note}");
     }
     shell(&place, &command);

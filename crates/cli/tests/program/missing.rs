@@ -69,7 +69,7 @@ fn a_server_that_refuses_a_setting_is_quoted() {
 #[test]
 fn a_setting_that_is_on_no_list_is_refused() {
     let place = Place::new();
-    let unlisted = "not on the list of settings that a plan may choose (expected one that \
+    let unlisted = "not on the list of settings that a plan can choose (expected one that \
                     docs/FORMAT.md lists";
     for (name, server) in [
         ("redis.unixsocket", "`unixsocket` of redis-server"),

@@ -11,7 +11,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     pub(super) fn start_client(&mut self, client: u32, now: u64) {
         match self.shared.offer.pacing {
             Pacing::Closed { think, .. } if think.is_drawn => {
-                self.start_thinking(client, now, think)
+                self.start_thinking(client, now, think);
             }
             _ => self.queue_if_ready(client),
         }

@@ -1,34 +1,34 @@
-//! Limits as users spell them: `p99<1ms`, `error<0.01%`.
+//! Limits in the syntax of the command line: `p99<1ms`, `error<0.01%`.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Share of requests that may be beyond a limit, and the limit.
+/// A limit, and the share of requests that may exceed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Slo {
-    /// `p99.9<5ms`: at most so many requests may take longer than a time.
+    /// A percentile of response time, such as `p99.9<5ms`.
     Percentile {
-        /// The percentile in thousandths of a percent: 99,900; 1,000 to 99,999.
+        /// The percentile in thousandths of a percent: 1,000 to 99,999; 99,900 for p99.9.
         thousandths: u32,
         /// Response time, nanoseconds, above 0.
         limit_ns: u64,
     },
-    /// `error<0.01%`: at most so many may fail.
+    /// A share of failed requests, such as `error<0.01%`.
     Errors {
-        /// The share of all requests in millionths of a percent: 10,000; 1 to 99,999,999.
+        /// Millionths of a percent of all requests: 1 to 99,999,999; 10,000 for 0.01 %.
         millionths: u32,
     },
 }
 
-/// Thousandths of a percent in all.
+/// 100 % in thousandths of a percent.
 const WHOLE: u32 = 100_000;
-/// Millionths of a percent in all.
+/// 100 % in millionths of a percent.
 const WHOLE_FINE: u32 = 100_000_000;
 
 impl Slo {
-    /// Share of requests that may be beyond the limit, between 0 and 1.
+    /// Share of requests that may exceed the limit, between 0 and 1.
     pub fn allowed(&self) -> f64 {
         match self {
             Self::Percentile { thousandths, .. } => {
@@ -38,7 +38,7 @@ impl Slo {
         }
     }
 
-    /// What is limited: `p99`, or `error`.
+    /// Name of the limited metric: `p99` or `error`.
     pub fn metric(&self) -> String {
         match self {
             Self::Percentile { thousandths, .. } => format!("p{}", f64::from(*thousandths) / 1e3),
@@ -46,7 +46,7 @@ impl Slo {
         }
     }
 
-    /// The response time that is limited, nanoseconds; `None` where only failing counts.
+    /// Limit on response time, nanoseconds; `None` for a limit on failures.
     pub fn time_ns(&self) -> Option<u64> {
         match self {
             Self::Percentile { limit_ns, .. } => Some(*limit_ns),
@@ -54,23 +54,23 @@ impl Slo {
         }
     }
 
-    /// Response time from which on a request is beyond the limit, nanoseconds; the largest number
-    /// where only failing counts.
+    /// Response time from which a request exceeds the limit, nanoseconds; `u64::MAX` for a limit on
+    /// failures.
     pub fn limit_ns(&self) -> u64 {
         self.time_ns().unwrap_or(u64::MAX)
     }
 }
 
-/// A time in the largest unit in which it is 1 or more.
+/// Converts a time to the largest unit in which it is at least 1.
 fn in_unit(ns: u64) -> (f64, &'static str) {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
-    let fits = units.into_iter().find(|(size, _)| ns >= u64::from(*size));
-    let (size, unit): (u32, _) = fits.unwrap_or((1, "ns"));
+    let unit = units.into_iter().find(|(size, _)| ns >= u64::from(*size));
+    let (size, unit): (u32, _) = unit.unwrap_or((1, "ns"));
     (ns as f64 / f64::from(size), unit)
 }
 
 impl Slo {
-    /// As it stands in a sentence: `p99 < 1 ms`, `error < 0.01 %`.
+    /// Formats the limit for a sentence: `p99 < 1 ms`, `error < 0.01 %`.
     pub fn words(&self) -> String {
         match self {
             Self::Percentile { limit_ns, .. } => {
@@ -82,7 +82,7 @@ impl Slo {
     }
 }
 
-/// As it is typed.
+/// Formats the limit in command-line syntax.
 impl fmt::Display for Slo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -95,17 +95,17 @@ impl fmt::Display for Slo {
     }
 }
 
-/// Text that is no limit.
+/// Error for text that is not a valid limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{part}` at character {at} of `{text}` {problem}")]
 pub struct SloError {
-    /// What was given.
+    /// The text to parse.
     text: String,
     /// The part that is wrong.
     part: String,
-    /// Where it begins, in characters from 1.
+    /// Position of that part, in characters from 1.
     at: usize,
-    /// What is wrong, and what was expected.
+    /// The problem and the expected form.
     problem: String,
 }
 
@@ -128,7 +128,7 @@ impl FromStr for Slo {
         let before = &text[..=metric.len()];
         let name = metric.trim();
         if name == "error" || name == "errors" {
-            let expected = "is no share (expected percent between 0 and 100, as in 0.01%)";
+            let expected = "is not a valid share (expected percent between 0 and 100, as in 0.01%)";
             let percent = limit.trim().strip_suffix('%');
             let number = percent.unwrap_or(limit).trim();
             let millionths = scaled(number, 6).filter(|m| (1..WHOLE_FINE).contains(m));
@@ -143,10 +143,10 @@ impl FromStr for Slo {
         }
         if let "max" | "mean" = name {
             let why = if name == "max" {
-                "grows with the number of requests, so no rate can be shown to keep it: limit a \
+                "grows with the number of requests, so no rate can be shown to meet it: limit a \
                  high percentile, as in p99.99; `bench --rate --require` checks max at one rate"
             } else {
-                "is no limit for a request, as others make up for a slow one: limit a percentile, \
+                "does not limit a request, as fast ones offset slow ones: limit a percentile, \
                  as in p50; `bench --rate --require` checks mean at one rate"
             };
             return Err(wrong(metric, "", why.into()));
@@ -159,13 +159,15 @@ impl FromStr for Slo {
         })?;
         let limit_ns = stats::parse_duration_ns(limit.trim());
         let limit_ns = limit_ns.ok().filter(|ns| *ns > 0).ok_or_else(|| {
-            wrong(limit, before, "is no time (expected more than 0 with a unit, as in 1ms)".into())
+            let problem = "is not a valid time (expected more than 0 with a unit, as in 1ms)";
+            wrong(limit, before, problem.into())
         })?;
         Ok(Self::Percentile { thousandths, limit_ns })
     }
 }
 
-/// Digits with at most `decimals` of them behind a point, as a whole number of the smallest.
+/// Parses a decimal number with at most `decimals` decimal places, and multiplies it by
+/// 10^`decimals`.
 fn scaled(text: &str, decimals: usize) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.chars().all(|c| c.is_ascii_digit());
@@ -183,7 +185,7 @@ impl TryFrom<String> for Slo {
     }
 }
 
-/// Exact, unlike what people read: a time in nanoseconds.
+/// The stored form, with the time in nanoseconds so that it is exact.
 impl From<Slo> for String {
     fn from(slo: Slo) -> Self {
         match slo {
@@ -200,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_read() {
+    fn limits_are_parsed() {
         let read = |text: &str| text.parse::<Slo>().unwrap();
         assert_eq!(read("p99<1ms"), Slo::Percentile { thousandths: 99_000, limit_ns: 1_000_000 });
         assert_eq!(
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_again_exactly() {
+    fn stored_limits_round_trip_exactly() {
         for text in ["p99<1234567ns", "p99.999<1us", "error<0.000001%", "error<50%"] {
             let slo: Slo = text.parse().unwrap();
             let stored = serde_json::to_string(&slo).unwrap();
@@ -228,14 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_located() {
+    fn parse_errors_locate_the_wrong_part() {
         for (text, part, at, problem) in [
             ("p99", "p99", 1, "has no `<`"),
             ("", "", 1, "has no `<`"),
-            ("p99<", "", 5, "is no time"),
+            ("p99<", "", 5, "is not a valid time"),
             ("p99<1", "1", 5, "a unit, as in 1ms"),
             ("p99 < 0ms", "0ms", 7, "more than 0"),
-            ("p99<-1ms", "-1ms", 5, "is no time"),
+            ("p99<-1ms", "-1ms", 5, "is not a valid time"),
             ("p100<1ms", "p100", 1, "p1 to p99.999"),
             ("p99.9999<1ms", "p99.9999", 1, "p1 to p99.999"),
             ("p<1ms", "p", 1, "p1 to p99.999"),
@@ -248,8 +250,8 @@ mod tests {
             ("error<100", "100", 7, "as in 0.01%"),
             ("error<0%", "0%", 7, "between 0 and 100"),
             ("error<100%", "100%", 7, "between 0 and 100"),
-            ("error<NaN%", "NaN%", 7, "is no share"),
-            ("p99<99999999999999999999s", "99999999999999999999s", 5, "is no time"),
+            ("error<NaN%", "NaN%", 7, "is not a valid share"),
+            ("p99<99999999999999999999s", "99999999999999999999s", 5, "is not a"),
         ] {
             let error = text.parse::<Slo>().unwrap_err().to_string();
             let place = format!("`{part}` at character {at} of `{text}` ");

@@ -292,7 +292,7 @@ fn a_name_says_whose_layout_a_store_has() {
     let text = message(&[], &["zend-file=redis://127.0.0.1:7000"]);
     assert!(text.contains("keeps its records in files (expected no redis URL)"), "{text}");
     let text = message(&[], &["laravel-redis=redis://127.0.0.1:7000"]);
-    assert!(text.contains("cannot be told from what others wrote"), "{text}");
+    assert!(text.contains("is indistinguishable from other data"), "{text}");
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn faults_in_a_study_are_located() {
     );
     assert!(fault("magento = true", "").0.ends_with("missing field `magento`"));
     assert!(fault("backend = \"zend-file\"", "backend = \"zend\"").0.contains("`laravel-redis`"));
-    assert!(fault("backend = \"zend-file\"", "product = \"files\"").0.contains("is no key of"));
+    assert!(fault("backend = \"zend-file\"", "product = \"files\"").0.contains("is not a key of"));
     assert!(fault("workload = \"app-cache\"", "workload = \"shop\"").0.contains("`sessions`"));
     assert!(fault("{ clean = 1.0 }", "{ change = 1.0 }").0.contains("`write` and `clean`"));
     assert!(fault("mix = {}", "mix = { read = 1.0 }").0.contains("the original's list decides"));

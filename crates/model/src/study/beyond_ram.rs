@@ -1,4 +1,4 @@
-//! The workload `beyond-ram`: keys and values that outgrow memory, and what a save costs.
+//! The workload `beyond-ram`: keys and values larger than memory, and the cost of a save.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -14,19 +14,19 @@ use crate::load::Load;
 use crate::memory::{MemoryLimit, MemoryPlan};
 use crate::plan::{Cell, Kv, Workload};
 
-/// Operations, each of which is a phase.
+/// Operations, with a phase for each.
 const OPERATIONS: [&str; 2] = ["set", "get"];
-/// Names of keys as `redis-benchmark` made them in 2013: 21 bytes.
+/// Key names as `redis-benchmark` generated them in 2013: 21 bytes.
 const KEY_PREFIX: &str = "key:rand:";
 const KEY_BYTES: u64 = 21;
 /// What Redis takes of a key besides its name and value: an entry of the hash table (24 bytes), its
 /// slot (8, or 16 after the table grew), an object (16), and the heads of two strings (8).
 const ENTRY_BYTES: u64 = 24 + 12 + 16 + 8;
-/// Largest amount of data, in times the memory.
+/// Maximum amount of data, as a multiple of the memory.
 const DATA_MAX: f64 = 8.0;
-/// Memory of a store that is not to swap, in times its data: a save may copy all of them.
+/// Memory of a store that must not swap, as a multiple of its data: a save may copy all of it.
 const ROOM: u64 = 4;
-/// Swap in times the data.
+/// Swap, as a multiple of the data.
 const SWAP: u64 = 2;
 
 #[derive(Deserialize)]
@@ -34,7 +34,7 @@ const SWAP: u64 = 2;
 pub(super) struct Defaults {
     /// Bytes of a value.
     value_bytes: usize,
-    /// Time after which a trial ends with what it has, seconds.
+    /// Time after which a trial ends with a partial result, seconds.
     deadline_s: u64,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Profile {
     name: Spanned<String>,
     #[serde(rename = "about")]
     _about: IgnoredAny,
-    /// Data in times the memory; each is a workload of its own.
+    /// Amounts of data as multiples of the memory; each is a separate workload.
     data: Spanned<Vec<f64>>,
     /// Operations, in the order of their phases.
     operations: Spanned<Vec<String>>,
@@ -59,7 +59,7 @@ pub(super) struct Profile {
     length: Spanned<f64>,
     /// Requests that a client sends at once.
     pipeline: u32,
-    /// True where memory is limited, and the rest of the data goes to swap.
+    /// True if memory is limited and the remaining data goes to swap.
     #[serde(default)]
     swap: bool,
     /// When the store saves its data, as a share of the first phase.
@@ -120,7 +120,7 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
     save_at.map(|at| (at.span().start, "save_at must be a share from 0 to below 1".into()))
 }
 
-/// The workload of a profile with so many times the memory of data.
+/// The workload of a profile; `data` is a multiple of the memory.
 fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
     let memory_bytes = size.memory.bytes();
@@ -161,12 +161,12 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
     }
 }
 
-/// Memory that Redis takes of a key with such a value, about: jemalloc rounds each string up.
+/// Approximate memory that Redis uses for a key and its value; jemalloc rounds each string up.
 fn redis_bytes(value_bytes: u64) -> u64 {
     ENTRY_BYTES + size_class(KEY_BYTES + 2) + size_class(value_bytes + 6)
 }
 
-/// What jemalloc gives for so many bytes: multiples of 16 up to 128, then four sizes a doubling
+/// jemalloc's allocation for a size: multiples of 16 up to 128, then four sizes per doubling
 /// (jemalloc(3), size classes).
 fn size_class(bytes: u64) -> u64 {
     let spacing = if bytes <= 128 { 16 } else { 1 << ((bytes - 1).ilog2() - 2) };

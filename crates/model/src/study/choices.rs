@@ -1,4 +1,4 @@
-//! What a user adds to a study on the command line.
+//! Command-line choices for a study.
 
 use super::StudyError;
 use crate::app_cache::DataFiles;
@@ -16,29 +16,29 @@ pub struct TargetChoice {
     pub endpoint: Option<Endpoint>,
 }
 
-/// Everything a user chose.
+/// All choices of a user.
 #[derive(Clone, Debug)]
 pub struct Choices {
-    /// How much is measured.
+    /// Amount of measurement.
     pub scale: Scale,
-    /// Seconds for all blocks instead of the scale's own.
+    /// Seconds for all blocks, in place of the scale's.
     pub budget_s: Option<f64>,
     /// `--set` pairs in order.
     pub sets: Vec<(String, String)>,
-    /// Targets to measure; empty for all of the study.
+    /// Targets to measure; empty for all targets of the study.
     pub targets: Vec<TargetChoice>,
     /// Adds the A/A control.
     pub control: bool,
     /// Seed of order, keys and values.
     pub seed: u64,
-    /// Time-out of an operation in milliseconds instead of the study's own.
+    /// Timeout of an operation in milliseconds, in place of the study's.
     pub timeout_ms: Option<u64>,
-    /// Application cache: files to read records and lists from.
+    /// Application cache: files with records and lists.
     pub files: Option<DataFiles>,
 }
 
 impl TargetChoice {
-    /// Reads `NAME`, `NAME=URL` or a bare URL (named after its product).
+    /// Parses `NAME`, `NAME=URL` or a bare URL (named after its product).
     pub fn parse(text: &str) -> Result<Self, StudyError> {
         let choice = |e: crate::target::UrlError| StudyError::Choice(format!("--target: {e}"));
         if let (Some(name), url) = Self::parts(text) {
@@ -52,7 +52,7 @@ impl TargetChoice {
         Ok(Self { name: checked_name(text)?, endpoint: None })
     }
 
-    /// `NAME` and `URL` of `NAME=URL`; without a name, the whole text.
+    /// Splits `NAME=URL`; without a name, returns the whole text.
     pub fn parts(text: &str) -> (Option<&str>, &str) {
         let equals = text.find('=').filter(|e| text.find("://").is_none_or(|s| *e < s));
         equals.map_or((None, text), |at| (Some(&text[..at]), &text[at + 1..]))
@@ -70,7 +70,7 @@ impl TargetChoice {
     }
 }
 
-/// Whether a target can have this name: it is printed, and becomes a part of commands.
+/// True for a valid target name. Names are printed and become part of commands.
 pub(super) fn is_target_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !name.is_empty() && name.len() <= 40 && name.chars().all(good)

@@ -15,7 +15,7 @@ use crate::arrivals::{Arrivals, STAGE_RATE_MAX};
 use crate::load::{Load, Schedule};
 use crate::plan::{Cell, Kv, Workload};
 
-/// Operations, in equal parts.
+/// Operations, with equal weights.
 const OPERATIONS: [&str; 2] = ["get", "set"];
 /// Name of the phase.
 const PHASE: &str = "steady";
@@ -27,7 +27,7 @@ pub(super) struct Defaults {
     value_bytes: usize,
     /// Requests per second.
     rate: u64,
-    /// Keys, all of which exist before.
+    /// Number of keys, all filled beforehand.
     keys: u64,
 }
 
@@ -37,7 +37,7 @@ const KILL_MS: RangeInclusive<u64> = 1_500..=86_400_000;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Size {
-    /// From the begin of the measurement until the primary is killed, milliseconds.
+    /// Time from the start of the measurement until the primary is killed, milliseconds.
     kill_ms: u64,
 }
 

@@ -32,7 +32,9 @@ impl Study {
         let problem = if *format != STUDY_FORMAT {
             format!("format `{format}` (this version reads {STUDY_FORMAT})")
         } else if name.is_empty() || !name.chars().all(good) {
-            format!("name `{name}` is no name (expected lower-case letters, digits and `-`)")
+            format!(
+                "name `{name}` is not a valid name (expected lower-case letters, digits and `-`)"
+            )
         } else if self.targets.is_empty() || self.profiles.is_empty() {
             "a study needs at least one target and one profile".into()
         } else {
@@ -105,7 +107,7 @@ impl Study {
         };
         let no_range = || match expect {
             Expectation::Ratio { min, max, .. } if *min < 0.0 || max.is_some_and(|m| m < *min) => {
-                Some((offset, format!("ratio from {min} to {max:?} is no range")))
+                Some((offset, format!("ratio from {min} to {max:?} is not a range")))
             }
             _ => None,
         };

@@ -1,4 +1,4 @@
-//! Phases of workloads that draw operations by weights, for a time or a number of them.
+//! Phases of workloads that choose operations by weight, for a duration or a number of operations.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::plan::KvOperation;
 pub(super) enum StopKind {
     /// After `measure_ms`, on data filled beforehand.
     Time,
-    /// After a number of operations of each client.
+    /// After a number of operations per client.
     Count,
 }
 
@@ -24,13 +24,13 @@ pub(super) enum StopKind {
 #[serde(deny_unknown_fields)]
 pub(super) struct StudyPhase {
     name: String,
-    /// Operations and weights; empty where the original's list decides.
+    /// Operations and weights; empty if the original's list determines them.
     mix: Spanned<BTreeMap<String, f64>>,
-    /// Duration in units of the scale's `measure_ms`; 1 where it is left out.
+    /// Duration in units of the scale's `measure_ms`; 1 by default.
     length: Option<Spanned<f64>>,
 }
 
-/// A length of a phase that is none: in units of the scale's `measure_ms`.
+/// Fault of an invalid phase length, in units of the scale's `measure_ms`.
 pub(super) fn fault_in_length(length: &Spanned<f64>) -> Option<Fault> {
     let (is_length, at) = ((0.001..=1_000.0).contains(length.get_ref()), length.span().start);
     let problem = format!("length `{}` does not fit (expected 0.001 to 1000)", length.get_ref());
@@ -38,7 +38,8 @@ pub(super) fn fault_in_length(length: &Spanned<f64>) -> Option<Fault> {
 }
 
 impl StudyPhase {
-    /// A mix of unknown operations, or by which nothing can be drawn; or any where a list decides.
+    /// Fault of a mix with unknown operations or without positive weights, or of any mix with a
+    /// list.
     pub(super) fn fault(&self, known: &[&str], is_listed: bool) -> Option<Fault> {
         let mix = self.mix.get_ref();
         let unknown = mix.keys().find(|o| !known.contains(&o.as_str()));
@@ -54,7 +55,7 @@ impl StudyPhase {
         Some((self.mix.span().start, problem))
     }
 
-    /// The phase of a plan; `operations` is how many each client does where it stops by count.
+    /// The planned phase; `operations` is the number per client if it stops by count.
     pub(super) fn planned(&self, stop: StopKind, operations: u64, scale: &StudyScale) -> Phase {
         let (warmup_ns, stop) = match stop {
             StopKind::Time => {
@@ -69,13 +70,13 @@ impl StudyPhase {
     }
 }
 
-/// Key-value operations as their product spells them.
+/// Key-value operations with the product's own commands.
 pub(super) fn plain(operations: &[&str]) -> Vec<KvOperation> {
     let plain = |name: &&str| KvOperation { name: (*name).into(), command: None };
     operations.iter().map(plain).collect()
 }
 
-/// A phase of operations in equal parts that lasts so long.
+/// A phase of this length with equal weights for all operations.
 pub(super) fn timed(name: &str, operations: &[&str], length_ns: u64, scale: &StudyScale) -> Phase {
     Phase {
         name: name.into(),

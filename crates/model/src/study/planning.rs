@@ -1,4 +1,4 @@
-//! What a workload is, and how a study and a user's choices become a plan.
+//! Trait of workloads, and planning from a study and the user's choices.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ use crate::load::Load;
 use crate::plan::{Cell, Effort, Plan, PlannedTarget, Scale, Workload};
 use crate::product::Product;
 
-/// Keys of `--set` that every study has, besides `profile`.
+/// Keys of `--set` that every study has, except `profile`.
 pub(super) const SHARED: &[Key<Study, StudyScale>] = &[
     Key("clients", |own, _, text| {
         put(&mut own.clients, list(text, &(1..=4096)), "1 to 4096, or several as in `1,8`")
@@ -33,7 +33,7 @@ pub(super) const SHARED: &[Key<Study, StudyScale>] = &[
     Key("budget_s", |_, scale, text| number(&mut scale.budget_s, text, 0.0..=604_800.0, "seconds")),
 ];
 
-/// What a module says of its workload; it is the table `[defaults]` that implements this.
+/// Description of a workload, implemented by its table `[defaults]`.
 pub(super) trait Keys: DeserializeOwned + 'static {
     /// The table `size` of a scale.
     type Size: DeserializeOwned + 'static;
@@ -41,14 +41,14 @@ pub(super) trait Keys: DeserializeOwned + 'static {
     type Profile: DeserializeOwned;
     /// Keys of `--set`: those of both tables, and others.
     const SET: &'static [Key<Self, Self::Size>];
-    /// What its stores must be.
+    /// Required kind of store.
     const STORES: Stores;
-    /// Operations that claims can be about.
+    /// Operations that claims can name.
     const OPERATIONS: &'static [&'static str];
-    /// Whether its load is raised, as claims about ramps need it.
+    /// True if its load is raised, as claims about ramps require.
     const IS_RAISED: bool = false;
 
-    /// What makes no sense in a file, but for single values out of range.
+    /// Finds the first fault in a file other than single values out of range.
     fn fault(own: &Own<Self>) -> Option<Fault>;
 
     /// Values that contradict each other, in a file or after `--set`.
@@ -56,17 +56,17 @@ pub(super) trait Keys: DeserializeOwned + 'static {
         None
     }
 
-    /// What is measured: profile by profile, load by load, on each target. Errors: choices that
-    /// contradict each other, or that would change nothing.
+    /// Plans the cells: profile by profile, load by load, on each target. Fails if choices
+    /// contradict each other or have no effect.
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError>;
 
-    /// The limit of latency that a highest rate is told for, nanoseconds.
+    /// Latency limit for which a highest rate is reported, nanoseconds.
     fn limit_ns(&self) -> Option<u64> {
         None
     }
 }
 
-/// The parts of a study file that are its workload's own.
+/// The parts of a study file that are specific to its workload.
 #[derive(Deserialize)]
 #[serde(bound = "K: Keys")]
 pub(super) struct Own<K: Keys> {
@@ -75,7 +75,7 @@ pub(super) struct Own<K: Keys> {
     pub(super) profiles: Vec<K::Profile>,
 }
 
-/// What is a workload's own of a scale.
+/// The part of a scale that is specific to the workload.
 #[derive(Deserialize)]
 pub(super) struct OfScale<S> {
     pub(super) size: S,
@@ -95,7 +95,7 @@ impl<K: Keys> Own<K> {
     }
 }
 
-/// A study with what a user chose put over its values.
+/// A study with the user's choices applied.
 pub(super) struct Run<'a, K: Keys> {
     pub(super) choices: &'a Choices,
     /// The study with its values after `--set` and `--timeout`.
@@ -104,9 +104,9 @@ pub(super) struct Run<'a, K: Keys> {
     pub(super) scale: StudyScale,
     /// Values of the workload, after `--set`.
     pub(super) defaults: K,
-    /// Those of the chosen scale.
+    /// Sizes of the chosen scale.
     pub(super) size: K::Size,
-    /// Every profile, as the workload reads it.
+    /// All profiles, as parsed by the workload.
     pub(super) profiles: Vec<K::Profile>,
     pub(super) settings: Settings,
     pub(super) targets: Vec<PlannedTarget>,
@@ -134,7 +134,7 @@ impl<'a, K: Keys> Run<'a, K> {
         }
         if let Some(budget_s) = choices.budget_s {
             run.scale.budget_s = budget_s;
-            // Who sets a time means it, also where fewer blocks fit than the scale would demand.
+            // An explicit budget applies even if fewer blocks fit than the scale requires.
             if !run.is_set("blocks_min") {
                 run.scale.blocks_min = 1;
             }
@@ -145,7 +145,7 @@ impl<'a, K: Keys> Run<'a, K> {
         Ok(run)
     }
 
-    /// Whether the user set a key.
+    /// True if the user set the key.
     pub(super) fn is_set(&self, key: &str) -> bool {
         self.choices.sets.iter().any(|(k, _)| k == key)
     }
@@ -191,7 +191,7 @@ impl<'a, K: Keys> Run<'a, K> {
         }
     }
 
-    /// The one that the user set wins over the scale's own.
+    /// Adjusts the scale's minimum or maximum to the one that the user set.
     fn agree_on_blocks(&mut self) -> Result<(), StudyError> {
         let (min, max) = (self.scale.blocks_min, self.scale.blocks_max);
         match (self.is_set("blocks_min"), self.is_set("blocks_max")) {

@@ -29,7 +29,7 @@ fn with_set(key: &str, value: &str) -> Result<Plan, StudyError> {
 fn sessions(plan: &Plan) -> &Sessions {
     match &plan.cells[0].workload {
         Workload::Sessions(sessions) => sessions,
-        _ => panic!("the study is one of sessions"),
+        _ => panic!("not a study of sessions"),
     }
 }
 
@@ -86,7 +86,7 @@ fn settings_reach_the_plan() {
 }
 
 #[test]
-fn a_setting_of_a_store_that_is_not_measured_is_refused() {
+fn settings_of_unmeasured_stores_are_rejected() {
     let message = |key: &str, target: &str| {
         let sets = vec![(key.to_string(), "1".to_string())];
         let targets = vec![TargetChoice::parse(target).unwrap()];
@@ -99,7 +99,7 @@ fn a_setting_of_a_store_that_is_not_measured_is_refused() {
 }
 
 #[test]
-fn a_study_that_does_not_name_valkey_gives_it_what_redis_gets() {
+fn valkey_uses_the_settings_of_redis_by_default() {
     let targets = ["redis", "valkey"].map(|t| TargetChoice::parse(t).unwrap()).to_vec();
     let sets = vec![("redis.appendonly".into(), "yes".into())];
     let plan = study().plan(&Choices { sets, targets, ..choices() }).unwrap();
@@ -118,7 +118,7 @@ fn the_control_repeats_redis() {
 }
 
 #[test]
-fn named_targets_replace_the_studys_own() {
+fn named_targets_replace_those_of_the_study() {
     let targets = ["files", "prod=redis://:hush@127.0.0.1:7000/2"];
     let targets = targets.iter().map(|t| TargetChoice::parse(t).unwrap()).collect();
     let plan = study().plan(&Choices { targets, ..choices() }).unwrap();
@@ -129,7 +129,7 @@ fn named_targets_replace_the_studys_own() {
 }
 
 #[test]
-fn wrong_choices_name_what_is_known() {
+fn wrong_choices_list_the_known_names() {
     let message = |key, value| with_set(key, value).unwrap_err().to_string();
     assert!(
         message("colour", "red")
@@ -152,7 +152,7 @@ fn wrong_choices_name_what_is_known() {
 }
 
 #[test]
-fn blocks_follow_what_was_set() {
+fn set_limits_adjust_the_number_of_blocks() {
     let blocks = |sets: &[(&str, &str)]| {
         let sets = sets.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
         let effort = study().plan(&Choices { sets, ..choices() })?.effort;
@@ -162,12 +162,12 @@ fn blocks_follow_what_was_set() {
     assert_eq!(blocks(&[("blocks_min", "9")]), Ok((9, 9)));
     assert_eq!(blocks(&[("blocks_min", "2"), ("blocks_max", "4")]), Ok((2, 4)));
     let budget = Choices { budget_s: Some(5.0), ..choices() };
-    assert_eq!(study().plan(&budget).unwrap().effort.blocks_min, 1, "a time that is set is meant");
+    assert_eq!(study().plan(&budget).unwrap().effort.blocks_min, 1, "an explicit budget applies");
     assert!(blocks(&[("blocks_min", "3"), ("blocks_max", "1")]).is_err());
 }
 
 #[test]
-fn a_target_given_twice_is_refused() {
+fn duplicate_targets_are_rejected() {
     let targets = ["redis", "redis=redis://h"].map(|t| TargetChoice::parse(t).unwrap()).to_vec();
     assert!(study().plan(&Choices { targets, ..choices() }).is_err());
 }
@@ -188,8 +188,8 @@ fn values_of_a_file_have_the_ranges_of_set() {
     ] {
         let line = SESSIONS[..SESSIONS.find(from).unwrap()].lines().count();
         let text = read(from, to).unwrap_err().to_string();
-        let is_there = |at| text.starts_with(&format!("study `s.toml`, line {at}: {problem}"));
-        assert!(is_there(line) || is_there(line + 1), "{line}: {text}");
+        let starts_at = |at| text.starts_with(&format!("study `s.toml`, line {at}: {problem}"));
+        assert!(starts_at(line) || starts_at(line + 1), "{line}: {text}");
     }
     let same = read("timeout_ms = 10000", "timeout_ms = 0x2710").unwrap();
     assert_eq!(same.plan(&choices()).unwrap().timeout_ns, 10_000_000_000);
@@ -217,7 +217,10 @@ fn faults_in_a_study_are_located() {
         "{text}"
     );
     assert!(fault("control = \"redis\"", "control = \"r\"").contains("unknown target `r`"));
-    assert!(fault("name = \"sessions\"", "name = \"../up\"").contains("name `../up` is no name"));
+    assert!(
+        fault("name = \"sessions\"", "name = \"../up\"")
+            .contains("name `../up` is not a valid name")
+    );
     assert!(fault("name = \"files\"", "name = \"a;b\"").contains("target name `a;b`"));
     assert!(fault("format = 1", "format = 9").contains("format `9` (this version reads 1)"));
     assert!(fault("size = \"small\"", "size = \"tiny\"").contains("unknown size `tiny`"));
@@ -227,11 +230,11 @@ fn faults_in_a_study_are_located() {
     );
     assert!(fault("a = \"redis\"", "a = \"rediss\"").contains("unknown target `rediss`"));
     let text = fault("text = \"Eight", "text = \"\\u001b[31mEight");
-    assert!(text.contains("`text` holds a control character (expected plain text)"), "{text}");
+    assert!(text.contains("`text` contains a control character (expected plain text)"), "{text}");
 }
 
 #[test]
-fn a_load_that_a_workload_does_not_support_is_located() {
+fn unsupported_loads_are_located() {
     let mut plan = study().plan(&choices()).unwrap();
     assert_eq!(plan.check(), Ok(()));
     let slos = vec!["p99<1ms".parse().unwrap()];
@@ -242,7 +245,10 @@ fn a_load_that_a_workload_does_not_support_is_located() {
     assert!(why.contains("load.arrivals` is `closed` (expected `poisson` or"), "{why}");
     plan.cells[3].load = searched(Arrivals::Poisson);
     let why = plan.check().unwrap_err();
-    let told =
+    let expected =
         "`plan.cells[3].load` is `search for the highest rate with p99 < 1 ms, Poisson, over";
-    assert!(why.starts_with(told) && why.contains("8 clients` (expected clients that"), "{why}");
+    assert!(
+        why.starts_with(expected) && why.contains("8 clients` (expected clients that"),
+        "{why}"
+    );
 }

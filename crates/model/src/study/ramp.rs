@@ -22,36 +22,36 @@ use crate::stages::{SETTLE_SHARE, Stage};
 pub const RAMP: &str = "ramp";
 /// Operations, in the order in which they follow each other.
 const OPERATIONS: [&str; 2] = ["set", "get"];
-/// Names of the phases that tell what an operation takes apart from what its place takes: a pair,
-/// the same in the other order, and each operation by itself.
+/// Names of the phases that separate the cost of an operation from that of its place: a pair, the
+/// pair in the other order, and each operation alone.
 const PAIR: &str = "pair";
 const SWAPPED: &str = "swapped";
 const APART: &str = "apart";
-/// Keys of such a phase at most: few enough that each is written again long before it expires.
+/// Most keys of such a phase: few enough that each is rewritten long before it expires.
 const CONTROL_KEYS: u64 = 10_000;
-/// Largest share of the load at which they may run, in thousandths.
+/// Largest share of the load for these phases, in thousandths.
 const CONTROL_PERMILLE_MAX: u32 = 500;
-/// Largest share of the peak that may be planned, in thousandths.
+/// Largest share of the peak that can be planned, in thousandths.
 const PERMILLE_MAX: u32 = 10_000;
 /// Most stages on the way up.
 const STEPS_MAX: usize = 1_000;
-/// How long a stage may be, milliseconds: from the spans in which answers are counted
+/// Allowed length of a stage, milliseconds: from the spans in which answers are counted
 /// ([`SAMPLE_NS`](crate::saturation::SAMPLE_NS)) to a day.
 const STAGE_MS: RangeInclusive<u64> = 100..=86_400_000;
-/// Fewest requests of a stage at a given rate: with fewer, chance decides.
+/// Fewest requests of a stage at a given rate; with fewer, chance decides.
 const REQUESTS_MIN: f64 = 20.0;
-/// What users are told to give for rates.
+/// Expected form of rates, for errors.
 const RATES: &str = "operations per second from low to high, as in `1000,2000,5000`";
 /// Rounds of a search's confirmation.
 const ROUNDS: u32 = 5;
 /// Most threads of the generator.
 const THREADS_MAX: u32 = 1_024;
-/// What says in a plan that a value is the JSON object of a user.
+/// In a plan: values are the JSON object of a user.
 const JSON: &str = "json";
-/// What says in a plan that names are UUIDs.
+/// In a plan: names are UUIDs.
 const UUID: &str = "uuid";
 
-/// What is raised from stage to stage.
+/// Quantity that is raised from stage to stage.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Pace {
@@ -63,7 +63,7 @@ enum Pace {
     Search,
 }
 
-/// The order in which the rates of a ramp come.
+/// Order of the rates of a ramp.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum StageOrder {
@@ -76,33 +76,32 @@ enum StageOrder {
     Shuffled,
 }
 
-/// A limit of latency in nanoseconds; `None` when it is no time, or too short or too long.
+/// Parses a latency limit, nanoseconds; `None` if it is not a time from 1 µs to 60 s.
 fn limit(text: &str) -> Option<u64> {
     let ns = stats::parse_duration_ns(text).ok()?;
     (1_000..=60_000_000_000).contains(&ns).then_some(ns)
 }
 
 fn limit_of_file<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    // A text that is none is found by what `--set` expects of it.
+    // The check against the range of `--set` reports an invalid text.
     Ok(limit(&String::deserialize(from)?))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Defaults {
-    /// Bytes of a value; 0, where it is left out, is the JSON object of a user, which has 148.
+    /// Bytes of a value; 0, the default, for the JSON object of a user, which has 148.
     #[serde(default)]
     value_bytes: usize,
-    /// Lifetime of what is written in seconds.
+    /// Lifetime of values, seconds.
     ttl_s: u64,
-    /// Longest pause of a client before its set, in profiles of pace `clients`, milliseconds; each
-    /// is drawn evenly from 0 to it.
+    /// Longest pause of a client before its set, in profiles of pace `clients`, milliseconds;
+    /// pauses are uniform from 0 to this.
     think_ms: f64,
-    /// What the 99th percentile may be at most where the highest rate within a limit is told, a
-    /// time such as `1ms`.
+    /// Limit on the 99th percentile for the highest rate within a limit, a time such as `1ms`.
     #[serde(default, rename = "limit", deserialize_with = "limit_of_file")]
     limit_ns: Option<u64>,
-    /// The order in which the rates of a profile of pace `open` come.
+    /// Order of the rates of a profile of pace `open`.
     #[serde(default)]
     order: StageOrder,
     /// Threads of the generator.
@@ -120,13 +119,13 @@ fn one() -> u32 {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Size {
-    /// Keys that are written one after the other, and then anew.
+    /// Number of keys, written in turn and then again from the first.
     keys: u64,
     /// Length of a stage, milliseconds.
     stage_ms: u64,
     /// Number of stages in profiles of pace `clients`.
     stages: u32,
-    /// By how many clients each group grows from one of them to the next.
+    /// Clients added to each group per stage.
     step: u32,
 }
 
@@ -137,16 +136,15 @@ pub(super) struct Profile {
     #[serde(rename = "about")]
     _about: IgnoredAny,
     pace: Pace,
-    /// Of pace `open`: rates on the way up, in thousandths of the rate that the store reaches by
-    /// itself.
+    /// For pace `open`: rates on the way up, in thousandths of the peak.
     permille: Option<Spanned<Vec<u32>>>,
-    /// Of pace `clients`: groups of clients, which all grow alike.
+    /// For pace `clients`: number of groups of clients, which all grow equally.
     groups: Option<Spanned<u32>>,
-    /// Where it is given, phases before the ramp show what an operation takes apart from its place
+    /// If given, phases before the ramp separate the cost of an operation from that of its place
     /// in a pair, at this share of the peak (pace `clients`: of the most clients), in thousandths.
     /// Each is as long as a stage.
     control_permille: Option<Spanned<u32>>,
-    /// Of pace `search`: limits that all must hold, such as `p99<1ms`.
+    /// For pace `search`: limits that must all be met, such as `p99<1ms`.
     limits: Option<Spanned<Vec<Slo>>>,
 }
 
@@ -199,7 +197,7 @@ impl Keys for Defaults {
     }
 }
 
-/// Stages and probes must have requests.
+/// Rejects stages with too few requests and stages too short for a probe.
 fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     let Run { defaults, size, .. } = run;
     let seconds = size.stage_ms as f64 * (1.0 - SETTLE_SHARE) / 1e3;
@@ -224,7 +222,7 @@ fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// What was set must be of use to one of the profiles that run.
+/// Rejects settings without effect on any chosen profile.
 fn agree_on_pace(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     for (keys, paces, cure) in [
         (&["order", "rates"][..], &[Pace::Open][..], "whose stages are no planned rates"),
@@ -254,7 +252,7 @@ fn agree_on_pace(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     }
 }
 
-/// Rates as users write them: `1000,2000,5000`, ascending.
+/// Parses ascending rates such as `1000,2000,5000`.
 fn rates(text: &str) -> Option<Vec<u64>> {
     list(text, &(1..=STAGE_RATE_MAX)).filter(|rates| are_steps(rates))
 }
@@ -331,7 +329,7 @@ fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
         let search = Schedule::Search(Search { slos, probe_ns: stage_ns, rounds: ROUNDS });
         return clients.map(|clients| planned(&search, clients)).collect();
     }
-    // A stage behind one that was too much would begin with its queue.
+    // A stage after an overloaded one would inherit its queue.
     let rest_ns = if order == StageOrder::Shuffled { stage_ns } else { 0 };
     let shares = |permille| Schedule::Shares(Shares { permille, stage_ns, rest_ns });
     let schedule = match (&defaults.rates, &profile.permille) {
@@ -344,7 +342,7 @@ fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
     clients.map(|clients| planned(&schedule, clients)).collect()
 }
 
-/// What ascends, in the order of time.
+/// Arranges ascending values in the order of their stages.
 fn in_order<T: Copy>(ascending: &[T], order: StageOrder, seed: u64) -> Vec<T> {
     let mut all = ascending.to_vec();
     match order {
@@ -360,7 +358,7 @@ fn in_order<T: Copy>(ascending: &[T], order: StageOrder, seed: u64) -> Vec<T> {
     all
 }
 
-/// The phases, by name, that tell apart what an operation takes and what its place takes.
+/// Phases, by name, that separate the cost of an operation from that of its place.
 fn controls(permille: u32, keys: u64) -> [(&'static str, Control); 3] {
     let keys = keys.min(CONTROL_KEYS);
     let names = OPERATIONS.map(String::from);

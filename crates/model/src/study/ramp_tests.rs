@@ -125,7 +125,7 @@ fn a_profile_can_search_for_the_highest_rate_within_limits() {
 }
 
 #[test]
-fn more_targets_are_measured_where_they_are_named() {
+fn optional_targets_are_measured_when_named() {
     let targets = ["redis-io4", "memcached-1", "valkey=redis://127.0.0.1:7000/1"];
     let targets = targets.iter().map(|t| TargetChoice::parse(t).unwrap()).collect();
     let plan = study().plan(&Choices { targets, ..choices() }).unwrap();
@@ -133,13 +133,17 @@ fn more_targets_are_measured_where_they_are_named() {
     assert_eq!(settings("redis-io4")["io-threads"], "4");
     assert_eq!(settings("memcached-1")["threads"], "1");
     assert!(settings("valkey").is_empty());
-    assert_eq!(plan.target("valkey").unwrap().program, None, "what is at a URL is not started");
+    assert_eq!(plan.target("valkey").unwrap().program, None, "a server at a URL is not started");
     let unfit = |text: &str| {
         let targets = vec![TargetChoice::parse(text).unwrap()];
         study().plan(&Choices { targets, ..choices() }).unwrap_err().to_string()
     };
-    assert!(unfit("files").contains("files keeps no values by key here"), "{}", unfit("files"));
-    assert!(unfit("db=mysql://root@localhost/x").contains("mysql keeps no values by key"));
+    assert!(
+        unfit("files").contains("files does not store values by key here"),
+        "{}",
+        unfit("files")
+    );
+    assert!(unfit("db=mysql://root@localhost/x").contains("mysql does not store values by key"));
     assert!(unfit("other").contains("unknown target `other` (known: `redis`, `memcached`, "));
 }
 
@@ -164,7 +168,7 @@ fn programs_in_place_of_redis_are_planned_and_recorded() {
 }
 
 #[test]
-fn a_program_that_cannot_serve_a_product_is_refused() {
+fn programs_of_another_product_are_rejected() {
     let own = "program = \"valkey-server\"";
     let error = |from: &str, to: &str| {
         assert!(RAMP_STUDY.contains(from), "{from}");
@@ -172,7 +176,7 @@ fn a_program_that_cannot_serve_a_product_is_refused() {
         Study::parse("r.toml", &text).unwrap_err().to_string()
     };
     let text = error("name = \"memcached\"\n", &format!("name = \"memcached\"\n{own}\n"));
-    let expected = "target `memcached`: valkey-server is no memcached server (expected redis)";
+    let expected = "target `memcached`: valkey-server is not a memcached server (expected redis)";
     assert!(text.ends_with(expected), "{text}");
     let text = error(own, "program = \"sh\"");
     assert!(
@@ -182,7 +186,7 @@ fn a_program_that_cannot_serve_a_product_is_refused() {
     let cache = include_str!("../../../../studies/app-cache.toml");
     let cache = cache.replacen("[[targets]]\n", &format!("[[targets]]\n{own}\n"), 1);
     let text = Study::parse("c.toml", &cache).unwrap_err().to_string();
-    assert!(text.contains("`program` is no key of a study of application caches"), "{text}");
+    assert!(text.contains("`program` is not a key of a study of application caches"), "{text}");
 }
 
 #[test]
@@ -209,7 +213,7 @@ fn rates_order_and_lengths_can_be_chosen() {
 }
 
 #[test]
-fn a_shuffled_order_has_each_rate_once_and_follows_from_the_seed() {
+fn a_shuffled_order_contains_each_rate_once_and_depends_on_the_seed() {
     let shuffled = |seed| {
         let sets = vec![("order".into(), "shuffled".into())];
         permille(&study().plan(&Choices { sets, seed, ..choices() }).unwrap())
@@ -223,11 +227,11 @@ fn a_shuffled_order_has_each_rate_once_and_follows_from_the_seed() {
 }
 
 #[test]
-fn shuffled_stages_have_rests_between_them() {
+fn shuffled_stages_are_separated_by_cool_downs() {
     for sets in [&[("order", "shuffled"), ("rates", "100,200,300")][..], &[("order", "shuffled")]] {
         let plan = with_sets(sets).unwrap();
         let load = &plan.cells[0].load;
-        assert_eq!(load.to_string().contains("rests of 0.6 s between them"), sets.len() == 1);
+        assert_eq!(load.to_string().contains("pauses of 0.6 s between them"), sets.len() == 1);
         assert_eq!(kv(&plan).phases.last().unwrap().stop, Stop::AfterNs(load.stages_ns()));
         let Schedule::Stages(stages) = load.clone().at_peak(1e6).schedule else { panic!("{load}") };
         assert_eq!(load.stages_ns(), stages.len() as u64 * 600_000_000);
@@ -236,7 +240,7 @@ fn shuffled_stages_have_rests_between_them() {
 }
 
 #[test]
-fn wrong_choices_say_what_was_expected() {
+fn errors_state_the_expected_values() {
     for (sets, expected) in [
         (&[("rates", "5,3")][..], "from low to high"),
         (&[("rates", "0")], "as in `1000,2000,5000`"),
@@ -264,7 +268,7 @@ fn wrong_choices_say_what_was_expected() {
         let message = message(sets);
         assert!(message.contains(expected), "{sets:?}: {message}");
     }
-    // They are no keys of other studies.
+    // Other studies do not have these keys.
     let sessions = include_str!("../../../../studies/sessions.toml");
     let sessions = Study::parse("sessions", sessions).unwrap();
     for key in ["order", "rates", "limit", "stage_ms"] {
@@ -297,15 +301,20 @@ fn faults_of_a_file_are_located() {
             "stop",
             "unknown field `stop`, expected one of `name`",
         ),
-        ("product = \"memcached\"", "product = \"files\"", "name", "files keeps no values by key"),
+        (
+            "product = \"memcached\"",
+            "product = \"files\"",
+            "name",
+            "files does not store values by key",
+        ),
         ("ttl_s = 20 ", "", "[defaults]", "missing field `ttl_s`"),
     ] {
         assert!(RAMP_STUDY.contains(from), "{from}");
         let text = RAMP_STUDY.replacen(from, to, 1);
         let error = Study::parse("r.toml", &text).unwrap_err();
-        let StudyError::Located { line, problem: said, .. } = &error else { panic!("{error}") };
-        assert!(said.contains(problem), "{said}");
-        assert!(text.lines().nth(line - 1).unwrap().contains(line_has), "{line}: {said}");
+        let StudyError::Located { line, problem: found, .. } = &error else { panic!("{error}") };
+        assert!(found.contains(problem), "{found}");
+        assert!(text.lines().nth(line - 1).unwrap().contains(line_has), "{line}: {found}");
     }
 }
 
@@ -325,7 +334,7 @@ fn shares_of_a_peak_become_stages() {
 }
 
 #[test]
-fn controls_have_an_order_a_share_and_keys_of_their_own() {
+fn controls_have_their_own_order_share_and_keys() {
     let plan = with_sets(&[("keys", "500")]).unwrap();
     let (kv, load) = (kv(&plan), &plan.cells[0].load);
     let seen = |name: &str| {
@@ -340,7 +349,7 @@ fn controls_have_an_order_a_share_and_keys_of_their_own() {
     assert_eq!((seen("peak"), seen("ramp")), ((None, 2), (None, 2)));
     let steady = Schedule::Steady(10_000);
     assert_eq!(load.part(250, 40_000.0, 2), Load { schedule: steady, ..load.clone() });
-    // Of a closed load an operation by itself has a client to itself.
+    // Under a closed load, each single operation has its own client.
     let closed = Load::closed(100);
     assert_eq!([1, 2].map(|n| closed.part(100, 0.0, n)), [10, 20].map(Load::closed));
     let text = RAMP_STUDY.replace("control_permille = 250", "control_permille = 501");
@@ -378,11 +387,11 @@ fn claims_about_ramps_are_checked() {
 }
 
 #[test]
-fn a_limit_that_no_answer_can_miss_is_refused() {
+fn limits_beyond_the_timeout_are_rejected() {
     let ladder = with_sets(&[("timeout_ms", "500"), ("limit", "600ms")]).unwrap();
-    let told = ladder.check().unwrap_err();
-    assert!(told.contains("`600 ms` is beyond the time-out of 500 ms"), "{told}");
+    let message = ladder.check().unwrap_err();
+    assert!(message.contains("`600 ms` is beyond the time-out of 500 ms"), "{message}");
     let search = with_sets(&[("profile", "search")]).unwrap();
-    let told = Plan { timeout_ns: 500_000, ..search }.check().unwrap_err();
-    assert!(told.contains("`1.00 ms` is beyond the time-out of 500 µs"), "{told}");
+    let message = Plan { timeout_ns: 500_000, ..search }.check().unwrap_err();
+    assert!(message.contains("`1.00 ms` is beyond the time-out of 500 µs"), "{message}");
 }

@@ -46,7 +46,7 @@ pub(super) struct Profile {
     names: Names,
     order: Order,
     stop: StopKind,
-    /// True to add a load in which all clients ask for one session.
+    /// True to add a load in which all clients request the same session.
     #[serde(default)]
     one_session: bool,
     phases: Vec<StudyPhase>,

@@ -1,5 +1,4 @@
-//! Keys of `--set`. Each is declared once, with the values that it takes on the command line and in
-//! a file.
+//! Keys of `--set`. Each is declared once, with its values on the command line and in a file.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,19 +10,19 @@ use toml::de::{DeTable, ValueDeserializer};
 
 use super::{Fault, StudyError};
 
-/// A key: its name, and how a value gets to its place among those of all scales (`V`) or of one
-/// scale (`S`). Errors: what is expected instead.
+/// A key: its name and the function that sets a value of all scales (`V`) or of one scale (`S`). An
+/// error names the expected values.
 pub(super) struct Key<V, S>(
     pub(super) &'static str,
     pub(super) fn(&mut V, &mut S, &str) -> Result<(), String>,
 );
 
-/// Pauses that several workloads have, milliseconds.
+/// Range of pauses, milliseconds.
 pub(super) const THINK_MS: RangeInclusive<f64> = 0.0..=60_000.0;
-/// Bytes of a value of several workloads.
+/// Range of value sizes, bytes.
 pub(super) const VALUE_BYTES: RangeInclusive<usize> = 32..=16 << 20;
 
-/// Sets a key; `None` where none has this name. Errors: what is expected instead.
+/// Sets a key; `None` if no key has this name. An error names the expected values.
 pub(super) fn set<V, S>(
     keys: &[Key<V, S>],
     (values, size): (&mut V, &mut S),
@@ -32,7 +31,7 @@ pub(super) fn set<V, S>(
     keys.iter().find(|key| key.0 == name).map(|key| key.1(values, size, text))
 }
 
-/// The first value of a file that `--set` would refuse, in the tables that paths of names lead to.
+/// Finds the first value that `--set` would reject, in the tables at the given paths of a file.
 pub(super) fn fault<V, S>(
     keys: &[Key<V, S>],
     (values, size): (&mut V, &mut S),
@@ -50,7 +49,7 @@ pub(super) fn fault<V, S>(
     })
 }
 
-/// A value as `--set` takes it.
+/// A value in the syntax of `--set`.
 fn as_typed(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -59,13 +58,13 @@ fn as_typed(value: &Value) -> String {
     }
 }
 
-/// Puts a value in its place, if there is one.
+/// Stores a value; an error names the expected values if there is none.
 pub(super) fn put<T>(place: &mut T, value: Option<T>, expected: &str) -> Result<(), String> {
     *place = value.ok_or(expected)?;
     Ok(())
 }
 
-/// Puts a number within a range in its place; an error tells the range with its unit.
+/// Parses and stores a number within a range; an error shows the range with its unit.
 pub(super) fn number<T: FromStr + PartialOrd + Display>(
     place: &mut T,
     text: &str,
@@ -76,12 +75,12 @@ pub(super) fn number<T: FromStr + PartialOrd + Display>(
     put(place, within(text, &range), expected.trim_end())
 }
 
-/// What a file calls so.
+/// Parses a value by its name in files.
 pub(super) fn named<T: DeserializeOwned>(text: &str) -> Option<T> {
     Value::from(text).try_into().ok()
 }
 
-/// Numbers with commas between them.
+/// Parses comma-separated numbers.
 pub(super) fn list<T: FromStr + PartialOrd>(
     text: &str,
     range: &RangeInclusive<T>,
@@ -89,7 +88,7 @@ pub(super) fn list<T: FromStr + PartialOrd>(
     text.split(',').map(|number| within(number, range)).collect()
 }
 
-/// A number within a range.
+/// Parses a number within a range.
 pub(super) fn within<T: FromStr + PartialOrd>(text: &str, range: &RangeInclusive<T>) -> Option<T> {
     let text = text.trim();
     let plain = stats::parse_count(text).map_or_else(|_| text.to_string(), |n| n.to_string());

@@ -1,19 +1,19 @@
-//! What a study says of its results: statements to judge, and the recommendation table.
+//! Claims of a study's source and its recommendation table.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A statement with the relation it expects.
+/// A statement and the relation that it expects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Unique in the study.
     pub id: String,
-    /// The statement, in words.
+    /// Text of the statement.
     pub text: String,
-    /// Who said it where.
+    /// Author and place of publication.
     pub source: String,
-    /// The relation that it expects.
+    /// Expected relation.
     pub expect: Expectation,
 }
 
@@ -21,125 +21,125 @@ pub struct Claim {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Expectation {
-    /// The rate of `a` divided by the rate of `b` lies within `min` and `max`.
+    /// The rate of `a` divided by the rate of `b` is between `min` and `max`.
     Ratio {
-        /// Target above the line.
+        /// Target in the numerator.
         a: String,
-        /// Target below the line.
+        /// Target in the denominator.
         b: String,
         /// Operation compared.
         operation: String,
-        /// Clients at work.
+        /// Number of active clients.
         clients: u32,
         /// Smallest ratio that still confirms the statement.
         min: f64,
-        /// Largest ratio that still confirms it; absent for no upper end.
+        /// Largest ratio that still confirms it; absent for no upper bound.
         max: Option<f64>,
     },
     /// The rate of `target` is above that of every other target in every case.
     Highest {
-        /// The target said to be first.
+        /// The target claimed to be fastest.
         target: String,
-        /// Operations looked at.
+        /// Operations compared.
         operations: Vec<String>,
-        /// Numbers of clients looked at.
+        /// Numbers of clients compared.
         clients: Vec<u32>,
     },
-    /// Targets differ less at this operation than at others: the rate of the first target by that
-    /// of the last is nearer to 1.
+    /// Targets differ less at this operation than at others: the ratio of the highest to the lowest
+    /// rate is closer to 1.
     Narrowest {
-        /// The operation at which they are said to differ least.
+        /// The operation at which targets are claimed to differ least.
         operation: String,
-        /// Operations that it is compared with.
+        /// Operations to compare with.
         than: Vec<String>,
-        /// Clients at work.
+        /// Number of active clients.
         clients: u32,
     },
     /// The rate of `target` is below that of every other target in every case.
     Lowest {
-        /// The target said to be last.
+        /// The target claimed to be slowest.
         target: String,
-        /// Operations looked at.
+        /// Operations compared.
         operations: Vec<String>,
-        /// Numbers of clients looked at.
+        /// Numbers of clients compared.
         clients: Vec<u32>,
     },
-    /// Of ramps: a highest rate of `a` divided by that of `b` lies within `min` and `max`.
+    /// Of ramps: a highest rate of `a` divided by that of `b` is between `min` and `max`.
     Capacity {
-        /// Target above the line.
+        /// Target in the numerator.
         a: String,
-        /// Target below the line.
+        /// Target in the denominator.
         b: String,
         /// Which of the highest rates.
         figure: HighestRate,
         /// Smallest ratio that still confirms the statement.
         min: f64,
-        /// Largest ratio that still confirms it; absent for no upper end.
+        /// Largest ratio that still confirms it; absent for no upper bound.
         max: Option<f64>,
     },
-    /// Of ramps: the 99th percentile of `a` by that of `b` at the same rate is at the share `high`
-    /// of the highest rate that `a` reached at least `min` times what it is at the share `low`.
+    /// Of ramps: the ratio of the 99th percentiles of `a` and `b` at the same rate grows at least
+    /// `min`-fold from the share `low` to the share `high` of the highest rate that `a` reached.
     Diverges {
-        /// The target that is said to fall behind.
+        /// The target claimed to fall behind.
         a: String,
         /// The target that it falls behind.
         b: String,
         /// A light load, as a share of the highest rate that `a` reached.
         low: f64,
-        /// The load at which it is said to have fallen behind.
+        /// The load at which `a` has fallen behind, as such a share.
         high: f64,
-        /// How many times the ratio at the light load the other must be at least.
+        /// Smallest factor between the two ratios that confirms the statement.
         min: f64,
     },
-    /// Of ramps: on each target the 99th percentile of one operation by that of another lies within
-    /// `min` and `max`, both where each arrives by itself and in pairs of both orders together.
+    /// Of ramps: on each target the 99th percentile of one operation divided by that of another is
+    /// between `min` and `max`, both when each arrives alone and in pairs of both orders combined.
     Slower {
-        /// The operation that is said to take longer.
+        /// The operation claimed to take longer.
         operation: String,
-        /// The operation that it is compared with.
+        /// The operation to compare with.
         than: String,
-        /// Targets looked at.
+        /// Targets tested.
         targets: Vec<String>,
-        /// Shares of the knee at which the ramp's own pairs are told beside.
+        /// Shares of the knee at which the ramp's own pairs are also reported.
         shares: Vec<f64>,
         /// Smallest ratio that still confirms the statement.
         #[serde(default = "as_long")]
         min: f64,
-        /// Largest ratio that still confirms it; absent for no upper end.
+        /// Largest ratio that still confirms it; absent for no upper bound.
         max: Option<f64>,
     },
-    /// Of ramps: server CPU time of `a` by that of `b` at the same rates, which are shares of the
-    /// lower knee, lies within `min` and `max`.
+    /// Of ramps: server CPU time of `a` divided by that of `b` at the same rates, as shares of the
+    /// lower knee, is between `min` and `max`.
     Cpu {
-        /// Target above the line.
+        /// Target in the numerator.
         a: String,
-        /// Target below the line.
+        /// Target in the denominator.
         b: String,
-        /// Shares of the lower knee looked at.
+        /// Shares of the lower knee.
         shares: Vec<f64>,
         /// Smallest ratio that still confirms the statement.
         min: f64,
         /// Largest ratio that still confirms it.
         max: f64,
     },
-    /// Of ramps: as long as a server uses less than a share of a CPU, its 99th percentile stays
-    /// within a factor of what it is at the lowest stage.
+    /// Of ramps: while a server uses less than a share of a CPU, its 99th percentile stays within a
+    /// factor of its value at the lowest stage.
     Steady {
-        /// Targets looked at.
+        /// Targets tested.
         targets: Vec<String>,
-        /// Share of a CPU below which stages are looked at.
+        /// Share of a CPU below which stages are compared.
         cpu: f64,
-        /// How many times the lowest stage's percentile others may have.
+        /// Largest allowed ratio to the percentile of the lowest stage.
         within: f64,
     },
-    /// Of ramps: `target` is the one to take rather than `over`, because it sustains no lower rate
-    /// and answers no later at a share of the lower knee.
+    /// Of ramps: `target` is preferable to `over`, because it sustains at least the same rate and
+    /// is not slower at a share of the lower knee.
     Pick {
-        /// The target that is recommended.
+        /// The recommended target.
         target: String,
-        /// The target that it is preferred to.
+        /// The rejected target.
         over: String,
-        /// The share of the lower knee at which times are compared.
+        /// The share of the lower knee at which latencies are compared.
         share: f64,
     },
 }
@@ -152,16 +152,16 @@ fn as_long() -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighestRate {
-    /// The most that was answered in any stage, or with all clients at work.
+    /// The highest rate answered in any stage, or with all clients active.
     Reached,
-    /// The last stage in which all that was asked for was answered.
+    /// The rate of the last stage in which all requests were answered.
     Knee,
-    /// The last stage within the limit of the 99th percentile.
+    /// The rate of the last stage within the limit of the 99th percentile.
     WithinLimit,
 }
 
 impl HighestRate {
-    /// As it stands in sentences and in studies.
+    /// Name in sentences and in study files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reached => "reached",
@@ -172,7 +172,7 @@ impl HighestRate {
 }
 
 impl Expectation {
-    /// True for what only a ramp can tell.
+    /// True if only a ramp can test it.
     pub fn is_of_ramps(&self) -> bool {
         match self {
             Self::Ratio { .. }
@@ -193,9 +193,9 @@ impl Expectation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Advice {
-    /// How much each operation counts in a shop's day; need not sum to 1.
+    /// Weight of each operation in a shop's daily use; need not sum to 1.
     pub weights: BTreeMap<String, f64>,
-    /// Number of concurrent requests that each size of shop means.
+    /// Number of concurrent requests for each size of shop.
     pub sizes: BTreeMap<String, u32>,
     /// Rows of the table.
     pub rows: Vec<AdviceRow>,
@@ -209,14 +209,14 @@ pub struct AdviceRow {
     pub shop: String,
     /// A key of `sizes`.
     pub size: String,
-    /// Target that the shop uses as delivered.
+    /// Target that the shop uses by default.
     pub factory: String,
-    /// Targets that the source recommends, in its order; one is written without a list.
+    /// Targets that the source recommends, in its order; a single one is written without a list.
     #[serde(with = "one_or_more")]
     pub source: Vec<String>,
 }
 
-/// A text alone or a list of texts, told apart by which of them stands there.
+/// Serialises a single text as a string and several as a list; accepts both.
 mod one_or_more {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! The stores of a run: those of the study, or those that the user chose.
+//! The targets of a run: those of the study or those that the user chose.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use crate::product::Product;
 use crate::program::Program;
 use crate::target::Endpoint;
 
-/// What a workload asks of its stores.
+/// Kind of store that a workload requires.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stores {
-    /// They keep sessions.
+    /// Session stores.
     Sessions,
-    /// They speak a key-value protocol.
+    /// Stores with a key-value protocol.
     Keys,
-    /// They are backends of an application cache.
+    /// Backends of an application cache.
     Caches,
 }
 
 impl Stores {
-    /// Products whose servers there may be.
+    /// Products whose servers can be used.
     pub(super) fn servers(self) -> impl Iterator<Item = Product> {
         Product::ALL.into_iter().filter(move |product| product.has_server() && self.fits(*product))
     }
@@ -37,7 +37,7 @@ impl Stores {
         }
     }
 
-    /// Why a target of a study cannot be such a store.
+    /// Returns why a study's target is not a store of this kind, if so.
     pub(super) fn fault(self, target: &StudyTarget) -> Option<String> {
         let StudyTarget { name, product, program, backend, .. } = target;
         let of_server = product.map(|_| "product").or(program.map(|_| "program"));
@@ -50,13 +50,13 @@ impl Stores {
         let product = target.product().name();
         let problem = match (alien, fits, program) {
             (Some(key), ..) => {
-                format!("`{key}` is no key of a study of {what} (expected `{needed}`)")
+                format!("`{key}` is not a key of a study of {what} (expected `{needed}`)")
             }
             (_, None, _) => format!("missing field `{needed}`"),
-            (_, Some(false), _) => format!("{product} keeps no {what}"),
+            (_, Some(false), _) => format!("{product} does not store {what}"),
             (_, _, Some(program)) if target.product() != Program::PRODUCT => {
                 let expected = Program::PRODUCT.name();
-                format!("{} is no {product} server (expected {expected})", program.name())
+                format!("{} is not a {product} server (expected {expected})", program.name())
             }
             _ => return None,
         };
@@ -64,7 +64,7 @@ impl Stores {
     }
 }
 
-/// Settings of servers and software that the user set.
+/// Settings of servers and software from the user.
 #[derive(Default)]
 pub(super) struct Settings {
     pub(super) servers: BTreeMap<Product, BTreeMap<String, String>>,
@@ -91,7 +91,7 @@ impl Study {
         for choice in &choices.targets {
             if targets.iter().any(|t| t.name == choice.name) {
                 return Err(StudyError::Choice(format!(
-                    "target `{}` is given twice (give each a name of its own: --target NAME=URL)",
+                    "target `{}` is given twice (give each its own name: --target NAME=URL)",
                     choice.name
                 )));
             }
@@ -132,8 +132,8 @@ impl Study {
         let unfit = match (stores, &choice.endpoint) {
             (Stores::Keys, _) => (!server.0.keeps_keys()).then(|| {
                 format!(
-                    "{} keeps no values by key here (expected redis or memcached, or a URL of a \
-                     server that speaks as one of them)",
+                    "{} does not store values by key here (expected redis or memcached, or the \
+                     URL of a compatible server)",
                     server.0.name()
                 )
             }),
@@ -146,7 +146,7 @@ impl Study {
         }
     }
 
-    /// A backend of an application cache: its name says whose layout it is, also at a URL.
+    /// Plans a backend of an application cache; its name decides the layout, also at a URL.
     fn chosen_cache(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
         let name = &choice.name;
         let of_study = self.target(name).and_then(|t| t.backend);
@@ -235,7 +235,7 @@ fn planned(
     }
 }
 
-/// Refuses settings that no chosen target would get.
+/// Rejects settings that apply to no chosen target.
 fn settings_used(targets: &[PlannedTarget], set: &Settings) -> Result<(), StudyError> {
     let chosen = || quoted_list(targets.iter().map(|t| t.name.as_str()));
     for (product, settings) in &set.servers {
@@ -282,7 +282,7 @@ fn first_product(backend: Backend) -> Product {
     backend.products().first().copied().unwrap_or(Product::Files)
 }
 
-/// Why a backend cannot be measured on a store that is there already.
+/// Returns why a backend cannot be measured on an existing store, if so.
 fn unfit_for(backend: Backend, endpoint: &Endpoint) -> Option<String> {
     let name = backend.name();
     let products = backend.products();
@@ -295,7 +295,7 @@ fn unfit_for(backend: Backend, endpoint: &Endpoint) -> Option<String> {
     }
     if backend.own_names().is_none() {
         return Some(format!(
-            "what {name} writes cannot be told from what others wrote (expected no URL: a \
+            "what {name} writes is indistinguishable from other data (expected no URL: a \
              private store is started)"
         ));
     }
@@ -311,7 +311,7 @@ fn unfit_for(backend: Backend, endpoint: &Endpoint) -> Option<String> {
     })
 }
 
-/// Whether a setting of `Cm_Cache_Backend_Redis` exists and takes that value.
+/// Checks that a setting of `Cm_Cache_Backend_Redis` exists and accepts the value.
 pub(super) fn check_cm_setting(key: &str, value: &str) -> Result<(), StudyError> {
     let name = key.strip_prefix(CM_PREFIX).unwrap_or(key);
     let Some((_, values)) = CM_SETTINGS.iter().find(|(known, _)| *known == name) else {

@@ -1,4 +1,4 @@
-//! A study as it is written in TOML: what all workloads share. Field comments here and in the
+//! The TOML format of studies, as shared by all workloads. Field comments here and in the
 //! modules of workloads are the reference of the format.
 
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use crate::program::Program;
 /// Version of the study format that this code reads.
 pub const STUDY_FORMAT: u32 = 1;
 
-/// What a study's stores are used for.
+/// Use of a study's stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StudyWorkload {
@@ -39,36 +39,35 @@ pub enum StudyWorkload {
 pub struct Study {
     /// [`STUDY_FORMAT`].
     pub format: u32,
-    /// Name that users type: lower-case letters, digits and `-`.
+    /// Name on the command line: lower-case letters, digits and `-`.
     pub name: String,
-    /// What the stores are used for. It decides what stands in `defaults`, in `size` of a scale and
-    /// in profiles.
+    /// Use of the stores. It decides which keys `defaults`, `size` of a scale and profiles have.
     pub workload: StudyWorkload,
-    /// Title for people.
+    /// Title in reports.
     pub title: String,
-    /// The question it answers.
+    /// Question that the study answers.
     pub question: String,
-    /// Where it comes from.
+    /// Source of the study.
     pub source: String,
     /// Target that `--aa` measures twice.
     pub control: Spanned<String>,
-    /// Profiles that run when none is chosen.
+    /// Profiles that run by default.
     pub profile: Spanned<Vec<String>>,
-    /// Numbers of parallel clients; each is a load. Of a ramp those of profiles of pace `open`.
+    /// Numbers of parallel clients; each is a load. For ramps, used by profiles of pace `open`.
     pub clients: Vec<u32>,
     /// One in this many values read is compared byte by byte.
     pub verify_one_in: u64,
     /// Ratios within `1/(1+zone)` and `1+zone` count as equal.
     pub equivalence_zone: f64,
-    /// Time-out of an operation, milliseconds.
+    /// Timeout of an operation, milliseconds.
     pub timeout_ms: u64,
     #[serde(rename = "defaults")]
     _defaults: IgnoredAny,
-    /// How much is measured, by scale.
+    /// Amount of measurement, by scale.
     pub scales: BTreeMap<Scale, StudyScale>,
     /// Stores under test.
     pub targets: Vec<StudyTarget>,
-    /// Kinds of use.
+    /// Usage patterns.
     pub profiles: Vec<StudyProfile>,
     /// Statements to judge.
     #[serde(default)]
@@ -83,15 +82,15 @@ pub struct Study {
     text: String,
 }
 
-/// How much is measured.
+/// Amount of measurement at one scale.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyScale {
     /// Seconds for all blocks; 0 for no limit.
     pub budget_s: f64,
-    /// Blocks measured whatever the budget says.
+    /// Minimum number of blocks, regardless of the budget.
     pub blocks_min: u32,
-    /// Blocks after which no more are added.
+    /// Maximum number of blocks.
     pub blocks_max: u32,
     /// Unrecorded milliseconds before a time-bounded phase.
     pub warmup_ms: u64,
@@ -107,44 +106,44 @@ pub struct StudyScale {
 pub struct StudyTarget {
     /// Name in this study.
     pub name: Spanned<String>,
-    /// Kind of store, where it is no backend.
+    /// Kind of store, unless it is a backend.
     pub product: Option<Product>,
-    /// The program that is started in place of the product's own server.
+    /// Program to start instead of the product's own server.
     pub program: Option<Program>,
-    /// Of application caches: the software whose layout it is.
+    /// For application caches: the software whose layout is used.
     pub backend: Option<Backend>,
     /// Server settings as its configuration file spells them; of a backend with the product before
     /// them: `redis.save`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// True where it is measured only when it is named.
+    /// True if the target is measured only when named.
     #[serde(default)]
     pub on_request: bool,
 }
 
 impl StudyTarget {
-    /// The first of its stores: the product, or the first one of its backend.
+    /// Its first store: the product, or the first product of its backend.
     pub fn product(&self) -> Product {
         let of_backend = self.backend.and_then(|b| b.products().first());
         self.product.or(of_backend.copied()).unwrap_or(Product::Files)
     }
 }
 
-/// What a kind of use is called; the workload reads the rest.
+/// Name and description of a profile; the workload parses its other keys.
 #[derive(Clone, Debug, Deserialize)]
 pub struct StudyProfile {
-    /// Name that users type.
+    /// Name on the command line.
     pub name: Spanned<String>,
-    /// What it stands for.
+    /// Description.
     pub about: String,
 }
 
-/// The first text with a character that would do something to a terminal.
+/// Finds the first text with a control character, which could manipulate a terminal.
 fn controlled(key: &str, value: &Spanned<DeValue<'_>>) -> Option<Fault> {
     let bad = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     match value.get_ref() {
         DeValue::String(text) => text.contains(bad).then(|| {
-            let problem = format!("`{key}` holds a control character (expected plain text)");
+            let problem = format!("`{key}` contains a control character (expected plain text)");
             (value.span().start, problem)
         }),
         DeValue::Table(table) => {
@@ -156,7 +155,7 @@ fn controlled(key: &str, value: &Spanned<DeValue<'_>>) -> Option<Fault> {
 }
 
 impl Study {
-    /// Reads and checks a study; `file` is its name for errors.
+    /// Parses and checks a study; `file` is its name in errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, StudyError> {
         let located = |e: toml::de::Error| located(file, text, &e);
         let mut study: Self = toml::from_str(text).map_err(located)?;
@@ -171,12 +170,13 @@ impl Study {
         }
     }
 
-    /// What is its workload's own. Errors: a key is unknown, missing, or of another type.
+    /// Parses the keys of the study's workload. Fails if a key is unknown, missing or of the wrong
+    /// type.
     pub(super) fn own<T: DeserializeOwned>(&self) -> Result<T, StudyError> {
         toml::from_str(&self.text).map_err(|e| located(&self.file, &self.text, &e))
     }
 
-    /// Whether a profile is among those that run.
+    /// True if the profile runs by default.
     pub(super) fn runs(&self, profile: &StudyProfile) -> bool {
         self.profile.get_ref().contains(profile.name.get_ref())
     }
@@ -186,7 +186,7 @@ impl Study {
         self.targets.iter().map(|t| t.name.get_ref().as_str())
     }
 
-    /// The target of that name.
+    /// Returns the target with this name.
     pub fn target(&self, name: &str) -> Option<&StudyTarget> {
         self.targets.iter().find(|t| t.name.get_ref() == name)
     }

@@ -8,7 +8,7 @@ use super::{Fault, StudyError, app_cache, beyond_ram, failover, ramp, sessions};
 use crate::plan::Plan;
 
 impl Study {
-    /// What parses but makes no sense. Errors: what does not parse.
+    /// Returns the first fault of a study that parses. Fails if it does not parse.
     pub(super) fn check(&self, document: &DeTable<'_>) -> Result<Option<Fault>, StudyError> {
         match self.workload {
             StudyWorkload::Sessions => self.first_fault::<sessions::Defaults>(document),
@@ -19,7 +19,7 @@ impl Study {
         }
     }
 
-    /// Lists everything that a run with these choices will do.
+    /// Plans everything that a run with these choices does.
     pub fn plan(&self, choices: &Choices) -> Result<Plan, StudyError> {
         match self.workload {
             StudyWorkload::Sessions => self.planned::<sessions::Defaults>(choices),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// A password. Prints as `***`; only [`Secret::reveal`] gives the text.
+/// A password. Prints as `***`; only [`Secret::reveal`] returns the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -13,7 +13,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The password itself, only for sending it to the server.
+    /// Returns the password, only for sending it to the server.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -51,7 +51,7 @@ pub struct TlsFiles {
     pub ca_file: Option<PathBuf>,
     /// PEM file of the client's own certificate.
     pub certificate: Option<PathBuf>,
-    /// PEM file of its private key.
+    /// PEM file of the client's private key.
     pub key: Option<PathBuf>,
     /// The server's name for SNI and verification; `None` for the host.
     pub name: Option<String>,

@@ -14,13 +14,13 @@ pub struct Database {
     pub address: NetAddress,
     /// Account name.
     pub user: String,
-    /// Its password; `None` for an account without one.
+    /// Password; `None` for an account without one.
     pub password: Option<Secret>,
     /// Name of the database, which must exist.
     pub name: String,
 }
 
-/// The address without the login.
+/// Formats the address without the login.
 impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} database {}", self.address, self.name)
@@ -28,12 +28,12 @@ impl fmt::Display for Database {
 }
 
 impl Database {
-    /// Reads `SCHEME://user:password@host:port/database`, or
+    /// Parses `SCHEME://user:password@host:port/database`, or
     /// `SCHEME+unix:///socket?database=NAME&user=NAME&password=TEXT`, with the given default port
     /// and user.
     pub(super) fn of(url: &Url, (port, default_user): (u16, &str)) -> Result<Self, UrlError> {
         let is_unix = url.scheme().ends_with("+unix");
-        let in_network = "no query, as no TLS is spoken";
+        let in_network = "no query; TLS is unsupported";
         let keys = if is_unix { "database, user, password" } else { in_network };
         known_queries(url, keys)?;
         let carried = |key| if is_unix { query(url, key) } else { None };

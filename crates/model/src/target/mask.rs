@@ -1,4 +1,4 @@
-//! Masks passwords in texts, for errors, records and the process list.
+//! Masks passwords in text, for errors, records and the process list.
 //!
 //! A mistyped URL still contains its password, but at an unknown position. So only parts that
 //! cannot be a password are shown: the scheme, the text after the last `@`, and the values of
@@ -14,8 +14,8 @@ const MASK: &str = "***";
 /// Keys of a query whose values may be shown.
 const HARMLESS: [&str; 5] = ["cluster", "database", "db", "protocol", "user"];
 
-/// Masks everything that may be a password: in a URL of any spelling, also after `NAME=` or
-/// `--flag=`, and the value of a key such as `password`. Other texts are unchanged.
+/// Masks everything that could be a password: in a URL, even a mistyped one or one after `NAME=`
+/// or `--flag=`, and the value of a key such as `password`. Other text is unchanged.
 pub fn mask_text(text: &str) -> String {
     let mut rest = text;
     // Names before a URL, as in `--target=NAME=URL`.
@@ -65,7 +65,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(good)
 }
 
-/// True if a text is a file path, which may contain an `@`.
+/// True if the text is a file path, which may contain an `@`.
 fn is_path(text: &str) -> bool {
     (text.starts_with(['/', '.']) && !text.starts_with("//")) && !text.contains(':')
 }
@@ -90,10 +90,10 @@ fn misspelled_scheme(text: &str) -> Option<usize> {
 
 /// True for the scheme of a store's URL, or one that is easily mistaken for it.
 fn is_store(scheme: &str) -> bool {
-    let is_kin = |program: Program| matches!(scheme.strip_prefix(program.target), Some("" | "s"));
+    let serves = |program: Program| matches!(scheme.strip_prefix(program.target), Some("" | "s"));
     let mut products = Product::ALL.into_iter().filter_map(Product::url);
     products.any(|form| scheme == form.scheme || scheme == form.with_tls)
-        || Program::ALL.into_iter().any(is_kin)
+        || Program::ALL.into_iter().any(serves)
         || matches!(scheme, "mariadb" | "unix")
 }
 
@@ -172,7 +172,7 @@ fn shown_query(query: &str) -> String {
     shown.collect::<Vec<_>>().join("&")
 }
 
-/// A text that is not a URL, up to the first value of a secret key.
+/// Cuts text that is not a URL at the first value of a secret key, and masks that value.
 fn mask_pairs(text: &str) -> String {
     let ends = |c: char| c.is_whitespace() || "?&;,\"'`".contains(c);
     let secret = text.match_indices('=').map(|(at, _)| at).find(|at| {
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_masked_whatever_the_shape_is() {
+    fn passwords_are_masked_in_any_syntax() {
         for text in [
             "redis//:hush@h",
             "redis:hush@h",
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_password_is_shown() {
+    fn text_without_passwords_is_unchanged() {
         for text in [
             "",
             "run",
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_without_its_password_leads_to_the_same_place() {
+    fn removing_the_password_keeps_the_address() {
         for (url, expected) in [
             ("redis://:hush@h:1/2", "redis://h:1/2"),
             ("redis://me:hu%40sh@h", "redis://me@h"),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn no_error_repeats_a_password() {
+    fn errors_never_contain_a_password() {
         for text in [
             "redis//:hush@h",
             "redis:hush@h",

@@ -43,7 +43,7 @@ impl std::fmt::Display for Memcached {
     }
 }
 
-/// Reads `memcached://` and `memcacheds://` with hosts separated by commas, and
+/// Parses `memcached://` and `memcacheds://` with hosts separated by commas, and
 /// `memcached+unix://`; `None` for another scheme.
 pub(super) fn parse(text: &str) -> Option<Result<Memcached, UrlError>> {
     let (scheme, rest) = text.split_once("://")?;
@@ -97,7 +97,7 @@ fn socket(text: &str) -> Result<Memcached, UrlError> {
     Ok(endpoint)
 }
 
-/// Everything except the servers.
+/// Parses everything except the servers.
 fn speaking(url: &Url) -> Result<Memcached, UrlError> {
     let spelling = match query(url, "protocol").as_deref() {
         None | Some("text") => Spelling::Text,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn one_and_several_servers_are_read() {
+    fn one_or_several_servers_are_parsed() {
         let at = |host: &str, port| NetAddress::Tcp(host.into(), port);
         assert_eq!(read("memcached://a").servers, [at("a", 11211)]);
         let two = read("memcached://u:p%2C@a:1,[::1]:2?protocol=meta");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn errors_name_the_wrong_part() {
         let message = |text: &str| Endpoint::parse(text).unwrap_err().to_string();
         assert!(message("memcached://a/1").contains("`/1` (expected none"));
         assert!(message("memcached://a:1,a:1").contains("`a:1` twice"));

@@ -10,7 +10,7 @@ use crate::product::Product;
 /// Error of an invalid target URL.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UrlError {
-    /// Not a URL at all.
+    /// Not a URL.
     #[error("`{0}` is not a URL (expected {forms})", forms = Product::all_urls())]
     NotUrl(String),
     /// An unknown scheme.

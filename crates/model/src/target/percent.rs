@@ -1,6 +1,6 @@
 //! The percent-encoding of URLs.
 
-/// The text without percent-encoding.
+/// Decodes percent-encoding.
 pub(super) fn decode(text: &str) -> String {
     // A query pair decodes `%XX`; a `+` in a password or path stays a plus.
     url::form_urlencoded::parse(
@@ -11,9 +11,9 @@ pub(super) fn decode(text: &str) -> String {
     .unwrap_or_default()
 }
 
-/// Whether the text is no longer UTF-8 when it is decoded.
+/// True if decoding the text yields invalid UTF-8.
 pub(super) fn hides_bytes(text: &str) -> bool {
     let lost = |text: &str| text.matches(char::REPLACEMENT_CHARACTER).count();
-    let told = text.to_ascii_uppercase().matches("%EF%BF%BD").count();
-    lost(&decode(text)) > lost(text) + told
+    let encoded = text.to_ascii_uppercase().matches("%EF%BF%BD").count();
+    lost(&decode(text)) > lost(text) + encoded
 }

@@ -1,11 +1,11 @@
-//! URLs of servers of the Redis protocol, and connection settings besides the login.
+//! URLs of servers of the Redis protocol, and connection settings other than the login.
 
 use url::Url;
 
 use super::address::{NetAddress, TlsFiles};
 use super::parts::{UrlError, part, query};
 
-/// Connection settings of a server of the Redis protocol, besides the login. The default is a
+/// Connection settings of a server of the Redis protocol, without the login. The default is a
 /// single server with RESP2 and without TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedisWay {
@@ -20,10 +20,10 @@ pub struct RedisWay {
 }
 
 impl RedisWay {
-    /// Sentinel's name of the primary.
+    /// The primary's name in Sentinel.
     pub const SENTINEL_NAME: &str = "primary";
 
-    /// Settings of a URL.
+    /// Parses the settings in a URL.
     pub(super) fn of(url: &Url) -> Result<Self, UrlError> {
         let scheme = url.scheme();
         Ok(Self {
@@ -34,7 +34,7 @@ impl RedisWay {
         })
     }
 
-    /// Description of non-default settings, each after a comma.
+    /// Describes non-default settings, each after a comma.
     pub(super) fn words(&self) -> String {
         let tls = self.tls.as_ref().map_or("", TlsFiles::words);
         let cluster = if self.is_cluster { ", cluster" } else { "" };
@@ -61,7 +61,7 @@ fn is_resp3(url: &Url) -> Result<bool, UrlError> {
     }
 }
 
-/// The database number in a part of a URL; 0 if it is empty.
+/// Parses the database number in a part of a URL; 0 if the part is empty.
 pub(super) fn database(url: &Url, text: &str) -> Result<u32, UrlError> {
     if text.is_empty() {
         return Ok(0);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_is_read_and_told() {
+    fn settings_are_parsed_and_displayed() {
         assert_eq!(way("redis://h/1"), RedisWay::default());
         assert_eq!(way("redis://h?cluster=false&protocol=2"), RedisWay::default());
         let tls = Some(TlsFiles::default());
@@ -93,12 +93,12 @@ mod tests {
         assert_eq!(way("rediss+cluster://h?protocol=3"), all);
         assert!(way("redis+cluster://h:7000/0").is_cluster);
         assert!(way("redis+unix:///s?protocol=3").is_resp3);
-        let told = Endpoint::parse("rediss+cluster://u:hush@h?protocol=3").unwrap().to_string();
-        assert_eq!(told, "h:6379 database 0, TLS, cluster, RESP3");
+        let shown = Endpoint::parse("rediss+cluster://u:hush@h?protocol=3").unwrap().to_string();
+        assert_eq!(shown, "h:6379 database 0, TLS, cluster, RESP3");
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn errors_name_the_wrong_part() {
         let message = |text: &str| Endpoint::parse(text).unwrap_err().to_string();
         assert!(message("redis://h?protocol=4").contains("protocol of `redis://h?protocol=4`"));
         assert!(message("redis://h?cluster=yes").contains("is `yes` (expected `true` or"));

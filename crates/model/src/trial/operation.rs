@@ -12,46 +12,46 @@ pub struct OperationResult {
     /// `write`, `read`, `change`, `clean`; in the page layout `open`, `close` and `page` (both
     /// together).
     pub operation: String,
-    /// How they ended.
+    /// Outcomes.
     pub counts: Counts,
-    /// Operations finished per second, over all clients: by the wall time of the phase, less the
-    /// share of it that clients spent on untimed preparing and checking.
+    /// Operations finished per second, over all clients: per wall time of the phase, minus the
+    /// share that clients spent on untimed preparation and checks.
     pub rate_per_s: f64,
-    /// Operations by time in calls, summed over the clients; pauses, and the time of other
-    /// operations, are not in it. `None` where an event loop does the calls.
+    /// Operations per second of time in calls, summed over the clients; excludes pauses and the
+    /// time of other operations. `None` if an event loop does the calls.
     pub calls_rate_per_s: Option<f64>,
     /// Done − sent.
     pub service: Histogram,
-    /// Done − intended start; contains the drawing of the value when that is timed.
+    /// Done − intended start; includes the generation of the value if that is timed.
     pub response: Histogram,
-    /// Sent − intended start, of an open load; empty where a request is intended when it is sent.
+    /// Sent − intended start, of an open load; empty for a closed one.
     pub lag: Histogram,
-    /// Time spent waiting for a session's lock; empty where no lock was waited for.
+    /// Time spent waiting for a session's lock; empty if no client waited.
     pub lock_wait: Histogram,
-    /// The longest times in the course of it; `None` in records from before they were kept.
+    /// Maximum latency over time; `None` in older records, which do not have it.
     pub slowest: Option<Slowest>,
 }
 
-/// The time of one client in a phase in which it saved again what cleans had removed.
+/// Time of one client in a phase in which it restored records that cleans had removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
     /// Operations answered.
     pub answered: u64,
-    /// Time in which it neither prepared, checked nor saved again, nanoseconds; with all of the
-    /// time of an operation that began in the warm-up and is counted.
+    /// Time without preparing, checking and restoring, nanoseconds; includes the full time of a
+    /// counted operation that started in the warm-up.
     pub free_ns: u64,
-    /// Time in which it saved again, nanoseconds.
+    /// Time spent restoring, nanoseconds.
     pub restoring_ns: u64,
 }
 
 impl Restored {
-    /// Operations per second of all `clients`, had none of them saved again: as many as there are
-    /// by the mean free time of an operation, over all operations of all of them.
+    /// Operations per second that all `clients` would reach without restoring: the number of
+    /// clients divided by the mean free time per operation, over all operations of all clients.
     ///
-    /// Each client ends with an operation that is finished and counted, so the time of all
-    /// operations is, in expectation, their number times that of one (Wald's identity), however
-    /// long a client saved again. A client's own rate has no such property: one that came to a
-    /// single short call would stand for thousands a second.
+    /// Each client ends with a finished, counted operation, so the expected total time is the
+    /// number of operations times the mean time of one (Wald's identity), however long a client
+    /// spent restoring. A client's own rate lacks this property: a client with a single short call
+    /// would count for thousands per second.
     pub fn rate_per_s(clients: &[Self]) -> f64 {
         let answered: u64 = clients.iter().map(|c| c.answered).sum();
         let free_ns: u64 = clients.iter().map(|c| c.free_ns).sum();
@@ -63,9 +63,9 @@ impl Restored {
 mod tests {
     use super::*;
 
-    /// Clients that saved again for nearly all of a phase, as they came out of one of 80 ms.
+    /// Clients that spent nearly all of a phase of 80 ms restoring.
     #[test]
-    fn a_client_with_one_short_call_does_not_make_the_rate() {
+    fn a_client_with_one_short_call_does_not_dominate_the_rate() {
         let client = |answered, free_ns| Restored { answered, free_ns, restoring_ns: 0 };
         let clients =
             [client(79, 70_000_000), client(9, 8_000_000), client(1, 100_000), client(1, 27_000)];
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_are_always_free_have_the_sum_of_their_rates() {
+    fn rates_add_up_without_restoring() {
         let clients = [100, 300].map(|answered| Restored {
             answered,
             free_ns: 500_000_000,

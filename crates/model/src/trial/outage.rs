@@ -1,35 +1,35 @@
-//! A time in which a server answered nothing.
+//! Server outages.
 
 use serde::{Deserialize, Serialize};
 
-/// A server of a load lost a request or could not be reached, or one of several servers left
-/// requests waiting and answered nothing, until it, or the server that took over from it, was back.
+/// An outage: a server lost a request or was unreachable, or one of several servers was silent
+/// while requests waited, until it or its successor was back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
-    /// Name of the phase in which it was.
+    /// Name of the phase.
     pub phase: String,
     /// Address of the server.
     pub server: String,
-    /// When the first request that it lost or left waiting was sent, or when it answered last if
-    /// that was later, nanoseconds since the trial began; the start of the phase's measurement
-    /// where that was in the warm-up.
+    /// Start, nanoseconds since the start of the trial: when the first lost or waiting request was
+    /// sent, or the last reply if that was later. If that was in the warm-up, the start of the
+    /// phase's measurement.
     pub begun_ns: u64,
-    /// How long nothing was answered, nanoseconds; at least [`Outage::SHORTEST_NS`], and at least
-    /// [`Outage::SILENCE_NS`] where no request was lost.
+    /// Time without a reply, nanoseconds; at least [`Outage::SHORTEST_NS`], and at least
+    /// [`Outage::SILENCE_NS`] if no request was lost.
     pub length_ns: u64,
-    /// Address of the server that answers in its place; `None` where it came back itself.
+    /// Address of its successor; `None` if the server itself came back.
     pub taken_over_by: Option<String>,
-    /// True where the phase ended before anything was answered again.
+    /// True if the phase ended before the next reply.
     pub to_the_end: bool,
 }
 
 impl Outage {
-    /// Shorter ones are not told apart from a connection that broke and was made anew.
+    /// Minimum length. Shorter ones look like a connection that broke and was reestablished.
     pub const SHORTEST_NS: u64 = 100_000_000;
 
-    /// A silence in which no request was lost and every connection stayed is an outage from this
-    /// length on, and only of one of several servers. Shorter ones are what stores do by
-    /// themselves, such as to fork. A server that is alone keeps everybody waiting, so that the
-    /// percentiles show its silence; of several, the others answer on and hide it.
+    /// Minimum length if no request or connection was lost; such a silence only counts for one of
+    /// several servers. Shorter ones are normal for stores, for example during a fork. A single
+    /// server blocks every client, so the percentiles show its silence; with several, the replies
+    /// of the others hide it.
     pub const SILENCE_NS: u64 = 1_000_000_000;
 }

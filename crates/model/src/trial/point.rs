@@ -1,4 +1,4 @@
-//! What was measured in one span under one offered load.
+//! Results of one span under one offered load.
 
 use serde::{Deserialize, Serialize};
 use stats::search::Step;
@@ -9,84 +9,82 @@ use super::failure::Failure;
 use super::operation::{OperationResult, Restored};
 use super::silence::Silence;
 
-/// One span under one offered load: a steady phase, a stage of a ladder without its beginning, in
-/// which the store settles, or a probe of a search.
+/// One span under one offered load: a steady phase, a stage of a ladder without its warm-up, or a
+/// probe of a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Name of the phase that it is, or is a stage of.
+    /// Name of its phase.
     pub phase: String,
-    /// Number of the stage or of the probe, from 0; `None` where the phase was steady.
+    /// Number of the stage or probe, from 0; `None` for a steady phase.
     pub stage: Option<u32>,
-    /// What a search asked for in it; `None` elsewhere.
+    /// The requested probe of a search; otherwise `None`.
     pub probe: Option<Step>,
-    /// When its span began, nanoseconds since the trial began: the clock of
+    /// Start of its span, nanoseconds since the start of the trial: the clock of
     /// [`Sample::at_ns`](crate::Sample::at_ns).
     pub begun_ns: u64,
-    /// How long it lasted, nanoseconds; of a steady phase from the first client's start to the last
-    /// client's end.
+    /// Length, nanoseconds; for a steady phase from the first client's start to the last client's
+    /// end.
     pub length_ns: u64,
-    /// Requests per second that were planned, in the mean; `None` under a closed load.
+    /// Mean planned rate, requests per second; `None` for a closed load.
     pub planned_per_s: Option<f64>,
-    /// Clients at work, in the mean; of an open load those that share it.
+    /// Mean number of active clients; for an open load, the clients that share it.
     pub clients: u32,
-    /// What was due in it under an open load, what was answered in it under a closed one. A point
-    /// of several operations has one more, the last, named like the phase, for all.
+    /// Results of the requests due (open load) or answered (closed load) in the span. With several
+    /// operations, the last entry, named like the phase, is their total.
     pub operations: Vec<OperationResult>,
-    /// Requests that were due in it and never sent, because the time-out had passed.
+    /// Requests due in the span that were never sent because the timeout had passed.
     pub unsent: u64,
-    /// How operations of the warm-up ended, which are in no other figure. Of a stage these are all
-    /// around its span that are no other's.
+    /// Outcomes of the warm-up's operations, which no other figure includes. For a stage: all
+    /// operations around its span that belong to no other stage.
     pub warmup: Counts,
     /// CPU time of the client threads.
     pub generator_cpu_ns: u64,
-    /// Time in which client threads were ready to run and waited for a CPU, nanoseconds.
+    /// Time for which client threads were runnable and waited for a CPU, nanoseconds.
     pub generator_run_delay_ns: u64,
-    /// CPU time of the server's processes; `None` where there are none, or not ours to see.
+    /// CPU time of the server's processes; `None` if there are none or they are not accessible.
     pub server_cpu_ns: Option<u64>,
-    /// What others took of the CPUs meanwhile.
+    /// CPU time stolen by other processes during the span.
     pub disturbance: Disturbance,
-    /// Share of the clients' time spent outside of operations: drawing values, checking.
+    /// Share of the clients' time spent outside operations, on drawing and checking values.
     pub own_share: f64,
-    /// Where clients saved again what cleans had removed, the times of each that the rate is made
-    /// of (see [`Restored::rate_per_s`]). Empty elsewhere.
+    /// Times of each client that restored records after cleans, from which the rate is computed
+    /// (see [`Restored::rate_per_s`]); otherwise empty.
     pub restored: Vec<Restored>,
-    /// What was due in each interval of a load with limits; `None` without any.
+    /// Requests due in each interval of a load with limits; `None` without limits.
     pub due: Option<Due>,
-    /// When an operation was not answered, of a steady phase of keys and values: for each operation
-    /// by time.
+    /// Silences of a steady phase of keys and values, for each operation by time.
     pub silences: Vec<Silence>,
-    /// Why it ended before its time, as where the store broke; all else is what there was up to
-    /// then.
+    /// Why it ended early, for example because the store failed; the results are those up to then.
     pub failure: Option<Failure>,
 }
 
 impl Point {
-    /// All operations together: the last, or the only one. `None` where nothing was done.
+    /// The total of all operations: the last or only one. `None` if there were none.
     pub fn whole(&self) -> Option<&OperationResult> {
         self.operations.last()
     }
 
-    /// One operation by its name.
+    /// An operation by name.
     pub fn operation(&self, name: &str) -> Option<&OperationResult> {
         self.operations.iter().find(|o| o.operation == name)
     }
 }
 
-/// What was due in the course of an open load, and what of it was late.
+/// Due and late requests of an open load over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Due {
-    /// Requests due in each interval of [`Slowest::interval_ns`](super::Slowest::interval_ns) from
-    /// the start of the point, as far as they were sent.
+    /// Sent requests by the interval of [`Slowest::interval_ns`](super::Slowest::interval_ns) in
+    /// which they were due, from the start of the point.
     pub due_per_interval: Vec<u64>,
-    /// Those of them that were beyond each limit, which is there once.
+    /// Those beyond each limit; one entry per limit.
     pub beyond: Vec<Beyond>,
-    /// Requests that the generator sent late by itself, a client being free: by more than half of
-    /// the strictest limit.
+    /// Requests that the generator sent late although a client was free, by more than half of the
+    /// strictest limit.
     pub late: u64,
 }
 
 impl Due {
-    /// Requests beyond a limit; `None` where it was none of those counted.
+    /// Requests beyond a limit; `None` for an uncounted limit.
     pub fn beyond(&self, limit_ns: u64) -> Option<&Beyond> {
         self.beyond.iter().find(|beyond| beyond.limit_ns == limit_ns)
     }
@@ -95,8 +93,9 @@ impl Due {
 /// Requests beyond one limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beyond {
-    /// The limit: response time in nanoseconds; the largest number for requests that failed.
+    /// The limit: response time in nanoseconds; `u64::MAX` for failed requests.
     pub limit_ns: u64,
-    /// Requests beyond it, by the interval in which they were due; a failed one is beyond all.
+    /// Requests beyond the limit, by the interval in which they were due. A failed request is
+    /// beyond every limit.
     pub over_per_interval: Vec<u64>,
 }

@@ -1,19 +1,19 @@
-//! What happened in the course of time.
+//! Results over time.
 
 use serde::{Deserialize, Serialize};
 
-/// Operations of a phase that were finished in each interval, over all clients.
+/// Operations of a phase that finished in each interval, over all clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// Name of the phase.
     pub phase: String,
-    /// When its measurement began, nanoseconds since the trial began: the clock of
+    /// Start of its measurement, nanoseconds since the start of the trial: the clock of
     /// [`Sample::at_ns`](crate::Sample::at_ns).
     pub begun_ns: u64,
     /// Length of an interval, nanoseconds.
     pub interval_ns: u64,
     /// Operations finished in each interval from the start of the measurement.
     pub done_per_interval: Vec<u64>,
-    /// Reads and those of them that missed, in the same intervals; empty where none missed.
+    /// Reads and misses in the same intervals; empty without misses.
     pub reads_per_interval: Vec<(u64, u64)>,
 }

@@ -1,20 +1,20 @@
-//! A time in which nothing was answered.
+//! Times without a reply.
 
 use serde::{Deserialize, Serialize};
 
-/// A time in which no request of an operation was answered by any server, to the millisecond:
-/// failures are no answers.
+/// A time in which no server answered a request of an operation, with millisecond resolution.
+/// Failures do not count as replies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
     /// Name of the operation.
     pub operation: String,
-    /// When it began, nanoseconds since the point began.
+    /// Start, nanoseconds since the start of the point.
     pub begun_ns: u64,
-    /// How long it was, nanoseconds.
+    /// Length, nanoseconds.
     pub length_ns: u64,
 }
 
 impl Silence {
-    /// Shorter ones are not told.
+    /// Minimum length; shorter ones are not recorded.
     pub const SHORTEST_NS: u64 = 100_000_000;
 }

@@ -1,10 +1,10 @@
-//! When operations were slow.
+//! Maximum latency over time.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest times of what was due, or under a closed load began, in each interval from the start
-/// of the measurement, nanoseconds: 0 where nothing was due, the largest number where something
-/// failed, which a record spells as null. Those of a stage begin with it.
+/// Maximum latency of the requests due in each interval (for a closed load, sent in it) from the
+/// start of the measurement or stage, nanoseconds. 0 if none was due; the largest number if one
+/// failed, which is null in a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slowest {
     /// Length of an interval.
@@ -12,12 +12,12 @@ pub struct Slowest {
     /// Service times.
     #[serde(serialize_with = "spell", deserialize_with = "read")]
     pub service: Vec<u64>,
-    /// Response times; empty where they are the same.
+    /// Response times; empty if they equal the service times.
     #[serde(serialize_with = "spell", deserialize_with = "read")]
     pub response: Vec<u64>,
 }
 
-/// Something failed.
+/// Marks an interval with a failed request.
 const FAILED: u64 = u64::MAX;
 
 fn spell<S: Serializer>(times_ns: &[u64], to: S) -> Result<S::Ok, S::Error> {
@@ -35,8 +35,8 @@ impl Slowest {
         if self.response.is_empty() { &self.service } else { &self.response }
     }
 
-    /// Lets the intervals begin so long after the measurement: what lies before counts to the
-    /// first.
+    /// Drops the intervals before `from_ns` after the start of the measurement; their maximum
+    /// counts towards the first remaining one.
     pub fn begin_at(&mut self, from_ns: u64) {
         let first = (from_ns / self.interval_ns.max(1)) as usize;
         for longest in [&mut self.service, &mut self.response] {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_no_number_in_a_record() {
+    fn a_failure_is_null_in_a_record() {
         let slowest = Slowest { interval_ns: 10, service: vec![7, FAILED], response: Vec::new() };
         let text = serde_json::to_string(&slowest).unwrap();
         assert_eq!(text, r#"{"interval_ns":10,"service":[7,null],"response":[]}"#);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_before_a_stage_counts_to_its_first_interval() {
+    fn times_before_a_stage_count_towards_its_first_interval() {
         let service = vec![7, 0, 3, 4];
         let mut slowest = Slowest { interval_ns: 10, service, response: Vec::new() };
         slowest.begin_at(20);

@@ -1,4 +1,4 @@
-//! What operations took, with those that failed.
+//! Times of operations, including failed ones.
 
 use stats::{Histogram, Times};
 
@@ -6,8 +6,8 @@ use super::counts::Counts;
 use super::failure::ErrorClass;
 
 impl Counts {
-    /// The times of the operations so counted: those answered took `answered`, and one that timed
-    /// out was waited for as long as `timeout_ns`.
+    /// Times of the counted operations: `answered` for successful ones, and at least `timeout_ns`
+    /// for failed ones if any timed out.
     pub fn times(&self, answered: &Histogram, timeout_ns: u64) -> Times {
         let timed_out = self.errors_by_class.contains_key(&ErrorClass::Timeout);
         Times::new(answered, self.error, if timed_out { timeout_ns } else { 0 })
@@ -20,7 +20,7 @@ mod tests {
     use stats::Time;
 
     #[test]
-    fn only_a_timeout_was_waited_for_so_long() {
+    fn only_timeouts_raise_the_lower_bound() {
         let mut counts = Counts::default();
         counts.fail(ErrorClass::Refused, "");
         let p99 = |counts: &Counts| counts.times(&Histogram::new(), 5).quantile(0.99);

@@ -136,14 +136,14 @@ impl ClaimContext<'_> {
         })?;
         let words =
             |share: f64| at(share).map_or_else(|_| String::new(), |v| show::ratio(v.center));
-        let seen = format!(
+        let note = format!(
             "p99 of {a} is {} that of {b} at {} of what {a} reached, and {} at {}",
             words(low),
             show::percent(low),
             words(high),
             show::percent(high)
         );
-        Ok(one_sided(change, min, &seen))
+        Ok(one_sided(change, min, &note))
     }
 
     /// Judges only by the control phases: in the ramp's own pairs one operation always comes first,
@@ -195,7 +195,7 @@ impl ClaimContext<'_> {
 
     /// End of a sentence with the result of the ramp's own pairs at shares of the knee.
     fn own_pairs(&self, target: &str, (slow, fast): (&str, &str), shares: &[f64]) -> String {
-        let seen = |share: &f64| {
+        let at_share = |share: &f64| {
             let ratio = self.each((target, target), "it", |ladder, _| {
                 let rate = share * ladder.last_passing()?.rate();
                 let p99 =
@@ -205,7 +205,7 @@ impl ClaimContext<'_> {
             let ratio = show::ratio(ratio.ok()?.center);
             Some(format!("{ratio} at {} of the knee", show::percent(*share)))
         };
-        let all: Vec<String> = shares.iter().filter_map(seen).collect();
+        let all: Vec<String> = shares.iter().filter_map(at_share).collect();
         if all.is_empty() {
             return String::new();
         }
@@ -272,7 +272,7 @@ impl ClaimContext<'_> {
         let sustains = self.open(target, over).map_or_else(String::new, |bounded| {
             format!(" (for {bounded} only a lower bound is known)")
         });
-        let seen = format!(
+        let figures = format!(
             "{target} sustains {} the rate of {over}{sustains}, and answers {} as fast at {place}",
             show::ratio_value(&knees),
             show::ratio_value(&speed)
@@ -286,7 +286,7 @@ impl ClaimContext<'_> {
             }
             _ => (ClaimVerdict::Undecided, "neither is clearly preferable here".into()),
         };
-        Ok(Judged(verdict, Some(knees), format!("{pick}: {seen}")))
+        Ok(Judged(verdict, Some(knees), format!("{pick}: {figures}")))
     }
 }
 

@@ -71,7 +71,7 @@ impl<'a> Ladder<'a> {
     fn of(trial: &'a Trial, phase: &str, samples: &'a [Sample]) -> Option<Self> {
         let stages = trial.points.iter().filter(|p| p.stage.is_some() && p.phase == phase);
         let known: Vec<(&Point, &OperationResult)> = stages
-            .filter(|stage| stage.length_ns > 0 && !is_rest(stage))
+            .filter(|stage| stage.length_ns > 0 && !is_pause(stage))
             .filter_map(|stage| Some((stage, stage.whole()?)))
             .collect();
         let interval_ns = trial.series(phase).map_or(0, |series| series.interval_ns);
@@ -80,12 +80,12 @@ impl<'a> Ladder<'a> {
             (planned_clients(stage), whole.rate_per_s)
         };
         let pace = pace(&known.iter().map(served).collect::<Vec<_>>());
-        let seen = |((stage, whole), way): ((&'a Point, &OperationResult), Way)| {
+        let judged = |((stage, whole), way): ((&'a Point, &OperationResult), Way)| {
             let rule = rule((stage, whole), interval_ns, pace.unwrap_or(0.0));
             StageResult { result: stage, rule, way, samples, events: &trial.events }
         };
         let stages: Vec<StageResult<'_>> =
-            known.into_iter().zip(ways(&planned)).map(seen).collect();
+            known.into_iter().zip(ways(&planned)).map(judged).collect();
         let mut up: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].way == Way::Up).collect();
         up.sort_by(|a, b| planned[*a].total_cmp(&planned[*b]));
         let knee = knee(&up.iter().map(|i| stages[*i].rule).collect::<Vec<_>>());
@@ -235,7 +235,7 @@ pub(crate) fn times<'a>(stage: &Point, operation: &'a OperationResult) -> &'a Hi
 }
 
 /// True for the pause between two stages.
-fn is_rest(stage: &Point) -> bool {
+fn is_pause(stage: &Point) -> bool {
     stage.planned_per_s == Some(0.0)
 }
 

@@ -54,7 +54,7 @@ fn note_counts(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     if unsent > 0 {
         notes.add(format!(
             "{place}: {unsent} more operations were due and never sent: they waited for a client \
-             until the time-out (--timeout) had passed; stages count them as failed"
+             until the timeout (--timeout); stages count them as failed"
         ));
     }
 }

@@ -153,7 +153,7 @@ fn counters(samples: &[Sample]) -> Vec<Named> {
         ("keys", "evicted".into(), nonzero(counter(|c| c.evicted))),
         ("keys", "reads that missed".into(), nonzero(counter(|c| c.misses))),
         ("connections", "open".into(), connections),
-        ("connections", "refused a second".into(), nonzero(counter(|c| c.refused))),
+        ("connections", "refused per second".into(), nonzero(counter(|c| c.refused))),
         ("switches", "server".into(), rates(samples, |s| Some(switches(s.server.as_ref()?)))),
         ("switches", "generator".into(), rates(samples, |s| Some(switches(&s.generator)))),
     ]

@@ -29,15 +29,15 @@ pub(super) fn own_work(measurement: &Measurement<'_>, findings: &mut Findings) {
     if own > OWN_SHARE_MAX {
         findings.invalid.push(format!(
             "{label}: generator-bound, the clients spent {} of their time on the generator's own \
-             work in the median trial (at most {} may): give the generator more CPUs or use fewer \
-             clients",
+             work in the median trial (at most {} is allowed): give the generator more CPUs or \
+             use fewer clients",
             show::percent(own),
             show::percent(OWN_SHARE_MAX)
         ));
     } else if own > OWN_SHARE_NOTE {
         findings.footnotes.push(format!(
             "{label}: the clients spent {} of their time on the generator's own work; the store \
-             may be faster than shown",
+             may be faster than measured",
             show::percent(own)
         ));
     }
@@ -74,12 +74,12 @@ pub(super) fn busy_threads(measurement: &Measurement<'_>, findings: &mut Finding
         Some(server) if server > BUSY_SHARE_MAX => {}
         Some(server) => findings.invalid.push(format!(
             "{label}: generator-bound, its threads used {own} of their CPUs and the server {} of \
-             one: give it more with --threads",
+             one: use more --threads",
             show::percent(server)
         )),
         None => findings.footnotes.push(format!(
             "{label}: the generator's threads used {own} of their CPUs; the server may be faster \
-             than shown (try more --threads)"
+             than measured (try more --threads)"
         )),
     }
 }

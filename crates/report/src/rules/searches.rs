@@ -54,9 +54,9 @@ pub(super) fn late_generator(sought: &CellSearch<'_>, _: &SearchView, findings: 
     let (late, missed) = blamed(sought, Blame::Generator);
     if late as f64 > BLAMED_MAX * missed as f64 {
         findings.invalid.push(format!(
-            "{}in {late} of {missed} probes beyond a limit the generator itself sent more \
-             requests late than may be beyond it, although a client was free: give it CPUs of its \
-             own or more --threads, or measure on a quieter machine",
+            "{}in {late} of {missed} failed probes the generator itself sent too many requests \
+             late although a client was free: give it its own CPUs or more --threads, or measure \
+             on a quieter machine",
             sought.place()
         ));
     }
@@ -66,8 +66,8 @@ pub(super) fn late_generator(sought: &CellSearch<'_>, _: &SearchView, findings: 
 pub(super) fn disturbed_probes(sought: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
     let (disturbed, missed) = blamed(sought, Blame::Others);
     let text = format!(
-        "{}in {disturbed} of {missed} probes beyond a limit others had the CPUs of generator \
-         or server for longer than requests may be beyond it",
+        "{}in {disturbed} of {missed} failed probes other processes used the CPUs of generator \
+         or server for a larger share of the time than requests may exceed the limit",
         sought.place()
     );
     if disturbed as f64 > BLAMED_MAX * missed as f64 {
@@ -75,7 +75,7 @@ pub(super) fn disturbed_probes(sought: &CellSearch<'_>, _: &SearchView, findings
         let words = format!("{text}, so the store may sustain more: {cure}");
         findings.not_steady("CPU time stolen", words);
     } else if disturbed > 0 {
-        findings.footnotes.push(text + "; they count like any other");
+        findings.footnotes.push(text + "; these probes still count");
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn wide_interval(sought: &CellSearch<'_>, _: &SearchView, findings: &
     let mut intervals = sought.blocks.iter().filter_map(|block| block.rate()?.interval());
     if let Some((lo, hi)) = intervals.find(|(lo, hi)| *hi > lo * WIDTH_MAX) {
         let sentence = format!(
-            "{}the interval reaches from {} to {}, probes disagree by more than half: measure on \
+            "{}the interval spans {} to {}: probes disagree by more than half; measure on \
              a quieter machine, or with more --rounds and a longer --probe",
             sought.place(),
             per_s(lo),

@@ -17,7 +17,7 @@ pub(super) fn wrong(measurement: &Measurement<'_>, operation: &Counted, findings
     if wrong > WRONG_MAX {
         let plural = if wrong == 1 { "" } else { "s" };
         findings.invalid.push(format!(
-            "`{}` {}: {wrong} wrong value{plural} in {} operations (of another length or content \
+            "`{}` {}: {wrong} wrong value{plural} in {} operations (different in length or content \
              than was written)",
             measurement.cell.id,
             operation.name,
@@ -67,7 +67,7 @@ pub(super) fn evicted(recorded: &Recorded, cell: &Cell, _: &[&Trial], findings: 
     let evicted = recorded.counted(&cell.id, |store| store.evicted);
     if evicted > 0 && cell.workload.needs_all_data() {
         findings.invalid.push(format!(
-            "`{}`: the store evicted {} keys, so it held less data than planned{}",
+            "`{}`: the store evicted {} keys, so it contained less data than planned{}",
             cell.id,
             show::commas(evicted),
             room(recorded, &cell.target)
@@ -115,7 +115,7 @@ pub(super) fn failed(measurement: &Measurement<'_>, operation: &Counted, finding
         let is_full = counts.errors_by_class.contains_key(&ErrorClass::Full);
         let cure = is_full.then(|| room(measurement.recorded, &measurement.cell.target));
         findings.invalid.push(format!(
-            "`{}` {}: {} of {} operations failed ({}; at most {} may): {}{}",
+            "`{}` {}: {} of {} operations failed ({}; at most {} is allowed): {}{}",
             measurement.cell.id,
             operation.name,
             counts.error,
@@ -156,8 +156,8 @@ pub(super) fn cut_short(measurement: &Measurement<'_>, findings: &mut Findings) 
     let Some((silent_ns, planned_ns)) = whole.filter_map(silent).max() else { return };
     if silent_ns as f64 / planned_ns.max(1) as f64 > 1.0 - LENGTH_SHARE_MIN {
         findings.invalid.push(format!(
-            "{}: nothing was answered in the last {} of {} (at most {} may be): see what became of \
-             the server",
+            "{}: nothing was answered in the last {} of {} (at most {} is allowed): check the \
+             state of the server",
             measurement.label(),
             show::ns(silent_ns as f64),
             show::ns(planned_ns as f64),

@@ -23,8 +23,8 @@ pub(super) fn drift(measurement: &Measurement<'_>, findings: &mut Findings) {
     let longest = median(held.iter().filter_map(longest));
     if let Some(share) = longest.filter(|share| *share > LONGEST_SHARE_MAX) {
         findings.footnotes.push(format!(
-            "{label}: one operation lasted {} of its phase, which is too short to judge whether \
-             the rate was steady",
+            "{label}: one operation took {} of its phase, too long to judge whether the rate was \
+             steady",
             show::percent(share)
         ));
         return;
@@ -35,8 +35,8 @@ pub(super) fn drift(measurement: &Measurement<'_>, findings: &mut Findings) {
         Steady::TooShort => return too_short(measurement, held.len(), findings),
         Steady::NotShown(lo, hi) => {
             findings.footnotes.push(format!(
-                "{label}: stability is not established, within the phase the rate changes by {} \
-                 to {} of its mean: run more or longer blocks",
+                "{label}: stability is not established: within the phase the rate changes by {} \
+                 to {} of its mean; run more or longer blocks",
                 show::signed_percent(lo),
                 show::signed_percent(hi)
             ));
@@ -46,7 +46,7 @@ pub(super) fn drift(measurement: &Measurement<'_>, findings: &mut Findings) {
     };
     let direction = if change > 0.0 { "rises" } else { "falls" };
     let text = format!(
-        "{label}: the rate {direction} by {} of its mean within the phase, in block after block",
+        "{label}: the rate {direction} by {} of its mean within the phase, in every block",
         show::percent(change.abs())
     );
     if measurement.is_cold() {
@@ -72,8 +72,8 @@ fn too_short(measurement: &Measurement<'_>, blocks: usize, findings: &mut Findin
     };
     let interval_ns = measurement.series().map(|series| series.interval_ns).max().unwrap_or(0);
     findings.unreplicated(format!(
-        "{} of measurement in a block are too short to judge whether the rate was steady, {} are \
-         the least: --duration, or for a study --set measure_ms=",
+        "{} of measurement per block are too short to judge whether the rate was steady, at \
+         least {} are needed: --duration, or for a study --set measure_ms=",
         show::ns(planned_ns as f64),
         show::ns(((FEWEST_INTERVALS as u64 + 1) * interval_ns) as f64)
     ));
@@ -98,8 +98,8 @@ pub(super) fn kept_up(measurement: &Measurement<'_>, findings: &mut Findings) {
     let Some(needed_ns) = median(measurement.decisive().filter_map(needed_ns)) else { return };
     if planned_ns as f64 / needed_ns < KEPT_UP_MIN {
         let sentence = format!(
-            "{}: what was due in {} at {}/s was answered within {} only, so response times say how \
-             long was measured: ask for a lower rate",
+            "{}: the requests due in {} at {}/s took {} to answer, so response times only reflect \
+             the length of the measurement: request a lower rate",
             measurement.label(),
             show::ns(planned_ns as f64),
             show::commas(planned_per_s),

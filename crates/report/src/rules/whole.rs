@@ -22,7 +22,7 @@ pub(super) fn named_targets(recorded: &Recorded, _: &[Measurement<'_>], findings
     }
 }
 
-/// Number of whole blocks.
+/// Number of complete blocks.
 pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut Findings) {
     if recorded.trials.is_empty() && !recorded.running {
         findings.invalid.push(format!("no trial was measured{}", why_no_trial(recorded)));
@@ -33,7 +33,7 @@ pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut 
         let text = format!("the run is in progress, with {blocks} complete blocks so far");
         findings.unreplicated(text);
     } else if blocks == 0 {
-        let text = "the run ended before every cell was measured once: go on with --resume";
+        let text = "the run ended before every cell was measured once: continue it with --resume";
         findings.invalid.push(text.into());
     }
 }
@@ -146,7 +146,7 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
     let cure = if recorded.running {
         "more are still to come"
     } else if is_interrupted {
-        "the run ended early, go on with --resume"
+        "the run ended early, continue it with --resume"
     } else if failed > 0 {
         "a trial failed, see why"
     } else if ["bench", "find-max"].contains(&plan.study.as_str()) {
@@ -157,7 +157,7 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
         "a longer --budget, or --set blocks_min=3"
     };
     findings.unreplicated(format!(
-        "{have} block{plural} of a cell, {FEWEST_BLOCKS} are the fewest for an interval or a \
+        "{have} block{plural} of a cell, {FEWEST_BLOCKS} are needed for an interval or a \
          ranking: {cure}"
     ));
 }

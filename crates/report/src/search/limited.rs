@@ -39,8 +39,8 @@ impl CellSearch<'_> {
         let (clients, pipeline) = (load.clients, load.pipeline);
         let why = format!(
             "its clients are the limit: above this rate requests waited for a free one of \
-             {clients} client(s) (pipeline {pipeline}) while the store answered as fast as when idle; use \
-             more --clients or --pipeline"
+             {clients} client(s) (pipeline {pipeline}) while the store answered as fast as when \
+             idle; use more --clients or --pipeline"
         );
         Some(LimitedBy { outcome: SearchOutcome::Clients, why })
     }

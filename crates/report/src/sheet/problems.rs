@@ -21,13 +21,13 @@ const ENDINGS: [Ending; 5] = [
 /// One line per row with unexpected outcomes.
 pub(crate) fn section(view: &View) -> Section {
     let rows: Vec<&Row> = unexpected(view).collect();
-    let met: Vec<&Ending> =
+    let occurring: Vec<&Ending> =
         ENDINGS.iter().filter(|(.., n)| rows.iter().any(|r| n(&r.counts) > 0)).collect();
     let mut columns: Vec<Column> = ["operation", "target", "load"].map(Column::words).into();
     columns.push(Column::number("of"));
-    columns.extend(met.iter().map(|(name, ..)| Column::number(*name)));
-    let lines = rows.iter().map(|row| cells(row, &met));
-    let mut blocks = explained(columns, lines, &note(&met));
+    columns.extend(occurring.iter().map(|(name, ..)| Column::number(*name)));
+    let lines = rows.iter().map(|row| cells(row, &occurring));
+    let mut blocks = explained(columns, lines, &note(&occurring));
     // Errors need no explanation.
     blocks.retain(|block| !matches!(block, Block::Note { text } if text.is_empty()));
     Section { id: "problems", title: "Not as expected", blocks }
@@ -35,19 +35,20 @@ pub(crate) fn section(view: &View) -> Section {
 
 /// Rows with unexpected outcomes, except totals of phases with several operations.
 fn unexpected(view: &View) -> impl Iterator<Item = &Row> {
-    let is_told = |r: &&Row| !has_parts(view, r) && ENDINGS.iter().any(|(.., n)| n(&r.counts) > 0);
-    view.cells.iter().filter(is_told)
+    let is_unexpected =
+        |r: &&Row| !has_parts(view, r) && ENDINGS.iter().any(|(.., n)| n(&r.counts) > 0);
+    view.cells.iter().filter(is_unexpected)
 }
 
 /// Explanation of the shown columns.
-fn note(met: &[&Ending]) -> String {
-    let meant = met.iter().filter(|(_, meaning, _)| !meaning.is_empty());
+fn note(occurring: &[&Ending]) -> String {
+    let meant = occurring.iter().filter(|(_, meaning, _)| !meaning.is_empty());
     let texts = meant.map(|(name, meaning, _)| format!("{name}: {meaning}"));
     texts.collect::<Vec<_>>().join("; ")
 }
 
 /// Cells of a row; only outcomes that occur have a column.
-fn cells(row: &Row, met: &[&Ending]) -> Vec<Cell> {
+fn cells(row: &Row, occurring: &[&Ending]) -> Vec<Cell> {
     let count = |n: u64| Cell::number(n.to_string(), n as f64);
     let mut cells = vec![
         format!("{} {}", row.workload, row.operation).into(),
@@ -55,7 +56,7 @@ fn cells(row: &Row, met: &[&Ending]) -> Vec<Cell> {
         row.load.to_string().into(),
         count(row.counts.total()),
     ];
-    cells.extend(met.iter().map(|(.., n)| count(n(&row.counts))));
+    cells.extend(occurring.iter().map(|(.., n)| count(n(&row.counts))));
     cells
 }
 

@@ -56,7 +56,7 @@ fn cleans(view: &View, target: &str) -> (bool, u32, String) {
 }
 
 #[test]
-fn fewer_than_ten_operations_a_client_give_no_rate_no_star_and_no_comparison() {
+fn fewer_than_ten_operations_per_client_give_no_rate_star_or_comparison() {
     let view = judge(&with_few("redis", 79, 6));
     let (has_rate, blocks, note) = cleans(&view, "redis");
     assert!(!has_rate && blocks == 0);

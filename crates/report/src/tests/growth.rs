@@ -82,7 +82,7 @@ fn cache(keys: u64, tags: u64) -> AppCache {
 /// and some sizes are slightly slower.
 fn measure(trial: &mut Trial, cache: &AppCache, cost_ns: impl Fn(&str) -> f64) {
     let block = f64::from(trial.block + 1);
-    let luck = block * (1.0 + 0.01 * (block * (cache.keys + cache.tags) as f64).sin());
+    let noise = block * (1.0 + 0.01 * (block * (cache.keys + cache.tags) as f64).sin());
     trial.points.truncate(cache.phases.len());
     trial.series.truncate(cache.phases.len());
     for (series, planned) in trial.series.iter_mut().zip(&cache.phases) {
@@ -93,7 +93,7 @@ fn measure(trial: &mut Trial, cache: &AppCache, cost_ns: impl Fn(&str) -> f64) {
         let operation = phase.operations.last_mut().unwrap();
         operation.operation.clone_from(&planned.name);
         let mut service = Histogram::new();
-        (0..100).for_each(|_| service.record((cost_ns(&planned.name) * luck) as u64));
+        (0..100).for_each(|_| service.record((cost_ns(&planned.name) * noise) as u64));
         operation.rate_per_s = 4e9 / service.mean_ns();
         (operation.response, operation.service) = (service.clone(), service);
     }

@@ -46,9 +46,9 @@ fn is_doubted(view: &View, operation: &str) -> bool {
 #[test]
 fn a_target_with_misses_and_its_comparisons_are_marked() {
     let slower = with_misses("redis", 1_300);
-    assert_eq!(marked(&slower, "read"), ["redis"], "files are the best and found all");
+    assert_eq!(marked(&slower, "read"), ["redis"], "files are the best and have no misses");
     let best = with_misses("files", 1_300);
-    assert_eq!(marked(&best, "read"), ["files", "redis"], "the ratio of redis is to misses");
+    assert_eq!(marked(&best, "read"), ["files", "redis"], "redis is compared by misses");
     assert!(marked(&best, "write").is_empty());
     let note = best.footnotes.iter().find(|n| n.contains("of what was read was found")).unwrap();
     let start = "steady read on files, 8 clients: 35 % of what was read was found, on other \

@@ -53,8 +53,8 @@ pub(super) fn of(stores: &[(&str, Store)], blocks: u32, with: impl Fn(&mut Trial
     for block in 0..blocks {
         for (name, store) in stores {
             let drift = if *name == "redis" { 0.01 } else { 0.005 };
-            let luck = 1.0 + drift * f64::from(block);
-            let store = Store { capacity: store.capacity * luck, ..*store };
+            let noise = 1.0 + drift * f64::from(block);
+            let store = Store { capacity: store.capacity * noise, ..*store };
             let cell = format!("{name}/open/64");
             let mut points = vec![peak(store)];
             points.extend(ramp(store, &shares()));
@@ -601,10 +601,10 @@ fn reduced_samples_keep_every_peak() {
     };
     let main = of("cpu", "server thread main 11").unwrap();
     assert!(main.low.len() == 300 && main.low.iter().all(|v| near(v.unwrap(), 1.0, 1e-3)));
-    assert!(of("cpu", "server thread idle 13").is_none(), "it did nothing");
+    assert!(of("cpu", "server thread idle 13").is_none(), "it was idle");
     assert!(near(of("cpu", "generator").unwrap().low[9].unwrap(), 0.5, 1e-3));
     let waiting = of("waiting", "generator").unwrap();
-    assert!(near(waiting.low[9].unwrap(), 9.0, 1e-3), "apart from what is used");
+    assert!(near(waiting.low[9].unwrap(), 9.0, 1e-3), "separate from usage");
     let connections = of("connections", "open").unwrap();
     assert_eq!((connections.low[0], connections.high[0]), (Some(65.0), Some(4_000.0)));
     assert!(of("keys", "evicted").is_none(), "nothing was evicted");

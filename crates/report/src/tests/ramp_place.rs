@@ -30,15 +30,18 @@ fn controls() -> [(&'static str, Vec<&'static str>); 3] {
 fn controlled(blocks: u32, times: Times, with: impl Fn(&mut Trial)) -> Recorded {
     let mut recorded = ramped(blocks, |trial| {
         // Blocks differ slightly, in both directions.
-        let luck = if trial.block % 2 == 0 { 1.01 } else { 0.99 };
-        let made: Vec<_> = controls()
+        let noise = if trial.block % 2 == 0 { 1.01 } else { 0.99 };
+        let points: Vec<_> = controls()
             .into_iter()
             .map(|(name, sequence)| {
                 let time = |operation: &str| {
                     let by_get = if sequence.is_empty() { times.apart } else { times.in_pairs };
-                    let own = if operation == "set" { by_get * luck } else { 1.0 };
-                    let place =
-                        if sequence.first() == Some(&operation) { times.place * luck } else { 1.0 };
+                    let own = if operation == "set" { by_get * noise } else { 1.0 };
+                    let place = if sequence.first() == Some(&operation) {
+                        times.place * noise
+                    } else {
+                        1.0
+                    };
                     50e3 * own * place
                 };
                 let of = |name: &str, mean: f64, rate| operation(name, mean, (rate, rate));
@@ -51,12 +54,12 @@ fn controlled(blocks: u32, times: Times, with: impl Fn(&mut Trial)) -> Recorded 
                 point(name, all)
             })
             .collect();
-        trial.points.splice(1..1, made);
+        trial.points.splice(1..1, points);
         with(trial);
     });
     for cell in &mut recorded.header.plan.cells {
         let Workload::Kv(kv) = &mut cell.workload else { panic!("keys and values") };
-        let made = controls().map(|(name, sequence)| {
+        let points = controls().map(|(name, sequence)| {
             let sequence = sequence.into_iter().map(String::from).collect();
             Phase {
                 name: name.into(),
@@ -65,7 +68,7 @@ fn controlled(blocks: u32, times: Times, with: impl Fn(&mut Trial)) -> Recorded 
                 ..kv.phases[0].clone()
             }
         });
-        kv.phases.splice(1..1, made);
+        kv.phases.splice(1..1, points);
     }
     recorded.header.plan.claims = vec![slower(1.5, Some(2.67))];
     recorded

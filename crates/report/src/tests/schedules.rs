@@ -88,7 +88,7 @@ fn lost_writes() {
 
 #[test]
 fn outages() {
-    let gone = |trial: &mut Trial| {
+    let outage = |trial: &mut Trial| {
         trial.outages.push(Outage {
             phase: trial.points[0].phase.clone(),
             server: "127.0.0.1:7003".into(),
@@ -98,7 +98,7 @@ fn outages() {
             to_the_end: false,
         });
     };
-    broken(gone, Validity::NotSteady, "gave no service for 231 ms");
+    broken(outage, Validity::NotSteady, "gave no service for 231 ms");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_planned_rate_that_is_too_high() {
             }
         }
     };
-    let words = "was answered within";
+    let words = "to answer, so response times only reflect";
     assert_reason("steady", &of(&slower(0.9)), Validity::NotSteady, words);
     let view = of(&slower(0.97));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);

@@ -1,4 +1,4 @@
-//! Processor, kernel and what takes time from us.
+//! Processor, kernel, and causes of lost CPU time.
 
 use super::facts::{Facts, Root, chosen, warn_if};
 use crate::cpu::parse_list;
@@ -8,7 +8,7 @@ use std::fs;
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 
-/// Clock sources that are read without a system call, or nearly so.
+/// Clock sources that can be read (almost) without a system call.
 const FAST_CLOCKS: [&str; 5] =
     ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "riscv_clocksource"];
 
@@ -34,7 +34,7 @@ fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// On ARM the kernel gives numbers instead of a name.
+/// CPU model; on ARM the kernel reports numbers instead of a name.
 fn model(info: &str) -> String {
     match (field(info, "model name"), field(info, "CPU implementer"), field(info, "CPU part")) {
         (Some(name), _, _) => name.into(),
@@ -63,12 +63,13 @@ fn load(root: &Root, cpus: usize, facts: &mut Facts) {
     let Some(text) = root.text("proc/loadavg") else { return };
     let averages: Vec<&str> = text.split(' ').take(3).collect();
     let last_minute: f64 = averages.first().and_then(|a| a.parse().ok()).unwrap_or(0.0);
-    // The last minute may have been our own: somebody else must run now as well.
+    // The last minute can be our own load, so another process must be running now as well.
     let running = text.split(' ').nth(3).and_then(|tasks| tasks.split('/').next()?.parse().ok());
     let others = running.map_or(u64::MAX, |running: u64| running.saturating_sub(1));
     let warning = warn_if(
         last_minute > 0.5 * cpus.max(1) as f64 && others > 0,
-        "other work takes CPU time from generator and server; stop it or wait: `uptime`, `top`",
+        "other processes take CPU time from generator and server; stop them or wait: `uptime`, \
+         `top`",
     );
     let value = format!("{} (1, 5 and 15 minutes)", averages.join(" "));
     facts.judged("host", "load average", value, warning);
@@ -145,7 +146,7 @@ fn threads(root: &Root, facts: &mut Facts) {
     facts.judged("cpu", "simultaneous multithreading", value, warning);
 }
 
-/// Mitigations make system calls dearer, on every host alike; they are counted, not warned of.
+/// Mitigations make system calls slower on every host, so they are counted without a warning.
 fn mitigations(root: &Root, facts: &mut Facts) {
     let directory = root.path(&format!("{CPU_DIR}/vulnerabilities"));
     let Ok(entries) = fs::read_dir(directory) else { return };

@@ -62,7 +62,7 @@ fn file_system_warning(kind: &str) -> Option<String> {
     )
 }
 
-/// The mount that shows `path`: of the longest mount points above it, the one mounted last.
+/// The mount that contains `path`: the longest mount point above it, or the last such mount.
 fn mount_of(table: &str, path: &Path) -> Option<Mount> {
     let mounts = table.lines().filter_map(parse_mount).filter(|m| path.starts_with(&m.point));
     mounts.max_by_key(|m| m.point.components().count())
@@ -88,16 +88,16 @@ fn parse_mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// Spaces, tabs, line feeds and backslashes stand as `\ooo` in octal.
+/// Decodes spaces, tabs, line feeds and backslashes, which are escaped in octal as `\ooo`.
 fn unescape(text: &str) -> String {
     let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     escapes.into_iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to))
 }
 
-/// Facts of the block device; a partition's queue is that of its whole disk.
+/// Facts of the block device; a partition uses the queue of its whole disk.
 fn device(root: &Root, mount: &Mount, facts: &mut Facts) {
     let link = match mount.source.strip_prefix("/dev/") {
-        // Some file systems show a device number of their own.
+        // Some file systems report their own device number.
         Some(name) if !name.contains('/') => root.path(&format!("sys/class/block/{name}")),
         _ => root.path(&format!("sys/dev/block/{}", mount.device)),
     };
@@ -131,7 +131,7 @@ fn device(root: &Root, mount: &Mount, facts: &mut Facts) {
     }
 }
 
-/// A virtual disk often calls itself rotational whatever is behind it.
+/// A virtual disk often reports itself as rotational, whatever the real device is.
 fn rotation(text: Option<&str>, is_virtual: bool, facts: &mut Facts) {
     let (value, warning) = match (text, is_virtual) {
         (Some("0"), _) => ("no", None),

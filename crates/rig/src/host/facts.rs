@@ -1,19 +1,19 @@
-//! Facts as they are read and gathered.
+//! Reading and collecting facts.
 
 use model::Condition;
 use std::fs;
 use std::path::PathBuf;
 
-/// Where `/proc` and `/sys` are: `/`, or a directory with texts of another host in tests.
+/// Directory that contains `proc` and `sys`: `/`, or a fake host in tests.
 pub(super) struct Root(pub(super) PathBuf);
 
 impl Root {
-    /// The path below the root; `path` has no leading slash.
+    /// A path below the root; `path` has no leading slash.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }
 
-    /// The file's text without surrounding white space; `None` when it cannot be read or is empty.
+    /// The file's trimmed text; `None` if it cannot be read or is empty.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         let text = fs::read_to_string(self.path(path)).ok()?;
         let text = text.trim();
@@ -29,12 +29,12 @@ impl Root {
 pub(super) struct Facts(pub(super) Vec<Condition>);
 
 impl Facts {
-    /// Adds a fact as it should be.
+    /// Adds a fact without a warning.
     pub(super) fn fact(&mut self, group: &str, name: &str, value: impl Into<String>) {
         self.judged(group, name, value, None);
     }
 
-    /// Adds a fact, with a warning where it disturbs.
+    /// Adds a fact, with a warning if it disturbs measurements.
     pub(super) fn judged(
         &mut self,
         group: &str,
@@ -52,13 +52,13 @@ pub(super) fn warn_if(disturbs: bool, warning: impl Into<String>) -> Option<Stri
     disturbs.then(|| warning.into())
 }
 
-/// The choice in brackets of a line like `always [madvise] never`; the whole text without any.
+/// The bracketed choice of a line like `always [madvise] never`; the whole text without brackets.
 pub(super) fn chosen(text: &str) -> &str {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(text, |(choice, _)| choice)
 }
 
-/// Bytes with a binary unit and one decimal, for example `7.8 GiB`.
+/// Formats bytes with a binary unit and one decimal, for example `7.8 GiB`.
 pub(super) fn bytes(count: u64) -> String {
     let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     match units.into_iter().find(|(_, shift)| count >> shift > 0) {

@@ -6,7 +6,7 @@ use super::facts::{Facts, Root, bytes, warn_if};
 const GROUP: &str = "limits";
 const GIB: u64 = 1 << 30;
 
-/// Where each version and controller is mounted by custom.
+/// Usual mount points of each version and controller.
 const V1_CPU: [&str; 2] = ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"];
 pub(crate) const V1_MEMORY: [&str; 1] = ["sys/fs/cgroup/memory"];
 pub(crate) const V2: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
@@ -16,7 +16,7 @@ pub(super) fn facts(root: &Root, facts: &mut Facts) {
     if let Some(backlog) = root.number("proc/sys/net/core/somaxconn") {
         let warning = warn_if(
             backlog < 511,
-            "connections that are made at once are refused or delayed; \
+            "simultaneous connection attempts are refused or delayed; \
              `sysctl net.core.somaxconn=4096`",
         );
         facts.judged(GROUP, "listen backlog (somaxconn)", backlog.to_string(), warning);
@@ -38,7 +38,7 @@ fn open_files(root: &Root, facts: &mut Facts) {
     facts.judged(GROUP, "open files", format!("{soft} (at most {hard})"), warning);
 }
 
-/// The CPUs that the tightest quota on the way up allows.
+/// CPUs allowed by the tightest quota of our group and its parents.
 fn cpu_quota(root: &Root, groups: &str, facts: &mut Facts) {
     let v2 = |directory: &str| {
         let text = root.text(&format!("{directory}/cpu.max"))?;
@@ -46,7 +46,7 @@ fn cpu_quota(root: &Root, groups: &str, facts: &mut Facts) {
         Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
     };
     let v1 = |directory: &str| {
-        // -1, which is no number here, means no quota.
+        // -1 means no quota, and does not parse as a number.
         let quota = root.number(&format!("{directory}/cpu.cfs_quota_us"))?;
         let period = root.number(&format!("{directory}/cpu.cfs_period_us"))?;
         Some(quota as f64 / period as f64)
@@ -57,7 +57,7 @@ fn cpu_quota(root: &Root, groups: &str, facts: &mut Facts) {
         None => facts.fact(GROUP, "control group CPU quota", "none"),
         Some(cpus) => {
             let warning = "when the quota is used up, everything stops until the next period, \
-                           mostly of 100 ms; give whole CPUs (cpuset) instead of a quota";
+                           usually 100 ms; assign whole CPUs (cpuset) instead of a quota";
             let value = format!("{cpus:.2} CPUs");
             facts.judged(GROUP, "control group CPU quota", value, Some(warning.into()));
         }
@@ -70,14 +70,14 @@ fn memory_limit(root: &Root, groups: &str, facts: &mut Facts) {
         .map(|d| format!("{d}/memory.limit_in_bytes"))
         .chain(directories(groups, "", &V2).into_iter().map(|d| format!("{d}/memory.max")))
         .filter_map(|path| root.number(&path))
-        // Version 1 writes no limit as the largest number of whole pages.
+        // Version 1 reports the largest number of whole pages if there is no limit.
         .filter(|limit| *limit < 1 << 62);
     match limits.min() {
         None => facts.fact(GROUP, "control group memory limit", "none"),
         Some(limit) => {
             let warning = warn_if(
                 limit < 2 * GIB,
-                "a server that grows over it is killed, and the page cache counts too; raise the \
+                "a server that exceeds it is killed, and the page cache counts too; raise the \
                  limit of the container or slice",
             );
             facts.judged(GROUP, "control group memory limit", bytes(limit), warning);
@@ -86,8 +86,8 @@ fn memory_limit(root: &Root, groups: &str, facts: &mut Facts) {
 }
 
 /// Directories of our group and all its parents, for a controller of version 1 or, with an empty
-/// name, for version 2; none where we are in no such group. In a container the group's path may
-/// not be visible; its mount then is our group itself, and it comes last here.
+/// name, for version 2; empty if we are not in such a group. In a container the group's path can be
+/// invisible; our group is then the mount itself, which is the last entry.
 pub(crate) fn directories(groups: &str, controller: &str, mounts: &[&str]) -> Vec<String> {
     let path = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);

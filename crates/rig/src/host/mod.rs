@@ -1,9 +1,9 @@
 //! The conditions under which a run is measured: facts of the host and of the disk under test.
 //!
-//! Every fact is read from `/proc` and `/sys`; one that the kernel does not tell is left out or
-//! says so. A fact warns only where it disturbs a measurement, with the cure.
+//! Every fact is read from `/proc` and `/sys`; unavailable facts are omitted or marked as such. A
+//! fact has a warning, with a fix, only if it disturbs measurements.
 //!
-//! - `cpu`, `memory`, `limits`, `disk`: the facts by group, gathered in `facts`.
+//! - `cpu`, `memory`, `limits`, `disk`: the facts by group, collected in `facts`.
 
 mod cpu;
 mod disk;
@@ -16,7 +16,7 @@ use model::{Condition, Conditions};
 use std::io;
 use std::path::Path;
 
-/// All facts, in the order in which they are shown. `disk` is the directory that takes the data.
+/// All facts in display order. `disk` is the directory for the data.
 pub fn conditions(disk: &Path) -> Conditions {
     let root = Root("/".into());
     let mut conditions = conditions_of(&root, disk, &crate::cpu::allowed_cpus());
@@ -25,8 +25,8 @@ pub fn conditions(disk: &Path) -> Conditions {
     conditions
 }
 
-/// Whether those that take the CPUs of a measurement can be named. That they cannot disturbs
-/// nothing.
+/// Whether processes that disturb a measurement can be identified. Never a warning, because it does
+/// not affect measurements.
 fn disturbers(root: &Root, permitted: io::Result<()>) -> Condition {
     let value = match permitted {
         Ok(()) => "is named".to_string(),

@@ -1,15 +1,14 @@
-//! A control group of our own with a memory limit, for the processes of a target, and swap for what
-//! is beyond.
+//! A private control group with a memory limit for the processes of a target, and optional swap
+//! beyond that limit.
 //!
-//! Page cache is charged to whom touches it first, so clients of files have to be in it as well:
-//! our own process moves in for the time that they work ([`MemoryGroup::enter`]). What it had
-//! allocated before stays charged where it was. Only groups that were made here are written to, but
-//! for moving ourselves back to the group that we came from. A group's name
-//! says who made it (see `owner.rs`). The guard knows of it before it is made, and removes it
-//! when its processes have ended.
+//! Page cache is charged to the group that touches it first, so clients of files must be in the
+//! group too: our own process joins while they work ([`MemoryGroup::enter`]). Its earlier
+//! allocations stay charged to its previous group. Except for moving our process back, we write
+//! only to groups created here. A group's name identifies its creator (see `owner.rs`). The guard
+//! owns the group before it is created, and removes it when its processes have ended.
 //!
-//! - `place`: which version of control groups there is, and where a group can be made.
-//! - `swap`: where what is beyond the limit goes.
+//! - `place`: version of control groups, and the directory in which groups are created.
+//! - `swap`: the swap file.
 
 mod place;
 mod swap;
@@ -36,18 +35,18 @@ pub struct MemoryGroup {
     place: Place,
     path: PathBuf,
     plan: MemoryPlan,
-    /// What the machine had read and written of swap before.
+    /// Pages that the machine had read from and written to swap before.
     swapped_before: (u64, u64),
     swap: Option<Swap>,
     guard: Guard,
 }
 
 impl MemoryGroup {
-    /// Makes a group that takes at most that much memory, page cache included, and beyond it only
-    /// the planned swap, in a file of its own on the disk of `disk`.
+    /// Creates a group with the planned limit of memory, including page cache, and the planned swap
+    /// in its own file on the disk of `disk`.
     ///
-    /// Errors: control groups with a memory controller are missing or not ours to make; a group
-    /// above allows less; there can be no swap. The text says what to do.
+    /// Errors: the memory controller is missing, or we cannot create groups; a parent group has a
+    /// lower limit; swap cannot be created. The message suggests a fix.
     pub fn new(guard: &Guard, plan: MemoryPlan, disk: &Path) -> Result<Self> {
         let place = Place::find(Path::new("/"), std::process::id())?;
         let bytes = Some(plan.swap_bytes).filter(|bytes| *bytes > 0);
@@ -55,7 +54,7 @@ impl MemoryGroup {
         let owner = guard.owner().map_or_else(String::new, Owner::suffix);
         loop {
             let path = place.parent.join(new_name() + &owner);
-            // Owned before it is there, so that `kill -9` in between leaves nothing.
+            // Own it before it exists, so `kill -9` in between leaves nothing behind.
             guard.own_directory(&path)?;
             let made = fs::create_dir(&path);
             if made.is_err() {
@@ -67,7 +66,7 @@ impl MemoryGroup {
                 Ok(()) => {}
             }
             let swapped_before = place.swapped();
-            // From here on, dropping it removes it.
+            // From now on, dropping it removes it.
             let group = Self { place, path, plan, swapped_before, swap, guard: guard.clone() };
             group.place.limit(&group.path, plan)?;
             return Ok(group);
@@ -84,21 +83,21 @@ impl MemoryGroup {
         self.plan
     }
 
-    /// Moves this process into the group, until what is given back is dropped.
+    /// Moves this process into the group until the returned guard is dropped.
     pub fn enter(&self) -> Result<GroupMembership<'_>> {
         move_to(&self.path)?;
         Ok(GroupMembership { group: self, inside: true })
     }
 
-    /// What was taken so far.
+    /// Memory used so far.
     pub fn usage(&self) -> Result<MemoryUse> {
         self.place.usage(&self.path, self.plan, self.swapped_before)
     }
 
-    /// Removes it now, with a word when that fails; the guard then tries again in the end.
+    /// Removes it now and reports errors; after an error the guard tries again at the end.
     pub fn remove(mut self) -> Result<()> {
         let removed = self.remove_now();
-        // Its processes have ended, so that nothing has to be read back.
+        // Its processes have ended, so no page has to be read back.
         let swap = self.swap.take().map_or(Ok(()), Swap::remove);
         removed.and(swap)
     }
@@ -116,7 +115,7 @@ impl MemoryGroup {
                 Ok(()) => break,
             }
         }
-        // A guard that has ended needs no telling.
+        // Fails only if the guard has ended.
         let _ = self.guard.disown_directory(&self.path);
         Ok(())
     }
@@ -124,12 +123,12 @@ impl MemoryGroup {
 
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
-        // What cannot be removed stays owned, and the guard tries again.
+        // On failure it stays owned, and the guard tries again.
         let _ = self.remove_now();
     }
 }
 
-/// This process is in a group.
+/// Membership of this process in a group; ends on drop.
 #[derive(Debug)]
 pub struct GroupMembership<'a> {
     group: &'a MemoryGroup,
@@ -137,7 +136,7 @@ pub struct GroupMembership<'a> {
 }
 
 impl GroupMembership<'_> {
-    /// Moves this process back to where it came from.
+    /// Moves this process back to its previous group.
     pub fn leave(mut self) -> Result<()> {
         self.inside = false;
         move_to(&self.group.place.own)
@@ -147,7 +146,7 @@ impl GroupMembership<'_> {
 impl Drop for GroupMembership<'_> {
     fn drop(&mut self) {
         if self.inside {
-            // On the way of an error or a panic already; the group then stays until our end.
+            // After an error or panic; if this fails, the group stays until this process ends.
             let _ = move_to(&self.group.place.own);
         }
     }
@@ -157,6 +156,6 @@ impl Drop for GroupMembership<'_> {
 fn move_to(group: &Path) -> Result<()> {
     let file = procs(group);
     let moved = fs::OpenOptions::new().write(true).open(&file);
-    // 0 stands for the process that writes.
+    // 0 means the writing process.
     moved.and_then(|mut f| f.write_all(b"0")).map_err(RigError::io("move this process to", &file))
 }

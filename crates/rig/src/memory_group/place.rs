@@ -1,11 +1,11 @@
-//! Where a group can be made, and how its limit is set and read, in both versions of control
-//! groups. Sources: cgroups(7) and the kernel's pages "Memory Resource Controller" (version 1) and
-//! "Control Group v2".
+//! Finds the parent of new groups, and sets and reads limits, for both versions of control groups.
+//! Sources: cgroups(7) and the kernel's pages "Memory Resource Controller" (version 1) and "Control
+//! Group v2".
 //!
-//! Version 1: a group is made below our own. Version 2 forbids processes in a group that hands a
-//! controller on to those below it (but for the root), so there a group is made beside our own,
-//! below the parent that handed us the controller. To leave our own group is to leave its limit:
-//! where it has one, that is refused.
+//! Version 1: groups are created below our own. Version 2 forbids processes in a group that
+//! delegates a controller to its children (except the root), so groups are created next to our own,
+//! below the parent that delegates the controller. Leaving our own group would escape its limit, so
+//! that is refused if it has one.
 
 use crate::error::{Result, RigError};
 use crate::host::limits::{V1_MEMORY, V2, directories};
@@ -16,9 +16,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The largest page of any machine that Linux runs on, bytes.
+/// Largest page size of all machines supported by Linux, bytes.
 const PAGE_BYTES_MAX: u64 = 64 << 10;
-/// The kernel's own default.
+/// The kernel's default.
 const SWAPPINESS: u64 = 60;
 
 /// Version of control groups whose memory controller is in use.
@@ -28,23 +28,23 @@ pub(super) enum Version {
     V2,
 }
 
-/// Where groups are made.
+/// Location of new groups.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) version: Version,
     /// Directory of the group that this process is in.
     pub(super) own: PathBuf,
-    /// Directory in which groups are made.
+    /// Directory in which groups are created.
     pub(super) parent: PathBuf,
-    /// Where `/proc` is: `/`, or a directory in tests.
+    /// Directory that contains `proc`: `/`, or another one in tests.
     root: PathBuf,
 }
 
 impl Place {
-    /// Looks for the memory controller; `root` is where `/proc` and `/sys` are.
+    /// Finds the memory controller; `root` is the directory that contains `proc` and `sys`.
     pub(super) fn find(root: &Path, pid: u32) -> Result<Self> {
         let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-        // A group may be visible under another path than its own; the one that lists us is it.
+        // A group can be visible under a different path; take the one that lists our process.
         let lists_us = |directory: &String| {
             let list = fs::read_to_string(procs(&root.join(directory))).unwrap_or_default();
             list.lines().any(|line| line.parse() == Ok(pid))
@@ -60,7 +60,7 @@ impl Place {
         let Some(own) = own_of("", &V2) else {
             return Err(unfit(
                 ErrorClass::Missing,
-                "control groups are not there, or not visible from here (expected them at \
+                "control groups do not exist or are not visible from here (expected them at \
                  `/sys/fs/cgroup`)",
             ));
         };
@@ -71,8 +71,8 @@ impl Place {
         Ok(Self { version: Version::V2, own, parent, root: root.into() })
     }
 
-    /// Sets the limits of a group that was made here: of memory, and of swap besides, which is
-    /// forbidden where none is planned.
+    /// Sets the memory limit of a group that was created here, and its swap limit; without planned
+    /// swap, swapping is disabled.
     pub(super) fn limit(&self, group: &Path, plan: MemoryPlan) -> Result<()> {
         let MemoryPlan { limit_bytes, swap_bytes } = plan;
         let (memory_above, swap_above) = match self.version {
@@ -87,41 +87,42 @@ impl Place {
             if let Some(above) = above.filter(|above| is_less(*above, bytes)) {
                 let (bytes, above) = (format_bytes(bytes), format_bytes(above));
                 let why =
-                    format!("{bytes}{what} is more than the {above} that a group above allows");
+                    format!("{bytes}{what} is more than the {above} that a parent group allows");
                 return Err(unfit(ErrorClass::Full, &why));
             }
         }
         Ok(())
     }
 
-    /// What the groups above allow, of memory and of swap; `None` for no limit.
+    /// Sets the limits, and returns those of the parent groups for memory and swap; `None` for no
+    /// limit.
     fn limit_version_2(
         &self,
         group: &Path,
         plan: MemoryPlan,
     ) -> Result<(Option<u64>, Option<u64>)> {
-        let is_there = |name: &str| group.join(name).exists();
+        let has_file = |name: &str| group.join(name).exists();
         set(group, "memory.max", plan.limit_bytes)?;
-        if is_there("memory.swap.max") {
+        if has_file("memory.swap.max") {
             set(group, "memory.swap.max", plan.swap_bytes)?;
         } else if plan.swap_bytes > 0 {
             return Err(unaccounted());
         } else if self.swaps() {
             return Err(unfit(
                 ErrorClass::Other,
-                "this kernel does not limit the swap of a group, which would hide the limit \
-                 (expected no swap: `swapoff -a`)",
+                "this kernel cannot limit the swap of a group, so the memory limit would have no \
+                 effect (expected no swap: `swapoff -a`)",
             ));
         }
         if plan.swap_bytes > 0 && number(&self.root.join("proc/sys/vm/swappiness")) == Some(0) {
             return Err(unfit(
                 ErrorClass::Other,
-                "vm.swappiness is 0, with which no group swaps (expected `sysctl \
+                "vm.swappiness is 0, so no group swaps (expected `sysctl \
                  vm.swappiness=60`)",
             ));
         }
-        // Compressed pages would stay in memory, and the disk idle.
-        if plan.swap_bytes > 0 && is_there("memory.zswap.max") {
+        // zswap would keep compressed pages in memory and leave the disk idle.
+        if plan.swap_bytes > 0 && has_file("memory.zswap.max") {
             set(group, "memory.zswap.max", 0)?;
         }
         let least = |name: &str| {
@@ -132,18 +133,19 @@ impl Place {
     }
 
     fn swaps(&self) -> bool {
-        // The first line is a heading.
+        // The first line is a header.
         fs::read_to_string(self.root.join("proc/swaps")).is_ok_and(|s| s.lines().count() > 1)
     }
 
-    /// What the machine has read and written of swap since it booted, pages.
+    /// Pages that the machine has read from and written to swap since boot.
     pub(super) fn swapped(&self) -> (u64, u64) {
         let text = fs::read_to_string(self.root.join("proc/vmstat")).unwrap_or_default();
         let pages = |name| word(&text, name).unwrap_or(0);
         (pages("pswpin"), pages("pswpout"))
     }
 
-    /// What a group that was made here has taken; `before` is what [`Self::swapped`] gave then.
+    /// Memory usage of a group created here; `before` is the value of [`Self::swapped`] at its
+    /// creation.
     pub(super) fn usage(
         &self,
         group: &Path,
@@ -167,7 +169,7 @@ impl Place {
     }
 
     fn swap_usage(&self, group: &Path, plan: MemoryPlan, before: (u64, u64)) -> SwapUse {
-        // Groups count since Linux 6.12, of version 2 only.
+        // Counted per group since Linux 6.12, in version 2 only.
         let of_group = stat(group, "pswpin").zip(stat(group, "pswpout"));
         let of_machine = || {
             let (read, written) = self.swapped();
@@ -188,7 +190,7 @@ impl Place {
         }
     }
 
-    /// Why a group could not be made.
+    /// The error for a group that could not be created.
     pub(super) fn refused(&self, error: &io::Error) -> RigError {
         let class = match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -199,29 +201,29 @@ impl Place {
         unfit(
             class,
             &format!(
-                "no control group can be made in `{}`: {error} (expected root, or groups handed \
-                 over as by `systemd-run --user --scope -p Delegate=yes`)",
+                "cannot create a control group in `{}`: {error} (expected root, or delegated \
+                 groups as from `systemd-run --user --scope -p Delegate=yes`)",
                 self.parent.display()
             ),
         )
     }
 }
 
-/// The group that hands the memory controller on to those below it: our own, or the one above.
+/// The group that delegates the memory controller to its children: our own, or its parent.
 fn parent_of_version_2(own: &Path, above: Option<PathBuf>) -> Result<PathBuf> {
-    let hands_on = |group: &Path| {
+    let delegates = |group: &Path| {
         let list = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
         list.split_ascii_whitespace().any(|controller| controller == "memory")
     };
-    if hands_on(own) {
+    if delegates(own) {
         return Ok(own.into());
     }
-    let Some(above) = above.filter(|above| hands_on(above)) else {
+    let Some(above) = above.filter(|above| delegates(above)) else {
         return Err(unfit(
             ErrorClass::Denied,
             &format!(
-                "neither the control group `{}`, which holds processes, nor the one above hands \
-                 the memory controller on (expected cachedyno in a group of its own, as by \
+                "neither the control group `{}`, which contains processes, nor its parent \
+                 delegates the memory controller (expected cachedyno in its own group, as with \
                  `systemd-run --scope -p Delegate=yes`)",
                 own.display()
             ),
@@ -231,8 +233,8 @@ fn parent_of_version_2(own: &Path, above: Option<PathBuf>) -> Result<PathBuf> {
         return Err(unfit(
             ErrorClass::Denied,
             &format!(
-                "the control group `{}` has a limit of {} itself, which a group beside it would \
-                 leave (expected cachedyno in a group without `memory.max`)",
+                "the control group `{}` has its own limit of {}, which a group next to it would \
+                 escape (expected cachedyno in a group without `memory.max`)",
                 own.display(),
                 format_bytes(limit)
             ),
@@ -241,12 +243,12 @@ fn parent_of_version_2(own: &Path, above: Option<PathBuf>) -> Result<PathBuf> {
     Ok(above)
 }
 
-/// What the groups above allow, of memory and of memory and swap together less our memory.
+/// Sets the limits, and returns those of the parent groups: for memory, and for swap (memory and
+/// swap combined, minus our memory limit).
 fn limit_version_1(group: &Path, plan: MemoryPlan) -> Result<(Option<u64>, Option<u64>)> {
     let MemoryPlan { limit_bytes, swap_bytes } = plan;
     set(group, "memory.limit_in_bytes", limit_bytes)?;
-    // The second limit is that of memory and swap together. Where swap is not accounted for, no
-    // swappiness means no swap.
+    // `memsw` limits memory and swap combined. Without swap accounting, swappiness 0 disables swap.
     if group.join("memory.memsw.limit_in_bytes").exists() {
         set(group, "memory.memsw.limit_in_bytes", limit_bytes.saturating_add(swap_bytes))?;
     } else if swap_bytes > 0 {
@@ -270,7 +272,7 @@ fn set(group: &Path, name: &str, value: u64) -> Result<()> {
 fn unaccounted() -> RigError {
     unfit(
         ErrorClass::Missing,
-        "this kernel does not account for the swap of a group (expected `swapaccount=1` on its \
+        "this kernel does not account swap per group (expected `swapaccount=1` on its \
          command line)",
     )
 }
@@ -279,7 +281,7 @@ fn unfit(class: ErrorClass, problem: &str) -> RigError {
     RigError::MemoryLimit { class, problem: problem.into() }
 }
 
-/// The only number of a file; `None` without the file, or where it says `max`.
+/// The number in a file; `None` if the file is missing or contains `max`.
 fn number(file: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
@@ -288,11 +290,11 @@ fn stat(group: &Path, name: &str) -> Option<u64> {
     word(&fs::read_to_string(group.join("memory.stat")).ok()?, name)
 }
 
-/// What the processes of a group have in memory besides the page cache, bytes; `None` where the
-/// kernel does not tell.
+/// Memory of a group's processes without the page cache, bytes; `None` if the kernel does not
+/// report it.
 pub fn anonymous_bytes(group: &Path) -> Option<u64> {
     let list = fs::read_to_string(group.join("memory.stat")).ok()?;
-    // As versions 2 and 1 call it.
+    // Names in versions 2 and 1.
     word(&list, "anon").or_else(|| word(&list, "rss"))
 }
 
@@ -302,7 +304,7 @@ fn word(text: &str, name: &str) -> Option<u64> {
     lines.find(|(key, _)| *key == name)?.1.trim().parse().ok()
 }
 
-/// The file that lists the processes of a group, and moves those whose ids are written to it.
+/// The file that lists a group's processes; writing a process id to it moves the process there.
 pub(crate) fn procs(group: &Path) -> PathBuf {
     group.join("cgroup.procs")
 }

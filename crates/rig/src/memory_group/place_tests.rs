@@ -22,7 +22,7 @@ fn refusal(root: &TempDir) -> String {
     found(root).unwrap_err().to_string()
 }
 
-/// A group as the kernel would have made it, with these files.
+/// Creates a group directory with the given empty files, as the kernel would.
 fn made(place: &Place, files: &[&str]) -> PathBuf {
     let group = place.parent.join("cachedyno-00000001");
     fs::create_dir(&group).unwrap();
@@ -42,12 +42,12 @@ fn plan(limit_bytes: u64, swap_bytes: u64) -> MemoryPlan {
 
 const SCOPE: &str = "sys/fs/cgroup/system.slice/run.scope";
 
-/// Version 2 with our process in a scope, and what the slice above hands on.
-fn version_2(handed_on: &str, own_max: &str) -> TempDir {
+/// Version 2 with our process in a scope; `delegated` are the controllers that the slice delegates.
+fn version_2(delegated: &str, own_max: &str) -> TempDir {
     host(&[
         ("proc/self/cgroup", "0::/system.slice/run.scope\n"),
         ("sys/fs/cgroup/cgroup.subtree_control", "cpu memory pids"),
-        ("sys/fs/cgroup/system.slice/cgroup.subtree_control", handed_on),
+        ("sys/fs/cgroup/system.slice/cgroup.subtree_control", delegated),
         ("sys/fs/cgroup/system.slice/memory.max", "1073741824\n"),
         (&format!("{SCOPE}/cgroup.subtree_control"), ""),
         (&format!("{SCOPE}/cgroup.procs"), "12\n4711\n"),
@@ -56,7 +56,7 @@ fn version_2(handed_on: &str, own_max: &str) -> TempDir {
 }
 
 #[test]
-fn version_1_makes_its_group_below_our_own() {
+fn version_1_creates_groups_below_our_own() {
     let root = host(&[
         ("proc/self/cgroup", "4:memory:/a/b\n0::/\n"),
         ("sys/fs/cgroup/memory/cgroup.procs", "1\n"),
@@ -70,7 +70,7 @@ fn version_1_makes_its_group_below_our_own() {
     let group = made(&place, &files);
     place.limit(&group, plan(64 << 20, 0)).unwrap();
     assert_eq!(files.map(|f| text(&group, f)), ["67108864", "67108864", ""]);
-    // Where swap is not accounted for there is no second limit.
+    // Without swap accounting the second limit does not exist.
     fs::remove_file(group.join("memory.memsw.limit_in_bytes")).unwrap();
     place.limit(&group, plan(64 << 20, 0)).unwrap();
     assert_eq!(text(&group, "memory.swappiness"), "0");
@@ -92,7 +92,7 @@ fn version_1_makes_its_group_below_our_own() {
     place.limit(&group, plan(50_000_100, 0)).unwrap();
     let error = place.limit(&group, plan(64 << 20, 0)).unwrap_err().to_string();
     assert!(
-        error.contains("64 MiB is more than the 47.7 MiB that a group above allows"),
+        error.contains("64 MiB is more than the 47.7 MiB that a parent group allows"),
         "{error}"
     );
 }
@@ -108,7 +108,7 @@ fn in_a_container_the_mount_is_our_group() {
 }
 
 #[test]
-fn version_2_makes_its_group_beside_our_own() {
+fn version_2_creates_groups_next_to_our_own() {
     let root = version_2("memory pids\n", "max\n");
     let place = found(&root).unwrap();
     assert_eq!(place.version, Version::V2);
@@ -119,7 +119,7 @@ fn version_2_makes_its_group_beside_our_own() {
     assert_eq!(text(&group, "memory.max"), "268435456");
     assert_eq!(text(&group, "memory.swap.max"), "0");
     let error = place.limit(&group, plan(2 << 30, 0)).unwrap_err().to_string();
-    assert!(error.contains("2 GiB is more than the 1 GiB that a group above allows"), "{error}");
+    assert!(error.contains("2 GiB is more than the 1 GiB that a parent group allows"), "{error}");
 
     fs::write(group.join("memory.events"), "oom 1\noom_kill 1\noom_group_kill 0\n").unwrap();
     fs::write(group.join("memory.stat"), "anon 7\ninactive_file 1\nactive_file 2\n").unwrap();
@@ -134,7 +134,7 @@ fn version_2_makes_its_group_beside_our_own() {
 }
 
 #[test]
-fn version_2_below_the_root_makes_its_group_there() {
+fn version_2_creates_groups_below_the_root() {
     let root = host(&[
         ("proc/self/cgroup", "0::/\n"),
         ("sys/fs/cgroup/cgroup.procs", "1\n4711\n"),
@@ -144,28 +144,31 @@ fn version_2_below_the_root_makes_its_group_there() {
 }
 
 #[test]
-fn a_controller_that_is_not_handed_on_is_an_error_with_its_cure() {
+fn a_missing_delegation_is_an_error_with_a_fix() {
     let text = refusal(&version_2("cpu pids\n", "max\n"));
-    assert!(text.contains("run.scope`, which holds processes, nor the one above hands"), "{text}");
+    assert!(
+        text.contains("run.scope`, which contains processes, nor its parent delegates"),
+        "{text}"
+    );
     assert!(text.contains("systemd-run --scope"), "{text}");
     assert!(text.ends_with("(omit memory_limit to measure without)"), "{text}");
-    // The mount itself, as in a container, has nothing above it that could be seen.
+    // The mount itself, as in a container, has no visible parent.
     let root = host(&[
         ("proc/self/cgroup", "0::/\n"),
         ("sys/fs/cgroup/cgroup.procs", "4711\n"),
         ("sys/fs/cgroup/cgroup.subtree_control", "\n"),
     ]);
-    assert!(refusal(&root).contains("nor the one above hands"), "{}", refusal(&root));
+    assert!(refusal(&root).contains("nor its parent delegates"), "{}", refusal(&root));
 }
 
 #[test]
-fn a_limit_of_our_own_group_is_not_left() {
+fn a_limit_of_our_own_group_is_not_escaped() {
     let text = refusal(&version_2("memory\n", "536870912\n"));
-    assert!(text.contains("has a limit of 512 MiB itself"), "{text}");
+    assert!(text.contains("has its own limit of 512 MiB"), "{text}");
 }
 
 #[test]
-fn swap_that_cannot_be_limited_hides_no_limit() {
+fn swap_that_cannot_be_limited_is_rejected() {
     let root = version_2("memory\n", "max\n");
     let place = found(&root).unwrap();
     let group = made(&place, &["memory.max"]);
@@ -173,14 +176,14 @@ fn swap_that_cannot_be_limited_hides_no_limit() {
     fs::write(root.path().join("proc/swaps"), "Filename Type Size\n/dev/sdb partition 9\n")
         .unwrap();
     let error = place.limit(&group, plan(64 << 20, 0)).unwrap_err().to_string();
-    assert!(error.contains("does not limit the swap of a group"), "{error}");
+    assert!(error.contains("cannot limit the swap of a group"), "{error}");
 }
 
 #[test]
-fn without_control_groups_that_is_said() {
+fn missing_control_groups_are_reported() {
     let nothing = host(&[]);
-    assert!(refusal(&nothing).contains("control groups are not there"), "{}", refusal(&nothing));
-    // A group that does not list us is somebody else's.
+    assert!(refusal(&nothing).contains("control groups do not exist"), "{}", refusal(&nothing));
+    // A group that does not list our process is not ours.
     let other = host(&[
         ("proc/self/cgroup", "4:memory:/a\n"),
         ("sys/fs/cgroup/memory/a/cgroup.procs", "12\n"),
@@ -190,12 +193,12 @@ fn without_control_groups_that_is_said() {
 }
 
 #[test]
-fn a_group_that_may_not_be_made_says_who_may() {
+fn a_denied_group_creation_names_the_expected_permission() {
     let root = version_2("memory\n", "max\n");
     let place = found(&root).unwrap();
     let error = place.refused(&io::ErrorKind::PermissionDenied.into());
     assert_eq!(error.class(), ErrorClass::Denied);
-    assert!(error.to_string().contains("expected root, or groups handed over"), "{error}");
+    assert!(error.to_string().contains("expected root, or delegated groups"), "{error}");
 }
 
 const LIMIT: u64 = 64 << 20;
@@ -233,7 +236,7 @@ fn version_1_limits_memory_and_swap_together() {
     assert_eq!(place.usage(&group, plan(LIMIT, SWAP), (8, 5)).unwrap().swap, Some(taken));
     let error = place.limit(&group, plan(LIMIT, SWAP)).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Full);
-    let (error, why) = (error.to_string(), "256 MiB of swap is more than the 64 MiB that a group");
+    let (error, why) = (error.to_string(), "256 MiB of swap is more than the 64 MiB that a parent");
     assert!(error.contains(why), "{error}");
 
     fs::remove_file(group.join("memory.memsw.limit_in_bytes")).unwrap();
@@ -242,7 +245,7 @@ fn version_1_limits_memory_and_swap_together() {
 }
 
 #[test]
-fn version_2_limits_swap_by_itself() {
+fn version_2_limits_swap_separately() {
     let root = version_2("memory\n", "max\n");
     let place = found(&root).unwrap();
     let files = ["memory.max", "memory.swap.max", "memory.zswap.max"];
@@ -268,7 +271,7 @@ fn version_2_limits_swap_by_itself() {
     let refusal = || place.limit(&group, plan(LIMIT, SWAP)).unwrap_err().to_string();
     let slice = root.path().join("sys/fs/cgroup/system.slice/memory.swap.max");
     fs::write(&slice, "0\n").unwrap();
-    let why = "256 MiB of swap is more than the 0 B that a group above allows";
+    let why = "256 MiB of swap is more than the 0 B that a parent group allows";
     assert!(refusal().contains(why), "{}", refusal());
     place.limit(&group, plan(LIMIT, 0)).unwrap();
     fs::write(&slice, "max\n").unwrap();

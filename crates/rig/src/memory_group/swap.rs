@@ -1,13 +1,13 @@
-//! A swap file of our own on the disk under test, for a store whose data outgrow its memory.
+//! A private swap file on the disk under test, for a store whose data outgrow its memory limit.
 //!
-//! It is alone in a [`Scratch`], so that whoever removes that directory, we, the guard or
-//! `doctor --clean`, switches it off first (see `removal.rs`). Swap that was there before stays as
-//! it is. The kernel fills areas by priority, and ours has the highest: what is measured is the
-//! disk under test, and other programs that run out of memory meanwhile swap to it as well.
+//! It has its own [`Scratch`], whose removal, by us, the guard or `doctor --clean`, deactivates it
+//! first (see `removal.rs`). Existing swap is left unchanged. The kernel fills swap areas by
+//! priority, and ours has the highest: the disk under test is measured, but other programs that run
+//! out of memory during that time also swap to it.
 //!
-//! The header is what `mkswap` writes (`union swap_header` in the kernel's `include/linux/swap.h`).
-//! Space comes from `fallocate`, with which ext4 and XFS take such a file since Linux 4.18
-//! (swapon(8)), so that making it costs no time.
+//! The header is the one that `mkswap` writes (`union swap_header` in the kernel's
+//! `include/linux/swap.h`). `fallocate` allocates the space without delay; ext4 and XFS accept such
+//! swap files since Linux 4.18 (swapon(8)).
 
 use crate::error::{Result, RigError};
 use crate::free::FreeSpace;
@@ -26,54 +26,54 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// Where the header's fields begin; what is before is left to boot loaders.
+/// Offset of the header's fields; the bytes before are reserved for boot loaders.
 const FIELDS_AT: u64 = 1024;
 const VERSION: u32 = 1;
 const MAGIC: &[u8] = b"SWAPSPACE2";
 /// `SWAP_FLAG_PREFER` with the highest priority (swapon(2)).
 const PREFERRED: libc::c_int = 0x8000 | 0x7FFF;
-/// Tenths of the free space that it may take.
+/// Maximum share of the free space that it uses, in tenths.
 const USABLE_TENTHS: u64 = 9;
 
-/// Swap that is switched on. Dropping it switches it off and removes it; what used it must have
-/// ended, or else is read back into memory.
+/// Active swap. Dropping it deactivates and removes it; pages of processes that still run are read
+/// back into memory.
 #[derive(Debug)]
 pub(super) struct Swap(Scratch);
 
 impl Swap {
-    /// Makes a file for `bytes` of swapped pages in a new directory in `parent`, and switches it
-    /// on. Errors: no room on the disk; its file system holds no swap; only root may.
+    /// Creates a file for `bytes` of swapped pages in a new directory in `parent` and activates it.
+    /// Errors: no space on the disk; its file system does not support swap files; we are not root.
     pub(super) fn on(guard: &Guard, parent: &Path, bytes: u64) -> Result<Self> {
         if let Some(free) = FreeSpace::on(parent).disk_bytes
             && bytes > free / 10 * USABLE_TENTHS
         {
             let (bytes, usable) = (format_bytes(bytes), format_bytes(free / 10 * USABLE_TENTHS));
             let why = format!(
-                "of its disk at most {usable} may be used, 90 % of the {} that are free, and \
-                 {bytes} are needed (expected more room: `--disk`)",
+                "at most {usable} of its disk can be used, 90 % of the {} that are free, and \
+                 {bytes} are needed (expected more space: `--disk`)",
                 format_bytes(free)
             );
             return Err(refused(ErrorClass::Full, parent, &why));
         }
-        // From here on, dropping it removes it.
+        // From now on, dropping it removes it.
         let swap = Self(Scratch::new(guard, parent)?);
         let file = swap.0.path().join("swap");
         let on = make(&file, bytes).and_then(|()| Ok(switch_on(&file)?));
         on.map_err(|error| {
-            let (class, expected) = cure(&error);
+            let (class, expected) = class_and_fix(&error);
             refused(class, parent, &format!("{error} (expected {expected})"))
         })?;
         Ok(swap)
     }
 
-    /// Switches it off and removes it now, with a word when that fails; the guard then tries again
-    /// in the end.
+    /// Deactivates and removes it now and reports errors; after an error the guard tries again at
+    /// the end.
     pub(super) fn remove(self) -> Result<()> {
         self.0.remove()
     }
 }
 
-/// A file for so much swap behind a page for the header.
+/// Creates a swap file: a page for the header, followed by `bytes` of swap.
 fn make(path: &Path, bytes: u64) -> io::Result<()> {
     let (page, pages) = (page_bytes(), bytes.div_ceil(page_bytes()));
     let last_page = u32::try_from(pages).map_err(|_| Errno::EFBIG)?;
@@ -85,27 +85,27 @@ fn make(path: &Path, bytes: u64) -> io::Result<()> {
     file.write_all_at(MAGIC, page - MAGIC.len() as u64)
 }
 
-#[expect(unsafe_code, reason = "swapon has no safe form")]
+#[expect(unsafe_code, reason = "swapon has no safe wrapper")]
 fn switch_on(file: &Path) -> nix::Result<()> {
     let path = CString::new(file.as_os_str().as_bytes()).map_err(|_| Errno::EINVAL)?;
-    // SAFETY: the path ends with a zero and lives until the call returns.
+    // SAFETY: the path is NUL-terminated and lives until the call returns.
     Errno::result(unsafe { libc::swapon(path.as_ptr(), PREFERRED) }).map(drop)
 }
 
-/// The class of an error of the system, and what was expected.
-fn cure(error: &io::Error) -> (ErrorClass, &'static str) {
+/// The class of a system error, and the expected condition.
+fn class_and_fix(error: &io::Error) -> (ErrorClass, &'static str) {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM | Errno::EACCES) => (
             ErrorClass::Denied,
-            "root, in a container with `CAP_SYS_ADMIN`, as of `docker run --privileged`",
+            "root, in a container with `CAP_SYS_ADMIN`, as with `docker run --privileged`",
         ),
-        Some(Errno::ENOSPC | Errno::EDQUOT) => (ErrorClass::Full, "more room: `--disk`"),
-        // Among others of Btrfs, overlay and tmpfs.
-        _ => (ErrorClass::Other, "a file system that holds swap files, as ext4 or XFS: `--disk`"),
+        Some(Errno::ENOSPC | Errno::EDQUOT) => (ErrorClass::Full, "more space: `--disk`"),
+        // For example on Btrfs, overlay and tmpfs.
+        _ => (ErrorClass::Other, "a file system with swap files, such as ext4 or XFS: `--disk`"),
     }
 }
 
 fn refused(class: ErrorClass, parent: &Path, why: &str) -> RigError {
-    let problem = format!("`{}` holds no swap: {why}", parent.display());
+    let problem = format!("cannot swap to `{}`: {why}", parent.display());
     RigError::MemoryLimit { class, problem }
 }

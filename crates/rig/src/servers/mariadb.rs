@@ -1,8 +1,8 @@
-//! Starts the installed MariaDB server on a unix socket.
+//! Starts the installed MariaDB server on a Unix socket.
 //!
-//! A data directory with the system tables takes seconds to make, so one is made per run and
-//! copied for each server. Its redo log is small, to make the copy small; the server itself grows
-//! it to its own default (or the plan's size) when it starts.
+//! Creating a data directory with the system tables takes seconds, so one is created per run and
+//! copied for each server. Its redo log is small, so the copy is small too; the server grows it to
+//! its default (or the plan's size) when it starts.
 
 use super::own::{Executable, Own, alone};
 use crate::child;
@@ -25,7 +25,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The database that every server of ours has; the account is `root` without a password.
+/// The database on every server that we start; the account is `root` without a password.
 pub const DATABASE: &str = "cachedyno";
 
 /// The server of MariaDB, for clients of MySQL.
@@ -103,9 +103,9 @@ const INSTALLER: &str = "mariadb-install-db";
 const TEMPLATE_WITHIN: Duration = Duration::from_secs(120);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// Makes a data directory with the system tables in a template's directory.
+/// Creates a data directory with the system tables in a template's directory.
 ///
-/// Errors: the installer is missing; it failed, with its last words.
+/// Errors: the installer is missing, or it failed (with the end of its log).
 fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()> {
     let installer = search
         .find(&[INSTALLER, "mysql_install_db"])
@@ -127,16 +127,16 @@ fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()>
     )?;
     process.wait_for_success(TEMPLATE_WITHIN)?;
     if !data.join("mysql").is_dir() {
-        return Err(process.start_error("made no system tables"));
+        return Err(process.start_error("did not create the system tables"));
     }
     Ok(())
 }
 
-/// Starts a server on a copy of the template and waits until it greets on its socket. Data that its
-/// start wrote is on the disk before this returns, so that it is not written during a measurement.
+/// Starts a server on a copy of the template and waits for its greeting on the socket. Flushes data
+/// that the start wrote, so it is not written to disk during a measurement.
 ///
-/// A setting becomes `--name=value`; one whose name begins with `skip` and that has an empty value
-/// becomes `--name`.
+/// A setting becomes `--name=value`, or `--name` if the name starts with `skip` and the value is
+/// empty.
 fn start_mariadb(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -> Result<Server> {
     let program = find_server(&spec.search).ok_or_else(|| EXECUTABLE.missing())?;
     let template = templates.of(EXECUTABLE.name, (guard, &spec.data_parent), |scratch| {
@@ -178,7 +178,7 @@ fn start_mariadb(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) ->
     Ok(Server { process, endpoint, settings, data, sockets })
 }
 
-/// The server's program; one called `mysqld` counts only if it says that it is MariaDB.
+/// Finds the server program; `mysqld` is accepted only if its version output contains `MariaDB`.
 fn find_server(search: &SearchPath) -> Option<PathBuf> {
     search.find(&[EXECUTABLE.name]).or_else(|| {
         let program = search.find(&["mysqld"])?;
@@ -187,7 +187,7 @@ fn find_server(search: &SearchPath) -> Option<PathBuf> {
     })
 }
 
-/// It refuses to run as root unless told so by name.
+/// MariaDB refuses to run as root unless `--user=root` is given.
 fn user_argument() -> Option<OsString> {
     let user = User::from_uid(geteuid()).ok()??;
     Some(format!("--user={}", user.name).into())
@@ -207,8 +207,8 @@ fn setting(name: &str, value: &str) -> String {
     }
 }
 
-/// Reads the first packet: three bytes of length, one of sequence, then 10 (the version of the
-/// protocol), or 255 and an error. Source: MariaDB's "Connection phase".
+/// Reads the first packet: three bytes of length, one of sequence, then 10 (the protocol version),
+/// or 255 and an error. Source: MariaDB's "Connection phase".
 fn greeting(socket: &Path, patience: Duration) -> std::result::Result<(), String> {
     let read = || {
         let mut stream = UnixStream::connect(socket)?;
@@ -221,16 +221,16 @@ fn greeting(socket: &Path, patience: Duration) -> std::result::Result<(), String
         io::Result::Ok(body)
     };
     match read() {
-        Ok(body) => greeted(&body),
+        Ok(body) => check_greeting(&body),
         Err(e) => Err(format!("its socket gives: {e}")),
     }
 }
 
-fn greeted(body: &[u8]) -> std::result::Result<(), String> {
+fn check_greeting(body: &[u8]) -> std::result::Result<(), String> {
     match body {
         [10, _, ..] => Ok(()),
         [255, _, _, text @ ..] => Err(format!("it answers `{}`", String::from_utf8_lossy(text))),
-        _ => Err("its first packet is no greeting".into()),
+        _ => Err("its first packet is not a greeting".into()),
     }
 }
 
@@ -239,12 +239,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_real_greeting_counts() {
-        assert_eq!(greeted(b"\x0a10.11.19-MariaDB\0"), Ok(()));
-        let full = greeted(b"\xff\x10\x04Too many connections").unwrap_err();
+    fn only_a_greeting_is_accepted() {
+        assert_eq!(check_greeting(b"\x0a10.11.19-MariaDB\0"), Ok(()));
+        let full = check_greeting(b"\xff\x10\x04Too many connections").unwrap_err();
         assert_eq!(full, "it answers `Too many connections`");
-        assert!(greeted(b"").is_err());
-        assert!(greeted(b"HTTP/1.1 400").is_err());
+        assert!(check_greeting(b"").is_err());
+        assert!(check_greeting(b"HTTP/1.1 400").is_err());
     }
 
     #[test]

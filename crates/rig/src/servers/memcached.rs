@@ -1,7 +1,7 @@
-//! Starts the installed `memcached` on a unix socket.
+//! Starts the installed `memcached` on a Unix socket.
 //!
-//! It has no configuration file: settings are options of its command line, of which those that a
-//! measurement needs are known here by name ([`SETTINGS`]). It keeps nothing on disk.
+//! It has no configuration file: settings are command-line options, of which [`SETTINGS`] names
+//! those that measurements need. It stores nothing on disk.
 
 use super::own::{Executable, Own, alone};
 use crate::error::Result;
@@ -27,20 +27,20 @@ pub(super) const OWN: Own = Own {
 
 const EXECUTABLE: Executable = Executable { name: "memcached", package: "memcached" };
 
-/// The names of [`SETTINGS`], with `_` for `-`, by what their values look like.
+/// The names of [`SETTINGS`], with `_` for `-`, by the form of their values.
 const NAMES: [Names; 3] =
     [(Number, "growth item_size memory"), (Count, "connections threads"), (YesNo, "evictions")];
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// Settings by name, the option that each becomes, and what its value is.
+/// Settings: name, command-line option and meaning of the value.
 pub const SETTINGS: [(&str, &str, &str); 6] = [
     ("connections", "-c", "connections at the same time"),
     ("evictions", "-M", "`yes`, or `no` to answer with an error when memory is full"),
-    ("growth", "-f", "factor from one size of slots to the next"),
-    ("item-size", "-I", "largest value, such as 1m"),
+    ("growth", "-f", "growth factor of slab sizes"),
+    ("item-size", "-I", "maximum item size, such as 1m"),
     ("memory", "-m", "megabytes for keys and values"),
-    ("threads", "-t", "threads that serve"),
+    ("threads", "-t", "worker threads"),
 ];
 
 /// Starts a server and waits until it answers `version` on its socket.
@@ -52,7 +52,7 @@ fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let mut arguments: Vec<OsString> =
         vec!["-s".into(), socket.clone().into(), "-a".into(), "0700".into()];
     if geteuid().is_root() {
-        // It refuses to be root unless that is meant.
+        // It refuses to run as root without this option.
         arguments.extend(["-u".into(), "root".into()]);
     }
     arguments.extend(options(&spec.settings).into_iter().map(OsString::from));
@@ -70,7 +70,7 @@ fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     Ok(Server { process, endpoint, settings: spec.settings.clone(), data, sockets })
 }
 
-/// Settings as options of the command line.
+/// Settings as command-line options.
 fn options(settings: &BTreeMap<String, String>) -> Vec<&str> {
     let mut options = Vec::new();
     for (name, value) in settings {

@@ -1,5 +1,5 @@
-//! What is known of a server before it is started: its program, its package, its settings, and how
-//! it is found and started.
+//! Static description of a server: its program, package and settings, and the functions that find
+//! and start it.
 
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -10,46 +10,46 @@ use crate::template::Templates;
 use model::{Endpoint, Program};
 use std::path::PathBuf;
 
-/// How clients reach a server, and all that was started for it, the primary first.
+/// The endpoint for clients, and all started servers with their roles, the primary first.
 pub type StartedServers = (Endpoint, Vec<(Role, Server)>);
 
-/// A product's own server.
+/// Description of a product's server.
 pub(crate) struct Own {
     pub(crate) executable: Executable,
-    /// Looks for the program.
+    /// Finds the program.
     pub(crate) find: fn(&SearchPath) -> Option<PathBuf>,
     /// Settings that a plan may choose.
     pub(crate) settings: &'static [Names],
-    /// True where it takes `-` and `_` for the same.
+    /// True if `-` and `_` are interchangeable in names of settings.
     pub(crate) mixes_dashes: bool,
-    /// Starts it, with settings that were checked, and waits until it answers.
+    /// Starts it with checked settings, and waits until it replies.
     pub(crate) start: fn(&Guard, &mut Templates, &ServerSpec) -> Result<StartedServers>,
 }
 
 impl Own {
-    /// The settings of it, or of the program in its place.
+    /// The allowed settings of the server, or of the program in its place.
     pub(crate) fn allowed(&self, program: Option<Program>) -> Allowed {
         let executable = self.executable.or(program);
         Allowed::new(executable.name, (self.settings, self.mixes_dashes), program)
     }
 }
 
-/// A server's program and who brings it.
+/// A server's program and its package.
 #[derive(Clone, Copy)]
 pub(crate) struct Executable {
     /// Name of the program.
     pub(crate) name: &'static str,
-    /// The Debian package that brings it.
+    /// The Debian package that contains it.
     pub(crate) package: &'static str,
 }
 
 impl Executable {
-    /// This one, or the program in its place.
+    /// This program, or `program` in its place.
     pub(crate) fn or(self, program: Option<Program>) -> Self {
         program.map_or(self, |p| Self { name: p.name(), package: p.package })
     }
 
-    /// The file of this name. Errors: there is none.
+    /// Finds the program file; an error if it is not installed.
     pub(crate) fn find(self, search: &SearchPath) -> Result<PathBuf> {
         search.find(&[self.name]).ok_or_else(|| self.missing())
     }
@@ -59,7 +59,7 @@ impl Executable {
     }
 }
 
-/// One server, which serves by itself.
+/// A single server without replicas.
 pub(crate) fn alone(server: Server) -> StartedServers {
     (server.endpoint().clone(), vec![(Role::Primary, server)])
 }

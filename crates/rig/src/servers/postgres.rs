@@ -1,12 +1,12 @@
-//! Starts the installed PostgreSQL on a unix socket.
+//! Starts the installed PostgreSQL on a Unix socket.
 //!
-//! A data directory takes a second to make, so one is made per run and copied for each server.
-//! PostgreSQL refuses to be root: then it is started in a user namespace in which root has the id
-//! of another user, so that directories stay ours and need no other owner. To the rest of the
-//! system it is still root, without capabilities; only the mode of its socket's directory keeps
-//! others out. A namespace for IPC beside it ends with the server. Other shared memory lies in its
-//! data directory, so that nothing of it outlives a server that is killed; without root a segment
-//! of some bytes does, which is why a server is asked to quit first.
+//! Creating a data directory takes a second, so one is created per run and copied for each server.
+//! PostgreSQL refuses to run as root. If we are root, it is started in a user namespace that maps
+//! root to another user, so all directories still belong to us. Outside the namespace it is still
+//! root, without capabilities; only the mode of its socket's directory keeps other users out. An
+//! IPC namespace ends with the server, and other shared memory is in its data directory, so nothing
+//! outlives a killed server. Without root a small shared memory segment would remain, so a server
+//! receives a quit signal first.
 
 use super::own::{Executable, Own, alone};
 use crate::error::{Result, RigError};
@@ -41,12 +41,12 @@ pub(super) const OWN: Own = Own {
 
 const EXECUTABLE: Executable = Executable { name: "postgres", package: "postgresql" };
 const INSTALLER: &str = "initdb";
-/// Runs a program in namespaces of its own; of util-linux, from 2.36 on.
+/// Runs a program in new namespaces; part of util-linux, 2.36 or later.
 const UNSHARE: &str = "unshare";
 
-/// The account, and the database that every server has.
+/// Name of the account and of the default database of every server.
 const USER: &str = "postgres";
-/// Only a part of the socket's name: no port is opened.
+/// Only part of the socket's name: no port is opened.
 const PORT: &str = "5432";
 
 /// Its settings. Source: `postgres --describe-config` of 13 to 18.
@@ -81,8 +81,8 @@ const SETTINGS: [Names; 2] = [
 const TEMPLATE_WITHIN: Duration = Duration::from_secs(120);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// Starts a server on a copy of the template and waits until it lets the account in. Data that its
-/// start wrote is on the disk before this returns, so that it is not written during a measurement.
+/// Starts a server on a copy of the template and waits until it accepts a login. Flushes data that
+/// the start wrote, so it is not written to disk during a measurement.
 ///
 /// A setting becomes `-c name=value`.
 fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -> Result<Server> {
@@ -107,7 +107,7 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
         spec.launch(guard, (EXECUTABLE.name, program), arguments, &directory, &sockets)?;
     let process = process.with_quit_signal(Signal::SIGQUIT);
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
-    process.wait_until_ready(deadline, |left| lets_in(&socket, left))?;
+    process.wait_until_ready(deadline, |left| login(&socket, left))?;
     flush(&directory)?;
     let endpoint = Endpoint::Postgres(Database {
         address: NetAddress::Unix(socket),
@@ -118,7 +118,7 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     Ok(Server { process, endpoint, settings, data, sockets })
 }
 
-/// Ours, which open no port, let nobody else in and leave nothing behind, and those of the plan.
+/// The plan's settings, and ours: no open port, no access for other users, no leftovers.
 fn settings(of_plan: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let own = [
         ("dynamic_shared_memory_type", "mmap"),
@@ -129,7 +129,7 @@ fn settings(of_plan: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     own.chain(of_plan.clone()).collect()
 }
 
-/// Makes a data directory in a template's directory.
+/// Creates a data directory in a template's directory.
 fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()> {
     let missing = RigError::Missing { program: INSTALLER, package: EXECUTABLE.package };
     let installer = search.find(&[INSTALLER]).ok_or(missing)?;
@@ -144,7 +144,7 @@ fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()>
     Process::spawn(guard, launch)?.wait_for_success(TEMPLATE_WITHIN)
 }
 
-/// What is started so that the program does not take itself for root.
+/// Program and arguments to start instead, so that the program does not see itself as root.
 fn not_as_root(
     program: PathBuf,
     arguments: Vec<OsString>,
@@ -155,7 +155,7 @@ fn not_as_root(
     }
     let missing = RigError::Missing { program: UNSHARE, package: "util-linux" };
     let unshare = search.find(&[UNSHARE]).ok_or(missing)?;
-    // It asks the system for its own name, so the user has to be one that is known.
+    // PostgreSQL looks up its user name, so the user must exist.
     let user =
         [USER, "nobody"].into_iter().find(|name| matches!(User::from_name(name), Ok(Some(_))));
     let user = format!("--map-user={}", user.unwrap_or("nobody"));
@@ -163,9 +163,9 @@ fn not_as_root(
     Ok((unshare, before.into_iter().chain(arguments).collect()))
 }
 
-/// Asks to be let in (a start-up message of protocol 3.0); the answer begins with `R`, or is an
-/// error. Source: PostgreSQL's manual, "Message Formats".
-fn lets_in(socket: &Path, patience: Duration) -> std::result::Result<(), String> {
+/// Sends a start-up message of protocol 3.0; the reply starts with `R`, or is an error. Source:
+/// PostgreSQL's manual, "Message Formats".
+fn login(socket: &Path, patience: Duration) -> std::result::Result<(), String> {
     let mut message = vec![0, 0, 0, 0, 0, 3, 0, 0];
     for word in ["user", USER, "database", USER, ""] {
         message.extend(word.as_bytes());
@@ -173,19 +173,19 @@ fn lets_in(socket: &Path, patience: Duration) -> std::result::Result<(), String>
     }
     let length = (message.len() as u32).to_be_bytes();
     message[..length.len()].copy_from_slice(&length);
-    let ask = || {
+    let exchange = || {
         let mut stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(patience))?;
         stream.write_all(&message)?;
         let mut first = [0];
         stream.read_exact(&mut first)?;
         if first == *b"R" {
-            // Leaves as a client does, so that the server's log has no complaint.
+            // Terminate like a client, so the server does not log an error.
             stream.write_all(b"X\0\0\0\x04")?;
         }
         std::io::Result::Ok(first[0])
     };
-    match ask() {
+    match exchange() {
         Ok(b'R') => Ok(()),
         Ok(other) => Err(format!("it answers with a message `{}`", char::from(other))),
         Err(e) => Err(format!("its socket gives: {e}")),

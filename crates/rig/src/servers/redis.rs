@@ -1,8 +1,8 @@
-//! Starts the installed `redis-server`, or a program that takes its configuration file, on a unix
+//! Starts the installed `redis-server`, or a program that accepts its configuration file, on a Unix
 //! socket.
 //!
-//! Its configuration file lies in the scratch of the socket: our lines first, then the plan's
-//! settings as they are spelled there (redis.conf of the product).
+//! The configuration file is in the socket's scratch directory: our lines first, then the plan's
+//! settings as spelled in the product's redis.conf.
 
 use super::own::Executable;
 use crate::error::{Result, RigError};
@@ -20,14 +20,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Redis, as Debian names it.
+/// Redis, as packaged by Debian.
 pub(super) const EXECUTABLE: Executable =
     Executable { name: "redis-server", package: "redis-server" };
 
-/// Its settings; programs in its place take those of their rows in [`model::program`] as well.
+/// Its settings; programs in its place also accept their own ones from [`model::program`].
 /// Source: `redis.conf` of 6.0 to 8.0.
 pub(super) const SETTINGS: [Names; 5] = [
-    // How many others are started with it, and when the Sentinels act.
+    // Numbers of replicas and Sentinels, and the timeouts of the Sentinels.
     (Servers, "replicas sentinels"),
     (Count, "down-after-milliseconds failover-timeout parallel-syncs"),
     (
@@ -65,11 +65,11 @@ pub(super) const SETTINGS: [Names; 5] = [
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// Starts a server and waits until it answers `PING` on its socket (10 seconds unless the spec
-/// says otherwise). Call it from a thread that lives as long as the run; see [`Server`].
+/// Starts a server and waits until it answers `PING` on its socket (10 seconds unless the spec has
+/// a deadline). Call it from a thread that lives as long as the run; see [`Server`].
 ///
-/// Errors: the program is missing; a setting is refused, by us or by the server, whose own words
-/// are then in the message; no answer in time.
+/// Errors: the program is missing; we or the server reject a setting (the message then contains the
+/// server's log); no reply in time.
 pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;
@@ -78,15 +78,15 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let endpoint = Endpoint::redis(NetAddress::Unix(socket.clone()));
     let mut server = spawn(guard, spec, sockets, endpoint, (&lines, &[]))?;
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
-    // While it loads its data it answers with an error.
+    // It answers with an error while it loads its data.
     let pong = |left| answers(&socket, "PING", "+PONG\r\n", left);
     server.process.wait_until_ready(deadline, pong)?;
     server.settings.insert("port".into(), "0".into());
     Ok(server)
 }
 
-/// Starts the program, which listens as the `lines` of its configuration say, and does not wait for
-/// it; `arguments` follow the configuration file.
+/// Starts the program without waiting for it. The `lines` of its configuration define where it
+/// listens; `arguments` follow the configuration file.
 pub(super) fn spawn(
     guard: &Guard,
     spec: &ServerSpec,
@@ -122,7 +122,7 @@ fn configuration_text(
     text
 }
 
-/// A path as redis.conf quotes it: any byte may be written `\xNN`.
+/// Quotes a path for redis.conf, where any byte can be written as `\xNN`.
 fn quoted(path: &Path) -> Vec<u8> {
     let mut text = vec![b'"'];
     for byte in path.as_os_str().as_bytes() {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_holds_our_lines_and_the_plans() {
+    fn the_configuration_contains_our_lines_and_the_plans_settings() {
         let settings = BTreeMap::from([
             ("appendonly".to_string(), "yes".to_string()),
             ("save".to_string(), String::new()),

@@ -1,9 +1,9 @@
-//! Starts a Redis primary with replicas, and Sentinels that promote one of these when it dies.
+//! Starts a Redis primary with replicas, and Sentinels that promote a replica if the primary dies.
 //!
-//! They speak to each other, which unix sockets do not allow: they listen on ports of 127.0.0.1,
-//! and ask for a password that is drawn for each start. How many there are, and when Sentinels
-//! act, are settings of the plan (`COUNTS`, `OF_SENTINELS`); all others reach primary and
-//! replicas alike.
+//! They connect to each other, which is not possible over Unix sockets. So they listen on ports of
+//! 127.0.0.1 and require a password, which is random for each start. The plan sets their numbers
+//! (`COUNTS`) and the timeouts of the Sentinels (`SENTINEL_SETTINGS`); all other settings apply to
+//! both primary and replicas.
 
 use super::own::{Own, StartedServers, alone};
 use super::redis::{EXECUTABLE, SETTINGS, spawn, start_redis};
@@ -20,7 +20,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::time::Duration;
 
-/// The server of Redis, alone or with those that copy and watch it.
+/// The server of Redis, alone or with replicas and Sentinels.
 pub(super) const OWN: Own = Own {
     executable: EXECUTABLE,
     find: |search| search.find(&[EXECUTABLE.name]),
@@ -29,31 +29,32 @@ pub(super) const OWN: Own = Own {
     start: |guard, _, spec| start_replicated(guard, spec),
 };
 
-/// Settings that say how many replicas and Sentinels are started with a server.
+/// Settings with the numbers of replicas and Sentinels.
 const COUNTS: [&str; 2] = ["replicas", "sentinels"];
-/// Settings of Sentinels with their values here, where a plan has none: the defaults of 30 s and
-/// three minutes are longer than a study waits.
-const OF_SENTINELS: [(&str, &str); 3] =
+/// Settings of Sentinels with our defaults. Redis' own defaults of 30 s and three minutes are
+/// longer than a study waits.
+const SENTINEL_SETTINGS: [(&str, &str); 3] =
     [("down-after-milliseconds", "1000"), ("failover-timeout", "5000"), ("parallel-syncs", "1")];
-/// The kernel gives none of these to outgoing connections: one of those could meet itself at the
-/// port of a server that has died.
+/// The kernel does not assign these to outgoing connections, which could otherwise connect to
+/// themselves at the port of a dead server.
 const PORTS: Range<u16> = 10_000..32_768;
-/// Ports that are tried; others may be taken.
+/// Maximum number of ports to try; some can be in use.
 const PORTS_TRIED: usize = 100;
-/// Sentinels learn of each other by messages that each sends every two seconds.
+/// Sentinels discover each other through messages that each sends every two seconds.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// Starts a Redis server; where its settings say so, with replicas and Sentinels, and returns once
-/// the replicas are in sync and each Sentinel knows all others.
+/// Starts a Redis server, with the replicas and Sentinels of its settings. Returns when the
+/// replicas are in sync and each Sentinel knows all others.
 fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers> {
     let [replicas, sentinels] = counts(spec)?;
     if replicas == 0 {
         return Ok(alone(start_redis(guard, spec)?));
     }
-    let rest = |(name, _): &(&String, &String)| {
-        !COUNTS.contains(&&***name) && OF_SENTINELS.iter().all(|(own, _)| own != *name)
+    let is_redis_setting = |(name, _): &(&String, &String)| {
+        !COUNTS.contains(&&***name) && SENTINEL_SETTINGS.iter().all(|(own, _)| own != *name)
     };
-    let settings = spec.settings.iter().filter(rest).map(|(n, v)| (n.clone(), v.clone()));
+    let settings =
+        spec.settings.iter().filter(is_redis_setting).map(|(n, v)| (n.clone(), v.clone()));
     let group = Group { guard, spec: ServerSpec { settings: settings.collect(), ..spec.clone() } };
     let [a, b, c, d] = [random(), random(), random(), random()];
     let password = format!("{a:08x}{b:08x}{c:08x}{d:08x}");
@@ -84,17 +85,17 @@ fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers> 
     Ok((endpoint, servers))
 }
 
-/// What servers of a group have in common.
+/// Common properties of the servers of a group.
 struct Group<'a> {
     guard: &'a Guard,
-    /// With the settings of primary and replicas.
+    /// Spec with the settings of primary and replicas.
     spec: ServerSpec,
 }
 
 impl Group<'_> {
-    /// Starts a server that keeps data, and waits until it answers.
+    /// Starts a primary or replica, and waits until it replies.
     fn start(&self, role: Role, password: &str, line: &str) -> Result<(Role, Server)> {
-        // A replica that comes first waits five seconds for a second one by default.
+        // By default the primary waits five seconds for more replicas before a transfer.
         let lines = format!("masterauth {password}\nrepl-diskless-sync-delay 0\n{line}");
         let server = (role, self.listen(password, (&lines, &[]), &self.spec)?);
         wait(&server, &self.spec, "replication", |info| info.contains("role:"))?;
@@ -129,10 +130,10 @@ fn counts(spec: &ServerSpec) -> Result<[usize; 2]> {
         let number = text.parse().ok().filter(|n| (1..=SERVERS_MAX).contains(n));
         *count = number.ok_or_else(|| unfit(spec, name, "a whole number from 1 to 9"))?;
     }
-    match spec.settings.keys().find(|name| OF_SENTINELS.iter().any(|(own, _)| own == name)) {
-        Some(name) if counts[1] == 0 => Err(unfit(spec, name, "`sentinels` beside it")),
+    match spec.settings.keys().find(|name| SENTINEL_SETTINGS.iter().any(|(own, _)| own == name)) {
+        Some(name) if counts[1] == 0 => Err(unfit(spec, name, "`sentinels` as well")),
         _ if counts[1] > 0 && counts[0] == 0 => {
-            Err(unfit(spec, COUNTS[1], "`replicas` beside it: there is nothing to promote"))
+            Err(unfit(spec, COUNTS[1], "`replicas` as well: there is nothing to promote"))
         }
         _ => Ok(counts),
     }
@@ -140,10 +141,10 @@ fn counts(spec: &ServerSpec) -> Result<[usize; 2]> {
 
 fn unfit(spec: &ServerSpec, name: &str, expected: &'static str) -> RigError {
     let program = EXECUTABLE.or(spec.program).name;
-    RigError::Setting { program, name: name.into(), problem: "is of no use", expected }
+    RigError::Setting { program, name: name.into(), problem: "has no effect", expected }
 }
 
-/// Lines that say which primary Sentinels watch, and how.
+/// Configuration lines that make Sentinels monitor the primary.
 fn watch(spec: &ServerSpec, port: u16, (sentinels, password): (usize, &str)) -> String {
     let name = RedisWay::SENTINEL_NAME;
     let quorum = sentinels / 2 + 1;
@@ -151,15 +152,15 @@ fn watch(spec: &ServerSpec, port: u16, (sentinels, password): (usize, &str)) -> 
         format!("monitor {name} 127.0.0.1 {port} {quorum}"),
         format!("auth-pass {name} {password}"),
     ];
-    lines.extend(OF_SENTINELS.map(|(own, default)| {
+    lines.extend(SENTINEL_SETTINGS.map(|(own, default)| {
         let value = spec.settings.get(own).map_or(default, String::as_str);
         format!("{own} {name} {value}")
     }));
     lines.iter().map(|line| format!("sentinel {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// A port on which nobody listens. Another program may take it before the server does, which then
-/// says so and does not start.
+/// A port without a listener. If another program takes it first, the server fails to start with an
+/// error.
 fn free_port(spec: &ServerSpec) -> Result<u16> {
     let drawn = || PORTS.start + (random() % u32::from(PORTS.end - PORTS.start)) as u16;
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
@@ -183,7 +184,7 @@ fn port(server: &Server) -> u16 {
     }
 }
 
-/// Waits until a section of what a server tells is as it should be. Errors say which server it is.
+/// Waits until `is_ready` accepts a section of the server's `INFO`. Errors name the server.
 fn wait(
     (role, server): &(Role, Server),
     spec: &ServerSpec,
@@ -194,8 +195,8 @@ fn wait(
     let waited =
         server.process.wait_until_ready(patience, |left| match info(server, section, left) {
             Ok(info) if is_ready(&info) => Ok(()),
-            Ok(info) => Err(format!("it tells `{}`", info.replace("\r\n", " "))),
-            Err(e) => Err(format!("its port gives: {e}")),
+            Ok(info) => Err(format!("it reports `{}`", info.replace("\r\n", " "))),
+            Err(e) => Err(format!("error on its port: {e}")),
         });
     waited.map_err(|error| match error {
         RigError::Start { program, reason } => {
@@ -206,7 +207,7 @@ fn wait(
     })
 }
 
-/// A section of `INFO`.
+/// Requests a section of `INFO`.
 fn info(server: &Server, section: &str, patience: Duration) -> std::io::Result<String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port(server)));
     let password = server.endpoint.password().map_or("", Secret::reveal);
@@ -214,7 +215,7 @@ fn info(server: &Server, section: &str, patience: Duration) -> std::io::Result<S
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     stream.write_all(format!("AUTH {password}\r\nINFO {section}\r\n").as_bytes())?;
-    // It answers what it was asked, and hangs up.
+    // It replies and then closes the connection.
     stream.shutdown(Shutdown::Write)?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

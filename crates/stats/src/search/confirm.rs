@@ -248,8 +248,9 @@ impl Settings {
     }
 }
 
-/// Mean rate of probes in which the store fell behind, requests per second. It bounds the answer even
-/// if a limit is so long that the queue does not reach it within a probe. `None` without such probes.
+/// Mean rate of probes in which the store fell behind, requests per second. It bounds the answer
+/// even if a limit is so long that the queue does not reach it within a probe. `None` without such
+/// probes.
 fn answered(rounds: &[&[&ProbeResult]]) -> Option<f64> {
     let behind = rounds.iter().flat_map(|round| round.iter());
     let behind = behind.filter(|s| s.fell_behind && !s.broke);

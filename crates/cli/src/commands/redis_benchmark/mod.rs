@@ -2,7 +2,7 @@
 //! tests and output.
 //!
 //! Scripts that call redis-benchmark run unchanged: standard output has the original's format.
-//! CorrectedFigures figures and warnings go to standard error.
+//! Corrected figures and warnings go to standard error.
 //!
 //! - [`arguments`], [`uri`]: the command line.
 //! - [`catalogue`], [`numbers`]: the requests of each test.
@@ -109,7 +109,7 @@ struct Run<'a> {
     runner: TestRunner,
     tests: Rc<[Test]>,
     stop: std::sync::Arc<AtomicBool>,
-    /// CorrectedFigures figures that have not been printed yet.
+    /// Corrected figures that have not been printed yet.
     corrected: Vec<CorrectedFigures>,
     warnings: Vec<String>,
 }

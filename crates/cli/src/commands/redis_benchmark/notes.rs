@@ -9,7 +9,7 @@ use super::arguments::Options;
 use super::catalogue::Test;
 use super::existing::effect;
 
-/// CorrectedFigures figures of one test.
+/// Corrected figures of one test.
 #[derive(Clone, Debug)]
 pub(super) struct CorrectedFigures {
     title: String,

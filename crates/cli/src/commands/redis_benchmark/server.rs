@@ -247,7 +247,8 @@ fn tls_of(server: &Server, warnings: &mut Vec<String>) -> Result<Option<Tls>, St
                 ));
             }
             warnings.push(format!(
-                "the server's certificate is not for `{name}` (set the expected name with --sni NAME)"
+                "the server's certificate is not for `{name}` (set the expected name with \
+                 --sni NAME)"
             ));
             return Ok(Some(any_name));
         }

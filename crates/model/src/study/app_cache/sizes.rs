@@ -1,17 +1,17 @@
-//! Lists of data sets by their sizes, so that a run shows how a cost grows with them.
+//! Lists of data-set sizes, with which a run measures how costs grow.
 
 use super::tables::{COUNT, Defaults, Profile};
 use crate::app_cache::DataSize;
 use crate::study::planning::{Own, Run};
 use crate::study::{Fault, StudyError, quoted_list};
 
-/// By how much records of a tag may differ from size to size and count as the same.
+/// Tolerance within which the records per tag of two sizes count as equal.
 const SAME_WITHIN: f64 = 0.1;
 
-/// What users are told to give.
+/// Expected format, for errors.
 pub(super) const EXPECTED: &str = "numbers of records and tags, as in `2000x200,20000x2000`";
 
-/// Reads `2000x200,20000x2000`: of each size its records and its tags.
+/// Parses `2000x200,20000x2000`: records and tags of each size.
 pub(super) fn parse(text: &str) -> Option<Vec<DataSize>> {
     let size = |part: &str| {
         let (keys, tags) = part.trim().split_once('x')?;
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<DataSize>> {
     text.split(',').map(size).collect()
 }
 
-/// What makes no sense in a list of sizes whose records have at most `max_tags` tags.
+/// Problem of a list of sizes whose records have at most `max_tags` tags.
 fn fault(sizes: &[DataSize], max_tags: u64) -> Option<String> {
     if sizes.len() < 2 {
         return Some("fewer than two sizes show no growth (expected two or more)".into());
@@ -74,7 +74,7 @@ pub(super) fn fault_in_file(profile: &Profile, own: &Own<Defaults>) -> Option<Fa
     })
 }
 
-/// Refuses choices that would do nothing, and sizes that do not fit what else was set.
+/// Rejects choices without effect, and sizes that conflict with other choices.
 pub(super) fn agree(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     let names = |profiles: &[&Profile]| {
         quoted_list(profiles.iter().map(|profile| profile.name.get_ref().as_str()))

@@ -1,4 +1,4 @@
-//! The tables of a study file that are the workload's own.
+//! Workload-specific tables of a study file.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -19,13 +19,13 @@ pub(super) const COUNT: RangeInclusive<u64> = 1..=100_000_000;
 pub(in crate::study) struct Defaults {
     /// Tags that records choose from.
     pub(super) tags: u64,
-    /// Fewest tags of a record.
+    /// Minimum tags of a record.
     pub(super) min_tags: u64,
-    /// Most tags of a record.
+    /// Maximum tags of a record.
     pub(super) max_tags: u64,
-    /// Fewest bytes of a record.
+    /// Minimum bytes of a record.
     pub(super) min_rec_size: u64,
-    /// Most bytes of a record.
+    /// Maximum bytes of a record.
     pub(super) max_rec_size: u64,
     /// One in this many operations plus one is a write, where it is no clean.
     pub(super) write_chance: u64,
@@ -35,9 +35,9 @@ pub(in crate::study) struct Defaults {
     pub(super) magento: bool,
     #[serde(default)]
     pub(super) fill: Fill,
-    /// Memory limit of the targets; none where it is left out.
+    /// Memory limit of the targets; no limit by default.
     pub(super) memory_limit: Option<MemoryLimit>,
-    /// Data sets of the profile with sizes that the user set, instead of its own.
+    /// Data-set sizes chosen by the user, in place of the profile's.
     #[serde(skip)]
     pub(super) sizes: Option<Vec<DataSize>>,
 }

@@ -59,7 +59,7 @@ pub(super) struct Connection {
     pub(super) watches_writable: bool,
     /// Whether it is queued to be served without an event.
     pub(super) queued: bool,
-    connection_protocol: ConnectionProtocol,
+    protocol: ConnectionProtocol,
     /// Bytes of requests not answered yet; mostly empty.
     rest: Vec<u8>,
     /// Minimum number of missing bytes; 0 if `rest` may contain a complete request.
@@ -86,7 +86,7 @@ impl Connection {
             socket,
             watches_writable,
             queued: false,
-            connection_protocol: ConnectionProtocol::default(),
+            protocol: ConnectionProtocol::default(),
             rest: Vec::new(),
             missing: 1,
             unsent: Vec::new(),
@@ -149,7 +149,7 @@ impl Connection {
             if count == 0 {
                 return Ok(None);
             }
-            let batch = answers.all(&mut self.connection_protocol, &inbox[..count], parts, out);
+            let batch = answers.all(&mut self.protocol, &inbox[..count], parts, out);
             self.rest.extend_from_slice(&inbox[batch.used..count]);
             self.note(&batch, buffers);
             return Ok(Some(count == INBOX_BYTES));
@@ -173,12 +173,8 @@ impl Connection {
     /// Answers the requests in `rest`.
     fn answer_buffered(&mut self, answers: &Answers, buffers: &mut WorkerBuffers) {
         buffers.out.clear();
-        let batch = answers.all(
-            &mut self.connection_protocol,
-            &self.rest,
-            &mut buffers.parts,
-            &mut buffers.out,
-        );
+        let batch =
+            answers.all(&mut self.protocol, &self.rest, &mut buffers.parts, &mut buffers.out);
         self.rest.drain(..batch.used);
         self.note(&batch, buffers);
     }
