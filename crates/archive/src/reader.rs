@@ -50,7 +50,7 @@ impl Record {
         let parts = lines(directory, POINTS)?;
         let mut trials = lines(directory, TRIALS)?;
         for part in not_ended(parts, &trials) {
-            Trial::go_on(&mut trials, part);
+            Trial::merge_part(&mut trials, part);
         }
         let path = directory.path().to_path_buf();
         Ok(Self { path, header, targets, trials, seal, running, changed })

@@ -7,8 +7,8 @@ use rig::{Guard, Pinning};
 use std::path::PathBuf;
 
 use crate::exit::CliError;
-use crate::kin::targets_help;
 use crate::secrets;
+use crate::server_names::targets_help;
 
 /// Output format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,8 +81,8 @@ pub(crate) struct Records {
 }
 
 const FILL_HELP: &str = "How an application cache is filled; the same as --set fill=fast\n\n\
-    The resulting data is the same. A backend without a fast fill uses saves, and the result says \
-    so.";
+    The resulting data is the same. A backend without a fast fill uses saves, which the result \
+    notes.";
 
 /// Address of the live page.
 #[derive(Clone, Debug, Default, Args)]
@@ -94,16 +94,16 @@ pub(crate) struct Serve {
 
 /// Help of --i-own-this-server.
 const OWN_HELP: &str = "Skip the checks that protect other data on existing servers\n\n\
-    Memory and eviction belong to a server: a database number does not isolate them. Without this \
-    flag a run is refused if it could fill more than 90 % of a server's memory, and stops when it \
-    does; memcached must be empty; and your own commands may only use keys that start with \
-    __key__. With it, none of this is checked. Use it only if the server contains \
-    no data of anyone else. The record contains the flag.";
+    All databases of a server share its memory and its evictions. Without this flag, a run is \
+    refused if it could fill more than 90 % of a server's memory, and stops at that limit; \
+    memcached must be empty; and your own commands may only use keys that start with __key__. \
+    With it, none of this is checked. Use it only if the server contains no data of other users. \
+    The record notes the flag.";
 
 const SERVE_HELP: &str = "Serve a live page and Prometheus metrics during the run\n\n\
     The page is at /, the metrics at /metrics, and the page's data at /events; all are read-only. \
-    Port 0 picks a free port. With 127.0.0.1 only this machine can read, with 0.0.0.0 everyone who \
-    can reach it.";
+    Port 0 picks a free port. With 127.0.0.1 only this machine can connect, with 0.0.0.0 everyone \
+    who can reach it.";
 
 /// Method of filling an application cache before the first phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -246,7 +246,7 @@ pub(crate) struct Prune {
     /// Remove only records of runs older than this, for example 30d
     #[arg(long, value_name = "TIME")]
     pub(crate) older_than: Option<String>,
-    /// Remove them; without it they are only listed
+    /// Remove the records; without this flag they are only listed
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -271,7 +271,7 @@ pub(crate) struct Report {
     /// Path, id, unique prefix of an id, or `latest`
     #[arg(default_value = "latest")]
     pub(crate) run: String,
-    /// Write the page to this file instead of the record
+    /// Write the page to this file instead of into the record
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
     #[command(flatten)]
@@ -360,8 +360,8 @@ pub(crate) fn require(plan: &mut Plan, texts: &[String]) -> Result<(), CliError>
     plan.requirements = texts.iter().map(read).collect::<Result<_, _>>()?;
     match plan.cells.iter().find(|cell| cell.load.is_probing()) {
         Some(cell) if !texts.is_empty() => Err(CliError::usage(format!(
-            "--require: `{}` is {}, which looks for a limit (expected a load that a store should \
-             sustain; for the highest rate within limits: cachedyno find-max)",
+            "--require: `{}` is {}, which searches for a limit (expected a load that a store \
+             should sustain; for the highest rate within limits: cachedyno find-max)",
             cell.id, cell.load
         ))),
         _ => Ok(()),

@@ -7,7 +7,8 @@ use crate::args::{Compare, Doctor, Export, List, Prune, Report, Run, Show, Studi
 use crate::commands::null_server::NullArguments;
 use crate::commands::scripted_server::ScriptedArguments;
 
-/// Find out which cache or session store is fastest here, where each breaks, and how sure that is.
+/// Find which cache or session store is fastest on this machine, at what load each saturates, and
+/// how certain the result is.
 #[derive(Debug, Parser)]
 #[command(name = "cachedyno", version = crate::studies::TOOL_VERSION, about, max_term_width = 100)]
 #[command(after_help = "Examples:\n  \
@@ -56,7 +57,7 @@ pub(crate) enum Command {
     Clean(crate::commands::clean::Clean),
     /// Compare the common results, ramps and searches of two runs
     Compare(Compare),
-    /// Run the tests of redis-benchmark with its flags and output format, but correct figures
+    /// Run redis-benchmark's tests with its flags and output format, but correct figures
     #[command(disable_help_flag = true, disable_version_flag = true)]
     RedisBenchmark {
         /// Arguments of redis-benchmark; --help lists them

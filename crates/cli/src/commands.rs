@@ -33,10 +33,10 @@ use crate::{foreign, output};
 const COLUMNS: usize = 100;
 
 /// Columns of the output terminal. For a pipe or file: `COLUMNS` from the environment, or else the
-/// columns of another terminal of this process.
+/// columns of any terminal of this process.
 fn columns() -> usize {
     let asked = || env::var("COLUMNS").ok()?.parse::<usize>().ok().filter(|columns| *columns > 0);
-    output::columns().or_else(asked).or_else(output::columns_beside).unwrap_or(COLUMNS)
+    output::columns().or_else(asked).or_else(output::any_terminal_columns).unwrap_or(COLUMNS)
 }
 
 /// The directory of a run.
@@ -69,7 +69,7 @@ fn view_of(path: &Path) -> Result<View, CliError> {
     Ok(view)
 }
 
-/// Converts a record for judging.
+/// Converts a record to the input of [`judge`].
 fn recorded(record: Record) -> Result<Recorded, CliError> {
     Ok(Recorded {
         samples: archive::PackedSamples::read(&record.path)?.by_trial()?,
@@ -85,7 +85,7 @@ fn recorded(record: Record) -> Result<Recorded, CliError> {
 fn print(view: &View, shape: Shape) -> Result<(), CliError> {
     let text = if shape.details { ::report::text::render } else { ::report::text::summary };
     match shape.format {
-        Format::Text => output::print_painted(|colour| text(view, columns(), colour) + "\n"),
+        Format::Text => output::print_coloured(|colour| text(view, columns(), colour) + "\n"),
         Format::Json => output::print_json(&(::report::json::render(view) + "\n")),
         Format::Junit => output::print(&::report::junit::render(view)),
         Format::Markdown => output::print(&(::report::markdown::render(view) + "\n")),

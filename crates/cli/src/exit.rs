@@ -20,7 +20,7 @@ pub(crate) const TARGET: u8 = 3;
 pub(crate) const NOT_VALID: u8 = 4;
 /// A user's requirement is not met.
 pub(crate) const UNMET: u8 = 5;
-/// The user interrupted it.
+/// The user interrupted the command.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// An error that ends the program: one sentence, and the exit code.

@@ -54,7 +54,7 @@ pub(crate) fn within<T>(
     let watch = thread::Builder::new().name("limits".into()).spawn(move || {
         let start = cpu_time();
         while ended.recv_timeout(CHECK_EVERY) == Err(RecvTimeoutError::Timeout) {
-            if let Some(what) = too_much(bytes, start) {
+            if let Some(what) = exceeded_limit(bytes, start) {
                 output::say(&format!(
                     "error: `{name}` cannot be read within {what}: its files need far more than \
                      {bytes} bytes of data should (expected a record written by cachedyno)"
@@ -63,7 +63,7 @@ pub(crate) fn within<T>(
             }
         }
     });
-    let result = caught(path, read);
+    let result = catch_panic(path, read);
     drop(done);
     if let Ok(watch) = watch {
         // The thread ends when the channel is closed.
@@ -72,8 +72,8 @@ pub(crate) fn within<T>(
     result
 }
 
-/// Description of the exceeded limit.
-fn too_much(bytes: u64, start: Duration) -> Option<String> {
+/// The exceeded limit as text; `None` while all limits are kept.
+fn exceeded_limit(bytes: u64, start: Duration) -> Option<String> {
     let memory_max = MEMORY_BYTES.saturating_add(bytes.saturating_mul(SIZE_FACTOR));
     if resident_bytes().is_some_and(|resident| resident > memory_max) {
         return Some(format!("{} MB of memory", memory_max / 1_000_000));
@@ -95,9 +95,9 @@ fn resident_bytes() -> Option<u64> {
     Some(pages.saturating_mul(page.unsigned_abs()))
 }
 
-/// Turns a panic of the judgement into an error: the record's files are valid but contradict each
+/// Turns a panic while judging into an error. Its cause is files that are valid but contradict each
 /// other.
-fn caught<T>(path: &Path, read: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
+fn catch_panic<T>(path: &Path, read: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
     let place = Arc::new(Mutex::new(None));
     let location = place.clone();
     let previous = panic::take_hook();

@@ -21,9 +21,9 @@ pub(crate) fn raise() {
     }
 }
 
-/// The same; an error if the limit is too low for the clients of some cell, which each have a
-/// connection to every store of their target. `flag` sets the number of clients.
-pub(crate) fn allow(flag: &str, plan: &Plan) -> Result<(), CliError> {
+/// Raises the limit like [`raise`]. Errors: it is too low for the clients of some cell, each of
+/// which has a connection to every store of its target. `flag` sets the number of clients.
+pub(crate) fn allow_connections(flag: &str, plan: &Plan) -> Result<(), CliError> {
     raise();
     let wants = plan.cells.iter().map(|cell| {
         let stores = plan.target(&cell.target).map_or(1, |target| target.products().len());

@@ -1,5 +1,5 @@
-//! cachedyno: which cache or session store is fastest here, at what load each breaks, and how
-//! certain that is.
+//! cachedyno: finds which cache or session store is fastest on this machine, at what load each
+//! saturates, and how certain the result is.
 //!
 //! One file per command; `command_line` defines the arguments, `exit` the errors and exit codes.
 
@@ -8,7 +8,6 @@ mod command_line;
 mod commands;
 mod exit;
 mod foreign;
-mod kin;
 mod limits;
 mod measurement_lock;
 mod output;
@@ -19,6 +18,7 @@ mod random;
 mod reach;
 mod secrets;
 mod serve;
+mod server_names;
 mod signals;
 mod studies;
 mod trust;
@@ -74,7 +74,7 @@ fn fail(error: &CliError) -> ExitCode {
 
 /// Prints clap's error or help and returns its exit code.
 fn clap_exit(error: &clap::Error) -> ExitCode {
-    match output::say_clap(error) {
+    match output::print_clap(error) {
         Ok(()) => ExitCode::from(if error.use_stderr() { USAGE } else { DONE }),
         Err(error) => fail(&error),
     }

@@ -40,7 +40,7 @@ fn busy(holder: Option<&Holder>) -> String {
         None => (", in an unknown process".into(), String::new()),
     };
     format!(
-        "another cachedyno measures on this machine{who} (two at once disturb each other: wait \
+        "another cachedyno measures on this machine{who} (two would disturb each other: wait \
          until it ends{end}; to run both anyway, set `TMPDIR` to a separate directory for one of \
          them)"
     )
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_message_names_the_holder_and_the_cure() {
+    fn the_message_names_the_holder_and_what_to_do() {
         let mut holder = Holder {
             pid: 4711,
             user: None,
@@ -68,7 +68,7 @@ mod tests {
             files: vec!["/nowhere/lock".into()],
         };
         let text = busy(Some(&holder));
-        let expected = ": process 4711, for 1 min 15 s, `cachedyno run app-cache` (two at once";
+        let expected = ": process 4711, for 1 min 15 s, `cachedyno run app-cache` (two would";
         assert!(text.contains(expected) && text.contains("`kill -INT 4711`"), "{text}");
         holder.user = Some("bob".into());
         let text = busy(Some(&holder));

@@ -1,9 +1,9 @@
 //! Terminal output; no other module prints.
 //!
 //! A server's version, an error reply, a key, a file name or a field of a record may contain escape
-//! sequences that clear the screen, set a title or hide text. So all output passes a filter. Our
-//! own colours pass because each text is also made without colours: if that one is plain, all
-//! escape sequences of the coloured one are ours.
+//! sequences that clear the screen, set a title or hide text. So all output is filtered. To let our
+//! own colours pass, each text is also rendered without colours: if that version is plain, all
+//! escape sequences of the coloured version are ours.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
@@ -19,9 +19,9 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     write(&plain(text))
 }
 
-/// Prints the output of `make`, which gets whether to use colours. Colours are omitted if the data
-/// contains escape sequences, or if the output does not show them.
-pub(crate) fn print_painted(make: impl Fn(bool) -> String) -> Result<(), CliError> {
+/// Prints the text that `make` returns for with (`true`) or without colours. Colours are omitted if
+/// the data contains escape sequences or the output does not support colours.
+pub(crate) fn print_coloured(make: impl Fn(bool) -> String) -> Result<(), CliError> {
     let uncoloured = make(false);
     match plain(&uncoloured) {
         Cow::Borrowed(_) => write(&make(true)),
@@ -35,8 +35,8 @@ pub(crate) fn print_json(text: &str) -> Result<(), CliError> {
     write(&filtered(text, is_hostile, escape))
 }
 
-/// Prints text with carriage returns of our own, which [`plain`] would filter.
-pub(crate) fn print_returning(text: &str) -> Result<(), CliError> {
+/// Prints text in which carriage returns are allowed, unlike in [`plain`].
+pub(crate) fn print_with_carriage_returns(text: &str) -> Result<(), CliError> {
     write(&filtered(text, |c| c != '\r' && is_hostile(c), |_| REPLACED.into()))
 }
 
@@ -52,14 +52,14 @@ pub(crate) fn say_more(text: &str) {
 }
 
 /// Prints clap's message in its colours: help to standard output, errors to standard error.
-pub(crate) fn say_clap(error: &clap::Error) -> Result<(), CliError> {
+pub(crate) fn print_clap(error: &clap::Error) -> Result<(), CliError> {
     let render = |colour| {
         let text = error.render();
         let text = if colour { text.ansi().to_string() } else { text.to_string() };
         crate::secrets::masked(&text)
     };
     if !error.use_stderr() {
-        return print_painted(render);
+        return print_coloured(render);
     }
     match plain(&render(false)) {
         Cow::Borrowed(_) => {
@@ -70,7 +70,7 @@ pub(crate) fn say_clap(error: &clap::Error) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Asks the user at the terminal; anything except `y` and `yes` means no.
+/// Asks a yes-or-no question at the terminal; any answer except `y` and `yes` means no.
 pub(crate) fn confirm(question: &str) -> Result<bool, CliError> {
     say_more(&format!("{question} [y/N] "));
     let mut answer = String::new();
@@ -92,7 +92,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// True if standard error is a terminal.
-pub(crate) fn says_to_terminal() -> bool {
+pub(crate) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
@@ -101,8 +101,8 @@ pub(crate) fn columns() -> Option<usize> {
     terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
-/// Columns of any other terminal of this process.
-pub(crate) fn columns_beside() -> Option<usize> {
+/// Columns of any terminal of this process.
+pub(crate) fn any_terminal_columns() -> Option<usize> {
     terminal_size().map(|(width, _)| width.0.into())
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn notice(disks: &[&Path]) {
     let places = disks.iter().map(|disk| (*disk, *disk)).chain([(first_disk, &*temporary)]);
     for (disk, place) in places {
         let mut found = look(&[place.into()], false);
-        // The lock's directory is about to be reused.
+        // The run reuses the lock directory.
         found.retain(|f| f.is_ownerless && f.kind != Kind::Lock && !seen.contains(&f.path));
         let Some(first) = found.first() else { continue };
         let more = match found.len() - 1 {
@@ -101,7 +101,7 @@ fn in_doubt(unknown: &[Found]) -> String {
 fn describe(found: &Found) -> String {
     let what = match found.kind {
         Kind::Directory => format_bytes(found.bytes()),
-        Kind::Lock => "directory of the lock".into(),
+        Kind::Lock => "lock directory".into(),
         Kind::Group => "control group".into(),
     };
     format!("`{}`: {what}, {}", found.path.display(), found.why)

@@ -1,5 +1,5 @@
-//! Refuses runs that need more memory or time than available, with the arithmetic, before anything
-//! starts.
+//! Refuses runs that would take too long or need too much memory, before anything starts. The error
+//! shows the calculation.
 
 use model::{Kv, Load, Plan, Search, Stop, Workload};
 use rig::memory_bytes;
@@ -29,7 +29,7 @@ pub(crate) fn bench(
         if days > RUN_DAYS_MAX {
             return Err(format!(
                 "--duration {} and --warmup {}, times --blocks {blocks} and {targets} target(s), \
-                 are `{days:.0}` days (expected at most {RUN_DAYS_MAX})",
+                 take `{days:.0}` days (expected at most {RUN_DAYS_MAX})",
                 format_ns(measured_ns as f64),
                 format_ns(phase.warmup_ns as f64),
             ));
@@ -41,8 +41,8 @@ pub(crate) fn bench(
     let sent = f64::from(clients) * f64::from(pipeline) * mean;
     if too_large(sent, memory) {
         return Err(format!(
-            "--clients {clients} times --pipeline {pipeline} times {} per value are `{}` in flight \
-             at once ({})",
+            "--clients {clients} times --pipeline {pipeline} times {} per value is `{}` in flight \
+             ({})",
             bytes(mean),
             bytes(sent),
             expected(memory)
@@ -51,7 +51,7 @@ pub(crate) fn bench(
     let filled = kv.keys as f64 * kv.filled_share * mean;
     if is_here && too_large(filled, memory) {
         return Err(format!(
-            "--keys {} times --hit-ratio {} times {} per value are `{}` to be filled ({}; use \
+            "--keys {} times --hit-ratio {} times {} per value is `{}` of filled data ({}; use \
              fewer keys, smaller values, or --no-fill)",
             kv.keys,
             kv.filled_share,
@@ -78,7 +78,7 @@ pub(crate) fn search(
     }
     Err(format!(
         "--probe {} and --warmup {}, times {probes} probes of --rounds {rounds}, --blocks {blocks} \
-         and {targets} target(s), are `{days:.0}` days (expected at most {RUN_DAYS_MAX})",
+         and {targets} target(s), take `{days:.0}` days (expected at most {RUN_DAYS_MAX})",
         format_ns(probe_ns),
         format_ns(warmup_ns as f64),
     ))
@@ -88,13 +88,13 @@ pub(crate) fn search(
 pub(crate) fn threads(flag: &str, threads: u32, clients: u32, cpus: usize) -> Result<(), String> {
     if threads > clients {
         return Err(format!(
-            "{flag} `{threads}` is more than the clients (expected at most {clients}: each thread \
-             needs at least one)"
+            "{flag} `{threads}` exceeds the number of clients (expected at most {clients}: \
+             each thread needs at least one)"
         ));
     }
     if threads as usize > cpus.max(1) {
         return Err(format!(
-            "{flag} `{threads}` is more than the CPUs of the generator: the threads would only \
+            "{flag} `{threads}` exceeds the number of generator CPUs: the threads would only \
              compete for them (expected at most {}; `cachedyno doctor` lists them)",
             cpus.max(1)
         ));
@@ -102,8 +102,8 @@ pub(crate) fn threads(flag: &str, threads: u32, clients: u32, cpus: usize) -> Re
     Ok(())
 }
 
-/// The same for a study of ramps, if the user or the study file sets them.
-pub(crate) fn threads_of(
+/// Like [`threads`], for a study of ramps; the number comes from the user or the study file.
+pub(crate) fn ramp_threads(
     plan: &Plan,
     sets: &[(String, String)],
     cpus: usize,
@@ -131,14 +131,14 @@ pub(crate) fn in_flight(
     let count = product.min(requests.unwrap_or(u64::MAX));
     if count > IN_FLIGHT_MAX {
         return Err(format!(
-            "-c {clients} times -P {pipeline} are `{count}` requests at once (expected at most \
+            "-c {clients} times -P {pipeline} is `{count}` requests in flight (expected at most \
              {IN_FLIGHT_MAX})"
         ));
     }
     let (sent, memory) = (count as f64 * value_bytes as f64, memory_bytes());
     if too_large(sent, memory) {
         return Err(format!(
-            "{count} requests at once (-c {clients}, -P {pipeline}) times -d {value_bytes} are \
+            "{count} requests in flight (-c {clients}, -P {pipeline}) times -d {value_bytes} is \
              `{}` ({})",
             bytes(sent),
             expected(memory)

@@ -9,12 +9,12 @@ use crate::output;
 
 /// Steps of the bar: tenths of a percent.
 const STEPS: u64 = 1000;
-/// Delay beyond the estimate after which the display says so.
+/// How far a run must exceed its estimate before the display shows it.
 const LATE_NS: u64 = 5_000_000_000;
 /// Interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Keeps trials and targets in memory, so that the result does not depend on the record's disk.
+/// Collects trials and targets in memory, so that the result does not depend on the record's disk.
 #[derive(Default)]
 pub(crate) struct Collector {
     pub(crate) targets: Vec<TargetState>,
@@ -29,7 +29,7 @@ impl Sink for Collector {
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         match event {
             Event::TargetChecked(state) => self.targets.push(state.clone()),
-            Event::PointEnded(part) => Trial::go_on(&mut self.trials, part.as_ref().clone()),
+            Event::PointEnded(part) => Trial::merge_part(&mut self.trials, part.as_ref().clone()),
             Event::TrialEnded(trial) => {
                 self.trials.retain(|known| !known.repeats(trial));
                 self.trials.push(trial.as_ref().clone());
@@ -57,7 +57,7 @@ pub(crate) struct Display {
 
 impl Display {
     pub(crate) fn new(quiet: bool) -> Self {
-        let terminal = output::says_to_terminal();
+        let terminal = output::stderr_is_terminal();
         let bar = ProgressBar::with_draw_target(
             Some(STEPS),
             if quiet || !terminal {
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_that_failures_hide_is_a_bound() {
+    fn a_percentile_hidden_by_failures_is_shown_as_a_lower_bound() {
         assert_eq!(pace(0.0, None), "");
         assert_eq!(pace(0.0, Some(Time::Of(12_300))), "");
         assert_eq!(pace(950.0, Some(Time::Of(12_300))), "950 /s  p99 12.3 µs  ");

@@ -23,20 +23,20 @@ use crate::exit::CliError;
 /// Environment variable with the file descriptor that passes passwords, by target name, to the
 /// restarted program.
 const CARRIER: &str = "CACHEDYNO_CARRIER";
-/// Name of that file.
+/// Name of the file with the passwords.
 const CARRIER_NAME: &str = "cachedyno-passwords";
 /// Passwords passed to this process.
 static CARRIED: OnceLock<BTreeMap<String, Secret>> = OnceLock::new();
-/// Minimum length of the part of an argument that is masked in messages, bytes.
-const REPEATED_LEAST: usize = 3;
+/// Minimum length in bytes of a part of an argument that is masked in messages.
+const MASKED_BYTES_MIN: usize = 3;
 
-/// Restarts the program without passwords on its command line, if there are any. The command
-/// `cleaning_itself` has its own address syntax and removes its passwords itself.
-pub(crate) fn hide_passwords(cleaning_itself: &str) -> Result<(), CliError> {
+/// Restarts the program without the passwords on its command line, if it contains any. The command
+/// `exempt` has its own address syntax and removes its passwords itself.
+pub(crate) fn hide_passwords(exempt: &str) -> Result<(), CliError> {
     // This also closes the file, which must not stay open.
     CARRIED.get_or_init(read_carrier);
     let arguments: Vec<OsString> = env::args_os().collect();
-    if arguments.get(1).is_some_and(|command| command == cleaning_itself) {
+    if arguments.get(1).is_some_and(|command| command == exempt) {
         return Ok(());
     }
     let mut secrets = BTreeMap::new();
@@ -88,7 +88,7 @@ fn read_carrier() -> BTreeMap<String, Secret> {
     let read = || {
         let number: i32 = env::var(CARRIER).ok()?.parse().ok()?;
         let path = format!("/proc/self/fd/{number}");
-        // If somebody else set the variable, the number may be that of any open file.
+        // If another program set the variable, the number can be that of any open file.
         let is_ours = fs::read_link(&path).ok()?.to_str()?.contains(CARRIER_NAME);
         let text = is_ours.then(|| fs::read(&path).ok())??;
         nix::unistd::close(number).ok()?;
@@ -117,7 +117,7 @@ fn without_password(argument: &str) -> Result<Option<(String, String, Secret)>, 
     }
     Err(CliError::usage(format!(
         "the password in the URL of target `{name}` cannot be removed from the command line, where \
-         everybody can read it (expected it in {} or --password-file)",
+         other users can read it (expected it in {} or --password-file)",
         variable(&name)
     )))
 }
@@ -142,7 +142,7 @@ fn without_hidden(message: &str, argument: &str) -> String {
         let login = rest[..at].trim_matches([':', '/', ' ']);
         let password = login.split_once(':').map_or("", |(_, password)| password);
         for hidden in [login, password] {
-            if hidden.len() >= REPEATED_LEAST {
+            if hidden.len() >= MASKED_BYTES_MIN {
                 masked = masked.replace(hidden, "***");
             }
         }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_share_a_variable_are_known() {
+    fn different_names_can_share_a_variable() {
         assert_eq!(variable("a-b"), variable("A_b"), "so a shared variable is refused");
     }
 }

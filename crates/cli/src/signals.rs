@@ -29,7 +29,7 @@ pub(crate) fn watch_signals(last_words: Option<String>) -> Result<Arc<AtomicBool
             if stopped.swap(true, Ordering::Relaxed) {
                 is_exiting.store(true, Ordering::Relaxed);
                 if let Some(words) = &last_words {
-                    let line_end = if output::says_to_terminal() { "\n" } else { "" };
+                    let line_end = if output::stderr_is_terminal() { "\n" } else { "" };
                     output::say(&format!("{line_end}{words}"));
                 }
                 low_level::exit(exits);

@@ -38,12 +38,12 @@ pub(crate) fn consent(header: &Header, setup: &Setup, is_trusted: bool) -> Resul
         return Ok(());
     }
     output::say(&format!(
-        "run `{run}` was planned on another host, or its plan was changed. To resume it:"
+        "run `{run}` was planned on another host, or its plan was changed. Resuming it:"
     ));
     for line in actions(plan, setup) {
         output::say(&format!("  {line}"));
     }
-    let asks = io::stdin().is_terminal() && output::says_to_terminal();
+    let asks = io::stdin().is_terminal() && output::stderr_is_terminal();
     if asks && output::confirm("Resume it?")? {
         return Ok(());
     }
@@ -65,15 +65,16 @@ fn commands<'a>(plan: &'a Plan, target: &'a str) -> impl Iterator<Item = &'a str
     kv.flat_map(|kv| kv.operations.iter().filter_map(|o| o.command.as_deref()))
 }
 
-/// Checks that the commands of a plan from another host only touch their own keys, also on private
-/// servers: a command can make a server listen, connect or write files. Errors: any other command.
+/// Checks that the commands of a plan from another host only access their own keys, even on private
+/// servers, since a command can make a server listen, connect or write files. Errors: any other
+/// command.
 fn check_commands(plan: &Plan) -> Result<(), CliError> {
     for target in &plan.targets {
         let Some(dialect) = Dialect::of(target.product, None) else { continue };
         for command in commands(plan, &target.name) {
             drivers::kv::check_own_keys(dialect, command).map_err(|e| {
                 CliError::usage(format!(
-                    "target `{}` of a plan that this host did not make sends {e}",
+                    "target `{}` of a plan not made on this host sends {e}",
                     target.name
                 ))
             })?;
@@ -82,31 +83,31 @@ fn check_commands(plan: &Plan) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A line for each thing that a plan starts, reads, sends or measures.
+/// One line for each server that a plan starts or measures, each command that it sends and each
+/// directory that it uses.
 fn actions(plan: &Plan, setup: &Setup) -> Vec<String> {
     let disk = setup.disk.display();
     let mut lines = Vec::new();
     for target in &plan.targets {
         let name = &target.name;
         let sent: BTreeSet<&str> = commands(plan, name).collect();
-        lines.extend(sent.iter().map(|command| format!("`{name}` is sent `{command}`")));
+        lines.extend(sent.iter().map(|command| format!("sends `{command}` to `{name}`")));
         if let Some(address) = &target.address {
-            lines.push(format!("`{name}` measures the existing store at {address}"));
+            lines.push(format!("measures `{name}`, the existing store at {address}"));
             continue;
         }
         for product in target.products() {
             lines.push(match rig::server_program(*product, target.program) {
-                None => format!("`{name}` writes files into a new directory in {disk}"),
+                None => format!("writes files for `{name}` into a new directory in {disk}"),
                 Some(program) => {
                     let server = with_settings(program, &target.settings_of(*product));
-                    format!("`{name}` starts {server}, its data in {disk}")
+                    format!("starts {server} for `{name}`, with data in {disk}")
                 }
             });
         }
     }
     let files = plan.files();
-    lines
-        .extend(files.map(|files| format!("records are read from files in `{}`", files.directory)));
+    lines.extend(files.map(|files| format!("reads records from files in `{}`", files.directory)));
     lines
 }
 

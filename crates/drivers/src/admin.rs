@@ -98,7 +98,8 @@ pub trait Admin: Send {
     /// it, unless the store lacks the commands. `key` should start with the run's prefix. Errors:
     /// also a store without plain keys.
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
-        let message = format!("key `{key}` cannot be written: the store keeps no plain keys");
+        let message =
+            format!("key `{key}` cannot be written: the store does not support plain keys");
         Err(Failure { class: ErrorClass::Other, message })
     }
 
@@ -106,7 +107,7 @@ pub trait Admin: Send {
     /// keys.
     fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let key = String::from_utf8_lossy(key);
-        let message = format!("key `{key}` cannot be read: the store keeps no plain keys");
+        let message = format!("key `{key}` cannot be read: the store does not support plain keys");
         Err(Failure { class: ErrorClass::Other, message })
     }
 
@@ -118,8 +119,9 @@ pub trait Admin: Send {
         match commands.first() {
             None => Ok(()),
             Some(command) => {
-                let message =
-                    format!("command `{command}` cannot be sent: the store accepts no commands");
+                let message = format!(
+                    "command `{command}` cannot be sent: the store does not support commands"
+                );
                 Err(Failure { class: ErrorClass::Other, message })
             }
         }

@@ -27,7 +27,8 @@ pub fn open_tagged_cache(
     options: &CacheOptions,
 ) -> Result<Box<dyn TaggedCache>, Failure> {
     if options.timeout.is_zero() {
-        let message = "a timeout of `0` fails every call (expected more than 0: timeout)".into();
+        let message =
+            "with a timeout of `0` every call fails (expected more than 0: timeout)".into();
         return Err(Failure { class: ErrorClass::Other, message });
     }
     match backend {

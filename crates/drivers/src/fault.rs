@@ -60,7 +60,7 @@ pub(crate) fn connecting(kind: io::ErrorKind, address: &str, timeout: Duration) 
         ),
         (class, io::ErrorKind::AddrNotAvailable) => StoreError::fatal(
             class,
-            format!("cannot connect to {at}: its host has no address (expected a known host)"),
+            format!("cannot connect to {at}: its host name has no address (expected a known host)"),
         ),
         (class, _) => StoreError::fatal(class, format!("cannot connect to {at}: {kind}")),
     }

@@ -45,10 +45,12 @@ pub fn open_page_store(
 fn check(options: &SessionOptions) -> Result<(), Failure> {
     let wrong = |message: &str| Err(Failure { class: ErrorClass::Other, message: message.into() });
     if options.ttl_s == 0 {
-        return wrong("a lifetime of `0` seconds stores nothing (expected at least 1: ttl_s)");
+        return wrong(
+            "with a lifetime of `0` seconds nothing is stored (expected at least 1: ttl_s)",
+        );
     }
     if options.timeout.is_zero() {
-        return wrong("a timeout of `0` fails every call (expected more than 0: timeout)");
+        return wrong("with a timeout of `0` every call fails (expected more than 0: timeout)");
     }
     Ok(())
 }

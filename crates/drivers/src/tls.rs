@@ -374,7 +374,7 @@ pub fn problem(e: &io::Error) -> Option<String> {
         {
             "the server's certificate is self-signed and not among the trusted ones"
         }
-        rustls::Error::InvalidMessage(_) => "the server does not speak TLS there",
+        rustls::Error::InvalidMessage(_) => "the server does not use TLS on this port",
         other => return Some(format!("TLS failed: {other}")),
     };
     Some(message.into())

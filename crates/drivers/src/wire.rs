@@ -8,7 +8,7 @@ use load::Meter;
 use load::wire::route::Survey;
 use load::wire::template::Template;
 use load::wire::{Offer, Operation, Outcome, ProgressSnapshot, Servers, Work};
-use model::{Endpoint, ErrorClass, Failure, Memcached, NetAddress, Product, Spelling};
+use model::{Endpoint, ErrorClass, Failure, Memcached, MemcachedProtocol, NetAddress, Product};
 use workloads::kv::{KeyNames, Sizes};
 
 use crate::memcached::requests::{KEY_BYTES_MAX, long_key};
@@ -29,7 +29,7 @@ pub enum Dialect {
     /// RESP2 or RESP3.
     Redis,
     /// The memcached protocol, as text or meta commands.
-    Memcached(Spelling),
+    Memcached(MemcachedProtocol),
 }
 
 /// Servers and their protocol.
@@ -101,7 +101,7 @@ impl Dialect {
     pub fn of(product: Product, endpoint: Option<&Endpoint>) -> Option<Self> {
         match (product, endpoint) {
             (_, Some(Endpoint::Memcached(memcached))) => Some(Self::Memcached(memcached.spelling)),
-            (Product::Memcached, _) => Some(Self::Memcached(Spelling::default())),
+            (Product::Memcached, _) => Some(Self::Memcached(MemcachedProtocol::default())),
             (Product::Redis, _) => Some(Self::Redis),
             _ => None,
         }

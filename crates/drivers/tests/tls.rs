@@ -10,7 +10,7 @@ mod tls {
 
     use cachedyno_drivers::redis::{Control, Tree};
     use cachedyno_drivers::tls::{Check, Options, Version, client};
-    use model::{Endpoint, ErrorClass, Failure, NetAddress, RedisWay};
+    use model::{Endpoint, ErrorClass, Failure, NetAddress, RedisOptions};
     use tempfile::TempDir;
 
     const TIMEOUT: Duration = Duration::from_secs(5);
@@ -145,7 +145,7 @@ mod tls {
                 user: None,
                 password: None,
                 database: 3,
-                way: RedisWay::default(),
+                way: RedisOptions::default(),
             };
             let tls = client(options, host).unwrap();
             Control::connect(&endpoint, Some(&tls), TIMEOUT)?.ask(&[b"ECHO", b"heard"])
@@ -306,14 +306,14 @@ mod tls {
             user: None,
             password: None,
             database: 0,
-            way: RedisWay::default(),
+            way: RedisOptions::default(),
         };
         let options = Options { check: Check::Nothing, ..Options::default() };
         let tls = client(&options, "127.0.0.1").unwrap();
         let Err(failure) = Control::connect(&endpoint, Some(&tls), TIMEOUT) else {
             panic!("it connected")
         };
-        assert!(failure.message.contains("does not speak TLS"), "{failure:?}");
+        assert!(failure.message.contains("does not use TLS"), "{failure:?}");
         answering.join().unwrap();
     }
 

@@ -215,7 +215,7 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>),
     if let Some(failure) = trial.failure {
         return Err(error(failure));
     }
-    match planned.settings(seed, 0).next(&planned.seen(&trial.points)) {
+    match planned.settings(seed, 0).next(&planned.probe_results(&trial.points)) {
         Next::Done(found) => Ok((found, trial.points)),
         Next::Probe(step) => Err(format!("the search ended before {step:?}").into()),
     }

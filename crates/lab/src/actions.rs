@@ -53,7 +53,7 @@ impl Acting {
         actions.sort_by_key(|action| action.at_ns);
         let (stop, stopped) = mpsc::channel::<()>();
         let run = move || {
-            let takes_away = actions.iter().any(|action| action.what.takes_service_away());
+            let takes_away = actions.iter().any(|action| action.what.interrupts_service());
             let watched = subjects.servers.iter().filter(|_| takes_away);
             let watched: Vec<Endpoint> = watched.map(|(endpoint, _)| endpoint.clone()).collect();
             let done = AtomicBool::new(false);

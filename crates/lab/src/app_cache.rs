@@ -30,7 +30,7 @@ fn steps(cache: &mut dyn TaggedCache) -> Result<(), StoreError> {
     cache.clean(CleanMode::MatchingAnyTag, &tags)?;
     match cache.load(ID, &mut value)? {
         Found::No => Ok(()),
-        Found::Yes => Err(unexpected("it is still there after its tag was cleaned")),
+        Found::Yes => Err(unexpected("it still exists after its tag was cleaned")),
     }
 }
 

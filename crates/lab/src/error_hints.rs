@@ -25,12 +25,12 @@ pub(crate) fn explain(trial: &mut Trial, endpoint: Option<&Endpoint>) {
 pub(crate) fn explained(words: &str, endpoint: Option<&Endpoint>) -> String {
     let masked = endpoint.map_or_else(|| words.to_string(), |endpoint| endpoint.masked(words));
     let plain = masked.to_lowercase();
-    let used_up = Product::ALL.into_iter().find_map(|product| {
-        let limit = product.connections().filter(|limit| plain.contains(limit.used_up))?;
+    let reached = Product::ALL.into_iter().find_map(|product| {
+        let limit = product.connections().filter(|limit| plain.contains(limit.limit_error))?;
         Some((product.name(), limit))
     });
-    let used_up = used_up.filter(|_| !masked.contains(CURED));
-    let Some((product, ConnectionLimit { option, setting, .. })) = used_up else { return masked };
+    let reached = reached.filter(|_| !masked.contains(CURED));
+    let Some((product, ConnectionLimit { option, setting, .. })) = reached else { return masked };
     let how = match endpoint {
         Some(_) => "on that server".into(),
         None => format!("with --set {product}.{setting}=NUMBER"),

@@ -247,7 +247,7 @@ impl Measuring<'_, '_, '_> {
 
     /// Counts failures, and skips a target that keeps failing.
     fn note_failure(&mut self, target: &str, failure: Option<&Failure>) {
-        // Never retry what would harm data of others.
+        // Never retry what could harm other users' data.
         if let Some(Failure { class: ErrorClass::NotOurs, .. }) = failure {
             self.ready.remove(target);
             let skipped = format!("target `{target}` is skipped for the rest of the run");

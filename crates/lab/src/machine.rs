@@ -88,8 +88,8 @@ fn left(
     let (Some(before), Some(now)) = (before, now) else { return Ok(u64::MAX) };
     usable(before).checked_sub(before.saturating_sub(now)).ok_or_else(|| {
         let message = format!(
-            "stopped to leave room for others: {of} has {} free, and had {} when the run started \
-             (use fewer keys or smaller values, or stop other programs that use it)",
+            "stopped to leave space for other programs: {of} has {} free, and had {} when the run \
+             started (use fewer keys or smaller values, or stop other programs that use it)",
             shown(now),
             shown(before),
         );

@@ -222,8 +222,8 @@ impl<'a> TargetProvisioner<'a> {
         machine.or_insert_with(|| Machine::now(disk)).clone()
     }
 
-    /// Refuses an existing store if data of others could be lost. Returns the memory status of its
-    /// servers if the trial has to watch it.
+    /// Refuses an existing store if other users' data could be lost. Returns the memory status of
+    /// its servers if the trial has to watch it.
     fn admit(
         &self,
         target: &PlannedTarget,
@@ -348,7 +348,7 @@ fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failu
             _ if failure.message.contains("certificate") => {
                 " (see --cacert, --sni and --tls-insecure)"
             }
-            ErrorClass::Timeout if speaks_tls => " (does it speak TLS there?)",
+            ErrorClass::Timeout if speaks_tls => " (does this port use TLS?)",
             _ => return failure,
         };
         Failure { message: failure.message + cure, ..failure }

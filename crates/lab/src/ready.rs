@@ -318,7 +318,8 @@ pub(crate) fn unremoved(own: &str, failure: Failure) -> Failure {
         return failure;
     }
     let Failure { class, message } = failure;
-    let left = format!("what this run wrote is still there, remove what begins with `{own}`");
+    let left =
+        format!("this run's data is still in the store, remove all names that start with `{own}`");
     Failure { class, message: format!("{left}: {message}") }
 }
 

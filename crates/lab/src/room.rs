@@ -56,7 +56,7 @@ pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: Demand) -> Resul
         let message = format!(
             "{endpoint} has no room for this run: {}{}, this run may add {} ({demand}), and at \
              most {} may be in use, 90 % of {memory} of {}{} ({}, raise maxmemory, or use \
-             --i-own-this-server if no data of others are on that server)",
+             --i-own-this-server if nobody else's data is on that server)",
             using(room, used_bytes),
             room.keys.map_or_else(String::new, |keys| format!(" by {keys} keys in all databases")),
             format_bytes(demand_bytes),
@@ -140,8 +140,8 @@ fn none_evicted(before: &[Room], rooms: &[Room]) -> Result<(), Failure> {
 
 fn stopped(why: &str) -> Failure {
     let message = format!(
-        "stopped to protect data of others: {why} (use fewer keys or smaller values, raise \
-         maxmemory, or use --i-own-this-server if no data of others are on that server)"
+        "stopped to protect other users' data: {why} (use fewer keys or smaller values, raise \
+         maxmemory, or use --i-own-this-server if nobody else's data is on that server)"
     );
     Failure { class: ErrorClass::NotOurs, message }
 }

@@ -89,7 +89,7 @@ fn to_its_end(
         let trial = &mut measured.trial;
         let is_known = is_on_last_point(trial, failure);
         let probing = Probing::of(provisioner, cell, (limits.begun, limits.stop), trial);
-        // Never retry what would harm data of others.
+        // Never retry what could harm other users' data.
         let Some(mut probing) = probing.filter(|_| failure.class != ErrorClass::NotOurs) else {
             return result;
         };

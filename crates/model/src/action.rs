@@ -1,4 +1,4 @@
-//! Planned actions on a target during a phase, besides the load.
+//! Planned actions on a target during a phase, in addition to the load.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,16 +24,16 @@ pub enum Act {
 }
 
 impl Act {
-    /// Predicate that says why a product does not support it, for use after the product's name.
+    /// Reason why a product does not support it, as a predicate after the product's name.
     pub(crate) fn cannot(self) -> &'static str {
         match self {
-            Self::Save => "does not save its data while it serves",
-            Self::KillPrimary => "has no primary to be killed",
+            Self::Save => "cannot save its data in the background",
+            Self::KillPrimary => "has no primary to kill",
         }
     }
 
     /// True if it interrupts service for a while.
-    pub fn takes_service_away(self) -> bool {
+    pub fn interrupts_service(self) -> bool {
         match self {
             Self::Save => false,
             Self::KillPrimary => true,

@@ -29,7 +29,7 @@ impl Arrivals {
         }
     }
 
-    /// Unit of its levels.
+    /// Unit of load levels.
     pub(crate) fn unit(self) -> &'static Unit {
         match self {
             Self::Closed => &CLIENTS,

@@ -1,6 +1,6 @@
 //! Limits of the machine and the generator, measured without a real server.
 //!
-//! A [`NullRate`] is measured in a run, with the load of one of its own cells. A [`Calibration`] is
+//! A [`NullRate`] is measured in a run, with the load of one of its cells. A [`Calibration`] is
 //! measured once per machine and copied into every later record.
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub const CALIBRATION_FORMAT: u32 = 1;
 pub const NULL_FACTOR_MIN: f64 = 2.0;
 
 /// Random error of one null-server measurement, as a share of [`NULL_FACTOR_MIN`]. Within this
-/// distance of the limit, the rule decides nothing.
+/// distance of the limit, the rule gives no verdict.
 pub const NULL_FACTOR_CHANCE: f64 = 0.1;
 
 /// Rate of the generator on the null server with the load of one phase of a key-value cell.
@@ -109,7 +109,7 @@ pub struct Clock {
 
 /// Percentiles and maximum of a distribution of delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Late {
+pub struct DelayPercentiles {
     /// Median, nanoseconds.
     pub ns_p50: u64,
     /// 99th percentile, nanoseconds.
@@ -135,7 +135,7 @@ pub struct LoadLag {
     /// Planned requests per second: half the rate reached on the null server.
     pub rate_per_s: f64,
     /// Sent − intended start.
-    pub lag: Late,
+    pub lag: DelayPercentiles,
 }
 
 /// Limits of this machine, and the cost of the generator on it.
@@ -160,7 +160,7 @@ pub struct Calibration {
     /// The clock.
     pub clock: Clock,
     /// Wake-up delay of a thread that sleeps 1 ms.
-    pub timer: Late,
+    pub timer: DelayPercentiles,
     /// Pauses of a thread that never sleeps.
     pub pauses: Pauses,
     /// Lag under load.

@@ -10,7 +10,7 @@ use crate::trial::{Counts, Interval, Trial};
 /// An event of a run.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Plan and conditions are known; nothing has been measured yet.
+    /// The run starts: plan and conditions are known.
     RunStarted(Box<Header>),
     /// A target was checked; cells of an unavailable one do not run.
     TargetChecked(TargetState),
@@ -37,7 +37,7 @@ pub enum Event {
         response_ns_p99: Option<Time>,
     },
     /// A point of a continuing trial is complete, such as a probe of a search: the trial's current
-    /// state with only that point ([`Trial::go_on`]).
+    /// state with only that point ([`Trial::merge_part`]).
     PointEnded(Box<Trial>),
     /// A trial is over, measured or failed. It has all points, including those already reported.
     TrialEnded(Box<Trial>),

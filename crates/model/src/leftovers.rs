@@ -41,8 +41,8 @@ pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<S
     let start = format!("the run {why} and may have left");
     let Some(command) = clean(header, target) else {
         return Some(format!(
-            "{start} data in a store, but the name or address in the record is not one that \
-             cachedyno writes, so no command here can remove the data"
+            "{start} data in a store, but the name or address in the record was not written by \
+             cachedyno, so no command here can remove the data"
         ));
     };
     if let Some(backend) = target.backend {

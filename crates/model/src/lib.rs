@@ -1,6 +1,6 @@
 //! Data types of cachedyno; docs/GLOSSARY.md defines the terms.
 //!
-//! - [`action`]: planned actions on a target besides the load.
+//! - [`action`]: planned actions on a target in addition to the load.
 //! - [`app_cache`]: the application cache of a shop and its software.
 //! - [`stages`]: the rate of an open load over time, or the clients of a closed one.
 //! - [`study`]: study files in TOML, with located errors.
@@ -53,7 +53,7 @@ pub use plan::{
     Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
 pub use product::ConnectionLimit;
-pub use program::{Kin, Program};
+pub use program::{Program, RedisCompatible};
 pub use read_back::{Held, ReadBack};
 pub use record::{Condition, Conditions, Header, Listed, Seal, SealStatus, TargetState};
 pub use require::{Requirement, RequirementError};
@@ -65,7 +65,8 @@ pub use shell::shell_words;
 pub use stages::{SETTLE_SHARE, Stage, StagesError, parse_stages};
 pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{
-    Database, Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError,
+    Database, Endpoint, Memcached, MemcachedProtocol, NetAddress, RedisOptions, Secret, TlsFiles,
+    UrlError,
 };
 pub use trial::{
     Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass, EventKind, Fact,

@@ -64,7 +64,7 @@ impl Shares {
     fn at_peak(&self, peak_per_s: f64) -> Vec<Stage> {
         let share = |permille: &u32| (f64::from(*permille) * peak_per_s / 1e3).round() as u64;
         let levels: Vec<u64> = self.permille.iter().map(|p| share(p).max(1)).collect();
-        Stage::with_rests(&levels, self.stage_ns, self.rest_ns)
+        Stage::with_pauses(&levels, self.stage_ns, self.rest_ns)
     }
 
     /// Total length, nanoseconds.

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use stats::{format_bytes, parse_bytes};
 use std::fmt;
 
-/// Smallest limit: the program's clients need memory too, and a server that cannot start is not a
-/// result.
+/// Smallest limit: cachedyno's clients need memory too, and the server must be able to start.
 const LIMIT_BYTES_MIN: u64 = 64 << 20;
 /// The largest limit.
 const LIMIT_BYTES_MAX: u64 = 1 << 40;
@@ -17,7 +16,7 @@ pub enum PageCache {
     /// With the files of the fill, the warm-up and earlier phases.
     #[default]
     Warm,
-    /// Empty: it is emptied before each phase, and there is no warm-up.
+    /// Empty: it is dropped before each phase, and there is no warm-up.
     Cold,
 }
 
@@ -123,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_a_size_within_bounds() {
+    fn only_sizes_within_bounds_are_parsed() {
         let bytes = |text: &str| MemoryLimit::parse(text).map(MemoryLimit::bytes);
         assert_eq!(bytes("256MiB"), Some(256 << 20));
         assert_eq!(bytes("64MiB"), Some(64 << 20));
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_a_study_says_what_is_expected() {
+    fn an_invalid_limit_in_a_study_names_the_expected_range() {
         let limit: MemoryLimit = serde_json::from_str("\"96MiB\"").unwrap();
         assert_eq!((limit.bytes(), limit.to_string().as_str()), (96 << 20, "96 MiB"));
         let error = serde_json::from_str::<MemoryLimit>("\"1MiB\"").unwrap_err().to_string();

@@ -47,7 +47,7 @@ impl Scale {
 pub struct PlannedTarget {
     /// Name in this run, for example `redis`.
     pub name: String,
-    /// Product, which decides driver and server; for a cache backend, that of its first store.
+    /// Product, which determines driver and server; for a cache backend, that of its first store.
     pub product: Product,
     /// Program of its private server; `None` for the product's own.
     pub program: Option<Program>,
@@ -75,7 +75,7 @@ impl PlannedTarget {
     }
 
     /// True for a server at a URL, on which nothing except load is allowed.
-    pub(crate) fn is_theirs(&self) -> bool {
+    pub(crate) fn is_at_url(&self) -> bool {
         self.address.is_some() && self.product.has_server()
     }
 
@@ -164,15 +164,15 @@ pub struct Sessions {
     pub profile: String,
     /// Layout of keys, files and rows.
     pub layout: Layout,
-    /// When connections are made, and by which calls.
+    /// Connection handling and system calls.
     pub connections: Connections,
-    /// How sessions are named.
+    /// Naming of sessions.
     pub names: Names,
     /// Order of visits to existing sessions.
     pub order: Order,
-    /// Whether values are drawn inside the timed span.
+    /// Where values are generated.
     pub generation: Generation,
-    /// Sessions that exist before the first phase, over all clients; 0 when the phases make them.
+    /// Sessions that exist before the first phase, over all clients; 0 if the phases create them.
     pub filled: u64,
     /// Bytes of a session's value.
     pub value_bytes: usize,
@@ -303,7 +303,7 @@ impl Workload {
         matches!(self, Self::Sessions(sessions) if sessions.layout == Layout::Page)
     }
 
-    /// Whether values are drawn inside the timed span.
+    /// Where values are generated.
     pub fn generation(&self) -> Generation {
         match self {
             Self::Sessions(sessions) => sessions.generation,
@@ -342,14 +342,14 @@ impl Workload {
 
     /// True if the plan removes service or memory, so that a failure is a result.
     pub fn may_fail(&self) -> bool {
-        self.actions().iter().any(|action| action.what.takes_service_away())
+        self.actions().iter().any(|action| action.what.interrupts_service())
             || self.memory().is_some_and(|memory| memory.swap_bytes > 0)
     }
 
     /// True if a save may be a full resync of a reattached replica: the plan kills servers and
     /// requests no save.
     pub fn saves_may_be_resyncs(&self) -> bool {
-        self.actions().iter().any(|action| action.what.takes_service_away())
+        self.actions().iter().any(|action| action.what.interrupts_service())
             && !self.actions().iter().any(|action| action.what == Act::Save)
     }
 
@@ -363,7 +363,7 @@ impl Workload {
         match (self, load) {
             (Self::Kv(_), _) => Ok(()),
             (_, Load { pipeline: 1, .. }) if !load.is_planned() && !load.is_staged() => Ok(()),
-            _ => Err("clients that each wait for their reply, all of them all the time"),
+            _ => Err("a closed load with a constant number of clients and no pipeline"),
         }
     }
 
@@ -377,7 +377,7 @@ impl Workload {
     }
 }
 
-/// Target × workload × load: one thing to measure.
+/// Target × workload × load: the smallest unit that is measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Unique in the plan: `<target>/<profile>/<clients>` with `-one` for one session, or
@@ -418,15 +418,15 @@ pub struct Effort {
 pub struct Plan {
     /// Name of the study.
     pub study: String,
-    /// Its title for people.
+    /// Title of the study.
     pub title: String,
-    /// The question it answers.
+    /// Question that the study answers.
     pub question: String,
-    /// Where the study comes from.
+    /// Source of the study.
     pub source: String,
-    /// How much is measured.
+    /// Amount of measurement.
     pub scale: Scale,
-    /// Profiles chosen.
+    /// Chosen profiles.
     pub profiles: Vec<String>,
     /// Seed of order, keys and values.
     pub seed: u64,
@@ -453,7 +453,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The planned target of that name.
+    /// The planned target with this name.
     pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
         self.targets.iter().find(|t| t.name == name)
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Act;
 
-/// Product of a target, which decides the driver and the server to start.
+/// Product of a target, which determines the driver and the server to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Product {
@@ -86,25 +86,25 @@ impl Product {
         match self {
             Self::Files | Self::Sqlite => None,
             Self::Redis => Some(ConnectionLimit {
-                used_up: "max number of clients reached",
+                limit_error: "max number of clients reached",
                 option: "maxclients",
                 setting: "maxclients",
                 usual: 10_000,
             }),
             Self::Mysql => Some(ConnectionLimit {
-                used_up: "too many connections",
+                limit_error: "too many connections",
                 option: "max_connections",
                 setting: "max_connections",
                 usual: 151,
             }),
             Self::Postgres => Some(ConnectionLimit {
-                used_up: "too many clients already",
+                limit_error: "too many clients already",
                 option: "max_connections",
                 setting: "max_connections",
                 usual: 100,
             }),
             Self::Memcached => Some(ConnectionLimit {
-                used_up: "too many open connections",
+                limit_error: "too many open connections",
                 option: "-c",
                 setting: "connections",
                 usual: 1_024,
@@ -169,7 +169,7 @@ impl Product {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimit {
     /// Error message when the limit is reached, in lower case.
-    pub used_up: &'static str,
+    pub limit_error: &'static str,
     /// The server's name of the limit.
     pub option: &'static str,
     /// The setting of a private server.

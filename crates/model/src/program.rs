@@ -1,7 +1,7 @@
-//! Servers that are compatible with Redis: one row per server, only here.
+//! Servers that are compatible with Redis.
 //!
-//! A drop-in replacement of `redis-server` is a row of [`Program::ALL`], any other one of
-//! [`BY_URL`].
+//! Each has a single entry: drop-in replacements of `redis-server` in [`Program::ALL`], all others
+//! in [`BY_URL`].
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
@@ -10,7 +10,7 @@ use crate::product::Product;
 
 /// A server with the Redis protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kin {
+pub struct RedisCompatible {
     /// Its name.
     pub title: &'static str,
     /// File name of its program.
@@ -23,16 +23,28 @@ pub struct Kin {
 /// Servers with different arguments than Redis, which are only measured at a URL. Sources of the
 /// fields: their files `src/server/server_family.cc`,
 /// `libs/server/Metrics/Info/GarnetInfoMetrics.cs` and `src/server/server.cc`.
-pub const BY_URL: [Kin; 3] = [
-    Kin { title: "Dragonfly", program: "dragonfly", version_field: Some("dragonfly_version") },
-    Kin { title: "Garnet", program: "GarnetServer", version_field: Some("garnet_version") },
-    Kin { title: "Kvrocks", program: "kvrocks", version_field: Some("kvrocks_version") },
+pub const BY_URL: [RedisCompatible; 3] = [
+    RedisCompatible {
+        title: "Dragonfly",
+        program: "dragonfly",
+        version_field: Some("dragonfly_version"),
+    },
+    RedisCompatible {
+        title: "Garnet",
+        program: "GarnetServer",
+        version_field: Some("garnet_version"),
+    },
+    RedisCompatible {
+        title: "Kvrocks",
+        program: "kvrocks",
+        version_field: Some("kvrocks_version"),
+    },
 ];
 
-impl Kin {
-    /// All of them.
+impl RedisCompatible {
+    /// All compatible servers.
     pub fn all() -> impl Iterator<Item = Self> {
-        Program::ALL.into_iter().map(|program| program.kin).chain(BY_URL)
+        Program::ALL.into_iter().map(|program| program.server).chain(BY_URL)
     }
 }
 
@@ -40,8 +52,8 @@ impl Kin {
 /// configuration file. Files and records use the name of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Its names.
-    pub kin: Kin,
+    /// Its name, program and version field.
+    pub server: RedisCompatible,
     /// Target name that starts a private server of it; also a possible wrong URL scheme.
     pub target: &'static str,
     /// Its Debian package and the package's source.
@@ -58,11 +70,11 @@ impl Program {
     /// The product whose server it replaces.
     pub const PRODUCT: Product = Product::Redis;
 
-    /// All programs, in display order. Sources: `redis.conf` and
-    /// `INFO server` of Valkey 8.1, KeyDB 6.3 and Redict 7.3.
+    /// All programs, in display order. Sources: `redis.conf` and `INFO server` of Valkey 8.1,
+    /// KeyDB 6.3 and Redict 7.3.
     pub const ALL: [Self; 3] = [
         Self {
-            kin: Kin {
+            server: RedisCompatible {
                 title: "Valkey",
                 program: "valkey-server",
                 version_field: Some("valkey_version"),
@@ -77,7 +89,11 @@ impl Program {
             has_one_thread: true,
         },
         Self {
-            kin: Kin { title: "KeyDB", program: "keydb-server", version_field: None },
+            server: RedisCompatible {
+                title: "KeyDB",
+                program: "keydb-server",
+                version_field: None,
+            },
             target: "keydb",
             package: "keydb-server, from KeyDB's own repository",
             numbers: "min-clients-per-thread server-threads",
@@ -85,7 +101,7 @@ impl Program {
             has_one_thread: false,
         },
         Self {
-            kin: Kin {
+            server: RedisCompatible {
                 title: "Redict",
                 program: "redict-server",
                 version_field: Some("redict_version"),
@@ -100,7 +116,7 @@ impl Program {
 
     /// Name of the program.
     pub fn name(self) -> &'static str {
-        self.kin.program
+        self.server.program
     }
 
     /// The program for a target name.

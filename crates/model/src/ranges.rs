@@ -19,9 +19,9 @@ const ROWS_MAX: usize = 1_000;
 const TIME_NS_MAX: u64 = 100 * 86_400 * 1_000_000_000;
 /// Blocks, or rounds of a confirmation.
 const BLOCKS_MAX: u64 = 10_000;
-/// More than the number of descriptors that a process can have.
+/// More than a process can have file descriptors.
 const CLIENTS_MAX: u64 = 1 << 20;
-/// Keys, records, sessions, tags, operations.
+/// Numbers of keys, records, sessions, tags and operations.
 const COUNT_MAX: u64 = 1 << 50;
 
 impl Plan {
@@ -44,15 +44,15 @@ impl Plan {
             within("plan.advice.rows", advice.rows.len(), 0, ROWS_MAX as u64)?;
             within("plan.advice.sizes", advice.sizes.len(), 0, ROWS_MAX as u64)?;
         }
-        self.limits()?;
+        self.check_limits()?;
         self.cells.iter().enumerate().try_for_each(|(i, cell)| {
             let named = |e: String| e.replacen("cell.", &format!("plan.cells[{i}]."), 1);
-            check(cell).map_err(named).and_then(|()| self.changes(cell))
+            check(cell).map_err(named).and_then(|()| self.check_actions(cell))
         })
     }
 
-    /// Checks that no limit exceeds the timeout: slower requests have failed before they reach it.
-    fn limits(&self) -> Result<(), String> {
+    /// Checks that no limit exceeds the timeout, after which requests fail anyway.
+    fn check_limits(&self) -> Result<(), String> {
         let searches = self.cells.iter().filter_map(|cell| cell.load.search());
         let of_searches = searches.flat_map(|search| &search.slos).filter_map(Slo::time_ns);
         let mut limits = of_searches.chain(self.limit_ns);
@@ -61,27 +61,28 @@ impl Plan {
         };
         let [limit, timeout] = [limit_ns, self.timeout_ns].map(|ns| stats::format_ns(ns as f64));
         Err(format!(
-            "the limit `{limit}` is beyond the time-out of {timeout}, after which a request has \
-             failed (expected a lower limit, or a longer --timeout)"
+            "the limit `{limit}` exceeds the timeout of {timeout}, after which a request fails \
+             (expected a lower limit, or a longer --timeout)"
         ))
     }
 
     /// Checks that actions and memory limits apply only to private servers, and that the product
     /// supports the actions.
-    fn changes(&self, cell: &Cell) -> Result<(), String> {
+    fn check_actions(&self, cell: &Cell) -> Result<(), String> {
         let (actions, memory) = (cell.workload.actions(), cell.workload.memory());
         let Some(target) = self.target(&cell.target) else { return Ok(()) };
         let name = &target.name;
-        if target.is_theirs() && (!actions.is_empty() || memory.is_some()) {
+        if target.is_at_url() && (!actions.is_empty() || memory.is_some()) {
             return Err(format!(
-                "the server of target `{name}` is not ours to limit, save or kill (expected a \
-                 private server: leave out its URL; or a run that leaves it alone)"
+                "cachedyno does not limit, save or kill the server of target `{name}`, which it \
+                 did not start (expected a private server: leave out its URL; or a run without \
+                 these actions)"
             ));
         }
         let unknown = |action: &&Action| !target.product.supports(action.what);
         let Some(action) = actions.iter().find(unknown) else { return Ok(()) };
         let (product, cannot) = (target.product.name(), action.what.cannot());
-        Err(format!("target `{name}` is {product}, which {cannot} (expected a target of Redis)"))
+        Err(format!("target `{name}` is {product}, which {cannot} (expected a redis target)"))
     }
 }
 
@@ -156,7 +157,7 @@ fn load(load: &Load) -> Result<(), String> {
         }
         Schedule::Shares(_) | Schedule::Search(_) if !planned => {
             return Err("`cell.load.arrivals` is `closed` (expected `poisson` or `constant` \
-                        arrivals: shares of a peak and searches plan rates)"
+                        arrivals: shares of a peak and searches need planned rates)"
                 .into());
         }
         Schedule::Shares(Shares { permille, stage_ns, rest_ns }) => {
@@ -176,8 +177,8 @@ fn load(load: &Load) -> Result<(), String> {
         }
     };
     within("cell.load.stages", counted, 0, STAGES_MAX as u64)?;
-    let together = load.stages_ns();
-    within("cell.load.stages together, in ns,", together, 0, TIME_NS_MAX)
+    let total_ns = load.stages_ns();
+    within("cell.load.stages (total length in ns)", total_ns, 0, TIME_NS_MAX)
 }
 
 fn within<N: TryInto<u64> + Copy + std::fmt::Display>(
@@ -189,5 +190,5 @@ fn within<N: TryInto<u64> + Copy + std::fmt::Display>(
     if value.try_into().is_ok_and(|value| (least..=most).contains(&value)) {
         return Ok(());
     }
-    Err(format!("`{key}` is or has `{value}` (expected {least} to {most})"))
+    Err(format!("`{key}` is out of range: `{value}` (expected {least} to {most})"))
 }

@@ -28,13 +28,13 @@ pub struct ReadBack {
     pub wrong: u64,
     /// Number without a value.
     pub missing: u64,
-    /// How many of them evictions or expiry explain.
+    /// Number of missing keys that evictions or expiry explain.
     pub may_be_missing: u64,
     /// Number written again after the plan killed a server, so that a lost earlier value cannot be
     /// detected.
     #[serde(default)]
     pub rewritten: u64,
-    /// Name of one with an unexpected value.
+    /// Name of one key with an unexpected value.
     pub example: Option<String>,
     /// Why the rest was not read; `None` if the whole sample was.
     pub unread: Option<String>,
@@ -66,8 +66,9 @@ impl ReadBack {
     }
 
     /// Notes that the rest was not read for lack of time.
-    pub fn out_of_time(&mut self, may_take: Duration) {
-        self.unread = Some(format!("the rest would take longer than {} s", may_take.as_secs()));
+    pub fn out_of_time(&mut self, limit: Duration) {
+        self.unread =
+            Some(format!("reading the rest would take longer than {} s", limit.as_secs()));
     }
 
     /// Accounts for `evicted` evictions among `all` keys, in addition to other explained misses.
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn evictions_explain_as_many_missing_keys_as_they_took() {
+    fn evictions_explain_missing_keys() {
         let lost = |evicted, gone| {
             let mut read_back = missing(gone);
             read_back.evicted(evicted, 100_000);
@@ -116,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn evictions_come_on_top_of_lifetimes_that_are_over() {
+    fn evictions_and_expiry_together_explain_missing_keys() {
         let mut read_back = ReadBack { may_be_missing: 100, ..missing(108) };
         read_back.evicted(1, 100_000);
         assert_eq!(read_back.lost(), 3);
     }
 
     #[test]
-    fn an_older_value_is_never_explained() {
+    fn an_older_value_always_counts_as_lost() {
         let mut read_back = ReadBack { older: 2, wrong: 1, ..missing(10) };
         read_back.evicted(100_000, 100_000);
         assert_eq!(read_back.lost(), 3);

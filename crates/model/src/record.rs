@@ -11,7 +11,7 @@ use crate::trial::Failure;
 /// Version of the record's directory that this code writes and reads.
 pub const RECORD_FORMAT: u32 = 1;
 
-/// One stated fact about host or server, with what it would disturb.
+/// A fact about host or server, with a warning if it can disturb a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// Group: `host`, `cpu`, `memory`, `disk`, `limits`, `pinning`, or `target <name>`.
@@ -20,14 +20,14 @@ pub struct Condition {
     pub name: String,
     /// Its value as text with its unit.
     pub value: String,
-    /// What it does to a measurement and how to cure it; `None` when it is as it should be.
+    /// Its effect on a measurement and how to fix it; `None` if it is fine.
     pub warning: Option<String>,
 }
 
-/// Facts under which a run was measured.
+/// Facts about host and servers during a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
-    /// All facts in the order in which they are shown.
+    /// All facts, in display order.
     pub facts: Vec<Condition>,
 }
 
@@ -45,7 +45,7 @@ pub struct Header {
     pub command: Vec<String>,
     /// Wall-clock start, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// What the run will do.
+    /// Plan of the run.
     pub plan: Plan,
     /// Mark by which a host recognizes its own plan, see `rig::host_mark`. `None` if no host can
     /// recognize the record.
@@ -94,7 +94,7 @@ fn run_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SealStatus {
-    /// Every planned block that the effort requires was measured.
+    /// All blocks that the effort requires were measured.
     Complete,
     /// The user stopped it; it can be resumed.
     Interrupted,
@@ -107,7 +107,7 @@ pub struct Seal {
     pub status: SealStatus,
     /// Wall-clock end, milliseconds since 1970-01-01 UTC.
     pub finished_unix_ms: u64,
-    /// Whole blocks measured.
+    /// Number of complete blocks.
     pub blocks: u32,
     /// Why no more blocks were added.
     pub stopped_because: String,

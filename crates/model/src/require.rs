@@ -28,10 +28,10 @@ pub enum RequirementError {
     #[error(transparent)]
     Slo(#[from] SloError),
     /// An invalid time.
-    #[error("`{0}` is no time (expected more than 0 with a unit, as in max<50ms)")]
+    #[error("`{0}` is not a time (expected more than 0 with a unit, as in max<50ms)")]
     Time(String),
     /// An invalid rate.
-    #[error("`{0}` is no rate (expected operations per second, above 0, as in rate>20k)")]
+    #[error("`{0}` is not a rate (expected operations per second, above 0, as in rate>20k)")]
     Rate(String),
 }
 
@@ -66,7 +66,7 @@ impl FromStr for Requirement {
     }
 }
 
-/// The form in which it is typed, with exact times.
+/// Formats it in command-line syntax, with exact times.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_required_is_read_and_stored_exactly() {
+    fn requirements_are_parsed_and_stored_exactly() {
         for (text, words) in [
             ("p99<2ms", "p99 < 2 ms"),
             ("error<0.1%", "error < 0.1 %"),
@@ -112,11 +112,11 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_says_what_was_expected() {
+    fn errors_name_the_expected_form() {
         for (text, problem) in [
-            ("max<5", "`5` is no time"),
+            ("max<5", "`5` is not a time"),
             ("mean<0s", "more than 0"),
-            ("rate>fast", "`fast` is no rate"),
+            ("rate>fast", "`fast` is not a rate"),
             ("rate<20k", "expected `error`, or a percentile"),
             ("p99", "has no `<`"),
         ] {

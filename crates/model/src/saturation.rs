@@ -13,7 +13,7 @@ pub struct Sample {
     pub at_ns: u64,
     /// Total of the private server's processes; `None` if there are none.
     pub server: Option<ProcessUse>,
-    /// This process.
+    /// Usage of this process, the generator.
     pub generator: ProcessUse,
     /// Server statistics; `None` if the server did not report them in time.
     pub store: Option<StoreCounters>,
@@ -108,7 +108,7 @@ pub struct ProcessUse {
     pub run_delay_ns: u64,
 }
 
-/// CPU time of a thread as last accounted by the kernel, which is at least every timer tick.
+/// CPU time of a thread as last accounted by the kernel, at least at every timer tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadCpu {
     /// Thread id.

@@ -16,7 +16,7 @@ pub use slo::{Slo, SloError};
 
 /// Minimum length of a probe, nanoseconds: a shorter one cannot show how requests are correlated.
 pub const PROBE_NS_MIN: u64 = 500_000_000;
-/// Maximum limits of a search.
+/// Maximum number of limits of a search.
 pub(crate) const LIMITS_MAX: usize = 16;
 /// A store has settled if its median is at most `SETTLED_FACTOR` times that of its first
 /// cool-down, or at most the strictest limit divided by `SETTLED_DIVISOR`.
@@ -24,8 +24,8 @@ const SETTLED_FACTOR: u64 = 2;
 const SETTLED_DIVISOR: u64 = 4;
 /// Below this number of expected requests, it is possible that none is due.
 const FEW: f64 = 20.0;
-/// Default maximum share of stolen CPU time in a measurement; one twentieth is wider than the
-/// equivalence zone.
+/// Default maximum share of stolen CPU time in a measurement; 5 % is wider than the equivalence
+/// zone.
 pub const TAKEN_SHARE_MAX: f64 = 0.05;
 /// Share of its length by which a probe can overrun before this counts as a growing queue.
 const OVERRUN_MAX: f64 = 0.01;
@@ -69,14 +69,14 @@ impl Search {
 
     /// The next probe after these points of a block's trial; `None` if the search is over.
     pub fn next(&self, (seed, block): (u64, u32), points: &[Point]) -> Option<Step> {
-        match self.settings(seed, block).next(&self.seen(points)) {
+        match self.settings(seed, block).next(&self.probe_results(points)) {
             Next::Probe(step) => Some(step),
             Next::Done(_) => None,
         }
     }
 
     /// Results of the points that are probes, in order.
-    pub fn seen(&self, points: &[Point]) -> Vec<ProbeResult> {
+    pub fn probe_results(&self, points: &[Point]) -> Vec<ProbeResult> {
         let first = points.iter().find(|p| p.probe.is_some_and(|s| s.purpose == Purpose::CoolDown));
         let idle_ns = first.and_then(Point::whole).map_or(0, |o| o.service.quantile_ns(0.5));
         points.iter().filter_map(|point| self.probe_result(point, idle_ns)).collect()
@@ -103,7 +103,7 @@ impl Search {
         let few = (probe.rate_per_s as f64) * (probe.length_ns as f64) < FEW * 1e9;
         let silent = result.is_none_or(|o| o.counts.total() == 0);
         let broke = point.failure.is_some() || (silent && (probe.rate_per_s == 0 || !few));
-        let mut seen = ProbeResult {
+        let mut evaluated = ProbeResult {
             purpose: probe.purpose,
             rate_per_s: probe.rate_per_s,
             answered_per_s: result.map_or(0.0, |o| o.rate_per_s),
@@ -113,18 +113,18 @@ impl Search {
             broke,
             settled: false,
         };
-        let Some(result) = result else { return Some(seen) };
-        let overran = probe.rate_per_s > 0 && overran(point, &seen);
-        seen.fell_behind = overran || point.unsent > 0;
+        let Some(result) = result else { return Some(evaluated) };
+        let overran = probe.rate_per_s > 0 && overran(point, &evaluated);
+        evaluated.fell_behind = overran || point.unsent > 0;
         let strictest_ns = self.limits_ns().first().copied().unwrap_or(0);
         let max_ns = (idle_ns * SETTLED_FACTOR).max(strictest_ns.min(1 << 40) / SETTLED_DIVISOR);
         let is_idle = result.service.quantile_ns(0.5) <= max_ns;
-        seen.settled = !broke && !seen.fell_behind && is_idle;
-        Some(seen)
+        evaluated.settled = !broke && !evaluated.fell_behind && is_idle;
+        Some(evaluated)
     }
 }
 
-/// Requests due in each interval, by limit.
+/// Requests due in each interval and those beyond the limit, by limit.
 fn batches(point: &Point) -> BTreeMap<u64, Vec<Batch>> {
     let Some(due) = &point.due else { return BTreeMap::new() };
     let of_limit = |beyond: &Beyond| {
@@ -138,10 +138,10 @@ fn batches(point: &Point) -> BTreeMap<u64, Vec<Batch>> {
 
 /// True if the last replies came so late that a queue must have grown: later than random
 /// accumulation at full utilization explains, which is √n requests.
-fn overran(point: &Point, seen: &ProbeResult) -> bool {
-    let rate = seen.rate_per_s as f64;
-    let due = rate * seen.length_ns as f64 / 1e9;
-    let allowed_ns = OVERRUN_MAX * seen.length_ns as f64 + due.sqrt() / rate * 1e9;
-    let overrun_ns = point.length_ns as f64 - seen.length_ns as f64;
+fn overran(point: &Point, probe: &ProbeResult) -> bool {
+    let rate = probe.rate_per_s as f64;
+    let due = rate * probe.length_ns as f64 / 1e9;
+    let allowed_ns = OVERRUN_MAX * probe.length_ns as f64 + due.sqrt() / rate * 1e9;
+    let overrun_ns = point.length_ns as f64 - probe.length_ns as f64;
     overrun_ns > allowed_ns
 }

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_reads_each_word_back() {
+    fn a_shell_parses_quoted_words_unchanged() {
         let words = ["a", "", "b c", "d'e", "$(touch x)", "`x`", "f;g", "h\\", "*", "\"i\"", "~"];
         assert_eq!(
             shell_words(["x=redis://h:1/2", "a b", "d'e"]),

@@ -1,4 +1,4 @@
-//! Stages: the rate of planned arrivals over time, or the clients of closed ones.
+//! Stages: the rate of an open load over time, or the clients of a closed one.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ impl Stage {
     }
 
     /// Stages of equal length at these levels, with pauses of level 0 between them.
-    pub fn with_rests(levels: &[u64], length_ns: u64, rest_ns: u64) -> Vec<Self> {
+    pub fn with_pauses(levels: &[u64], length_ns: u64, rest_ns: u64) -> Vec<Self> {
         let mut stages = Vec::new();
         for level in levels {
             if rest_ns > 0 && !stages.is_empty() {
@@ -86,7 +86,7 @@ pub enum StagesError {
         example: &'static str,
     },
     /// The total length is too long.
-    #[error("the stages of `{0}` last more than 30 days together (expected less)")]
+    #[error("the stages of `{0}` take more than 30 days in total (expected less)")]
     TooLong(String),
 }
 
@@ -128,15 +128,15 @@ fn stage<'a>(part: &'a str, unit: &Unit) -> Result<Stage, (&'a str, &'a str, Str
     };
     let before = &part[..=length.len()];
     let length_ns = stats::parse_duration_ns(length)
-        .map_err(|_| (length, "", "is no length (expected a time such as 30s)".to_string()))?;
+        .map_err(|_| (length, "", "is not a length (expected a time such as 30s)".to_string()))?;
     if length_ns == 0 {
-        return Err((length, "", "is no length (expected more than 0, as in 30s)".into()));
+        return Err((length, "", "is not a length (expected more than 0, as in 30s)".into()));
     }
     let (from, to) = numbers.split_once('-').unwrap_or((numbers, numbers));
     let number = |text: &str| stats::parse_count(text).ok().filter(|number| number <= most);
     let Some((from, to)) = number(from).zip(number(to)) else {
         let problem = format!(
-            "is no {noun} (expected {expected} from 0 to {most}, or two such numbers, as in \
+            "is not a {noun} (expected {expected} from 0 to {most}, or two such numbers, as in \
              {example})"
         );
         return Err((numbers, before, problem));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_of_clients_are_parsed_too() {
+    fn stages_can_set_the_number_of_clients() {
         let (length_ns, highest, words) = read("10s:1,30s:1-100,1m:100", Arrivals::Closed);
         assert_eq!((length_ns, highest), (100 * S, 100));
         assert_eq!(
@@ -193,14 +193,14 @@ mod tests {
             ("", "", 1, "has no rate"),
             ("1s:5,", "", 6, "has no rate"),
             ("0s:5", "0s", 1, "more than 0"),
-            ("5:1", "5", 1, "is no length"),
+            ("5:1", "5", 1, "is not a length"),
             ("1s:1,x:5", "x", 6, "a time such as 30s"),
-            ("1s:-3", "-3", 4, "is no rate"),
-            ("1s:1,2s:1-2-3", "1-2-3", 9, "is no rate"),
+            ("1s:-3", "-3", 4, "is not a rate"),
+            ("1s:1,2s:1-2-3", "1-2-3", 9, "is not a rate"),
             ("1s:100000001", "100000001", 4, "0 to 100000000"),
-            ("1s:5é", "5é", 4, "is no rate"),
-            ("1s:NaN", "NaN", 4, "is no rate"),
-            ("1s:99999999999999999999", "99999999999999999999", 4, "is no rate"),
+            ("1s:5é", "5é", 4, "is not a rate"),
+            ("1s:NaN", "NaN", 4, "is not a rate"),
+            ("1s:99999999999999999999", "99999999999999999999", 4, "is not a rate"),
         ] {
             let message = error(text, Arrivals::Poisson);
             let place = format!("`{part}` at character {at} of `{text}` ");

@@ -1,15 +1,15 @@
-//! The TOML a study is written in: read with located errors, then turned into a plan.
+//! Studies in TOML: parsing with located errors, and planning.
 //!
 //! docs/FORMAT.md describes the file. Unknown keys are errors that list the known ones.
 //!
-//! - [`wire`]: the file as it is written, but for what is its workload's own.
-//! - [`statements`]: its statements and its recommendation table.
-//! - `workload`: which module is asked, by workload: `sessions`, `app_cache` or `ramp`.
-//! - `phases`: phases of operations by weights, which some workloads have.
-//! - `faults`: what makes no sense in a file.
-//! - [`choices`]: what a user adds on the command line; `set`: keys of `--set`.
-//! - `planning`: what a workload is, and how study and choices become a [`crate::Plan`];
-//!   `targets`: its stores.
+//! - [`wire`]: the tables and keys that all workloads share.
+//! - [`statements`]: claims and the recommendation table.
+//! - `workload`: dispatch to the module of the workload: `sessions`, `app_cache`, `ramp`,
+//!   `beyond_ram` or `failover`.
+//! - `phases`: phases of weighted operations, for workloads that have them.
+//! - `faults`: faults in a file that parses.
+//! - [`choices`]: command-line choices; `set`: keys of `--set`.
+//! - `planning`: the trait of workloads, and planning of a run; `targets`: planning of its targets.
 
 mod app_cache;
 mod beyond_ram;
@@ -32,28 +32,28 @@ pub use ramp::RAMP;
 pub use statements::{Advice, AdviceRow, Claim, Expectation, HighestRate};
 pub use wire::{Study, StudyWorkload};
 
-/// What makes no sense in a file, and its byte offset.
+/// A fault in a file: its byte offset and description.
 type Fault = (usize, String);
 
-/// A study or a choice that cannot be used.
+/// Error of parsing or planning a study.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StudyError {
-    /// The file is not a study; the text names line and column.
+    /// An invalid study file.
     #[error("study `{file}`, line {line}: {problem}")]
     Located {
-        /// File or shipped study.
+        /// File name, or name of the shipped study.
         file: String,
         /// Line, from 1.
         line: usize,
-        /// What is wrong and what was expected.
+        /// The problem and what was expected.
         problem: String,
     },
-    /// A command-line choice does not fit the study.
+    /// A command-line choice that does not fit the study.
     #[error("{0}")]
     Choice(String),
 }
 
-/// `a`, `b` and `c`, each in backticks.
+/// Lists names in backticks: `a`, `b` and `c`.
 pub(crate) fn quoted_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
     match names.split_last() {

@@ -25,14 +25,14 @@ mod percent;
 mod redis;
 
 use parts::{known_queries, part, password, query, tcp, unix, user};
-use percent::hides_bytes;
+use percent::is_invalid_utf8;
 
 pub use address::{NetAddress, Secret, TlsFiles};
 pub use database::Database;
 pub use mask::{mask_text, without_password};
-pub use memcached::{Memcached, Spelling};
+pub use memcached::{Memcached, MemcachedProtocol};
 pub use parts::UrlError;
-pub use redis::RedisWay;
+pub use redis::RedisOptions;
 
 /// Endpoint of a store, with its credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,26 +42,26 @@ pub enum Endpoint {
         /// Absolute directory; sessions go into a new subdirectory of it.
         directory: PathBuf,
     },
-    /// A server of the Redis protocol.
+    /// A server with the Redis protocol.
     Redis {
-        /// Where it listens.
+        /// Address of the server.
         address: NetAddress,
         /// ACL user; `None` for the default user.
         user: Option<String>,
         /// Password of `AUTH`; `None` sends no `AUTH`.
         password: Option<Secret>,
-        /// Number of the database, `SELECT`ed when not 0.
+        /// Number of the database, selected with `SELECT` if not 0.
         database: u32,
         /// TLS, cluster mode, protocol version and Sentinels.
-        way: RedisWay,
+        way: RedisOptions,
     },
-    /// Servers of memcached's protocol.
+    /// Servers with the memcached protocol.
     Memcached(Memcached),
-    /// A database on a server of the MySQL protocol.
+    /// A database on a server with the MySQL protocol.
     Mysql(Database),
     /// A database on a PostgreSQL server.
     Postgres(Database),
-    /// A database of SQLite on the disk under test.
+    /// A SQLite database on the disk under test.
     Sqlite {
         /// Absolute directory; the database goes into a new subdirectory of it.
         directory: PathBuf,
@@ -71,7 +71,7 @@ pub enum Endpoint {
 impl Endpoint {
     /// Reads a target URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
-        if !text.starts_with("file:") && !text.starts_with("sqlite:") && hides_bytes(text) {
+        if !text.starts_with("file:") && !text.starts_with("sqlite:") && is_invalid_utf8(text) {
             return Err(UrlError::Part {
                 url: mask_text(text),
                 part: "percent-encoding",
@@ -100,10 +100,16 @@ impl Endpoint {
 
     /// A single server of the Redis protocol without login: database 0, RESP2, no TLS.
     pub fn redis(address: NetAddress) -> Self {
-        Self::Redis { address, user: None, password: None, database: 0, way: RedisWay::default() }
+        Self::Redis {
+            address,
+            user: None,
+            password: None,
+            database: 0,
+            way: RedisOptions::default(),
+        }
     }
 
-    /// A text from the server with the endpoint's password masked, in case it repeats it.
+    /// Masks the endpoint's password in text from the server.
     pub fn masked(&self, text: &str) -> String {
         match self.password().map(Secret::reveal) {
             None | Some("") => text.to_string(),
@@ -209,7 +215,7 @@ impl Endpoint {
     pub fn no_sessions(&self) -> Option<&'static str> {
         match self {
             Self::Redis { way, .. } if way.is_cluster || way.is_resp3 => Some(
-                "sessions are kept on a single server by RESP2 (expected neither a cluster nor \
+                "sessions are stored on a single server with RESP2 (expected neither a cluster nor \
                  `protocol=3`; `bench` offers both)",
             ),
             _ => self.product().no_sessions(),
@@ -242,11 +248,11 @@ fn directory(text: &str, url: &Url) -> Result<PathBuf, UrlError> {
     directory.ok_or_else(|| part(url, "path", "not a local absolute path", expected))
 }
 
-/// Reads `redis://`, `rediss://`, `redis+cluster://`, `rediss+cluster://` and `redis+unix://`.
+/// Parses `redis://`, `rediss://`, `redis+cluster://`, `rediss+cluster://` and `redis+unix://`.
 fn parse_redis(url: &Url) -> Result<Endpoint, UrlError> {
     let is_unix = url.scheme() == "redis+unix";
     known_queries(url, if is_unix { "db, user, password, protocol" } else { "cluster, protocol" })?;
-    let way = RedisWay::of(url)?;
+    let way = RedisOptions::of(url)?;
     let (address, database) = if is_unix {
         (unix(url)?, redis::database(url, &query(url, "db").unwrap_or_default())?)
     } else {
@@ -260,11 +266,11 @@ fn parse_redis(url: &Url) -> Result<Endpoint, UrlError> {
             "0, as a cluster has no other",
         ));
     }
-    let carried = |name| if is_unix { query(url, name) } else { None };
+    let from_query = |name| if is_unix { query(url, name) } else { None };
     Ok(Endpoint::Redis {
         address,
-        user: user(url).or_else(|| carried("user")),
-        password: password(url).or_else(|| carried("password").map(Secret::new)),
+        user: user(url).or_else(|| from_query("user")),
+        password: password(url).or_else(|| from_query("password").map(Secret::new)),
         database,
         way,
     })
@@ -275,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_read() {
+    fn every_form_is_parsed() {
         assert_eq!(
             Endpoint::parse("redis://:p%40ss@127.0.0.1:7000/3").unwrap(),
             Endpoint::Redis {
@@ -283,7 +289,7 @@ mod tests {
                 user: None,
                 password: Some(Secret::new("p@ss")),
                 database: 3,
-                way: RedisWay::default(),
+                way: RedisOptions::default(),
             }
         );
         assert_eq!(
@@ -302,7 +308,7 @@ mod tests {
                 user: None,
                 password: Some(Secret::new("p@s")),
                 database: 2,
-                way: RedisWay::default(),
+                way: RedisOptions::default(),
             }
         );
         assert_eq!(
@@ -316,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_part() {
         let message = |text: &str| Endpoint::parse(text).unwrap_err().to_string();
         assert!(message("nonsense").starts_with("`nonsense` is not a URL (expected file://"));
         assert!(message("http://a").starts_with("unknown scheme `http`"));
@@ -335,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_never_prints() {
+    fn a_password_is_never_printed() {
         let e = Endpoint::parse("redis://:hush@h/1").unwrap();
         assert!(!format!("{e:?} {e}").contains("hush"));
     }

@@ -121,7 +121,7 @@ impl Trial {
 
     /// Adds a part to a trial in progress: the new points, with the current state of everything
     /// else.
-    pub fn go_on(trials: &mut Vec<Self>, mut part: Self) {
+    pub fn merge_part(trials: &mut Vec<Self>, mut part: Self) {
         if let Some(known) = trials.iter_mut().find(|trial| trial.repeats(&part)) {
             part.points.splice(..0, std::mem::take(&mut known.points));
             part.outages.splice(..0, std::mem::take(&mut known.outages));

@@ -1,7 +1,7 @@
 //! A calibration as text: one table, and its meaning for measurements on this machine.
 
 use model::Calibration;
-use model::calibration::{Cost, Late, NULL_FACTOR_MIN, ShapeCost};
+use model::calibration::{Cost, DelayPercentiles, NULL_FACTOR_MIN, ShapeCost};
 
 use crate::show;
 use crate::table::{Column, Line, Table};
@@ -79,7 +79,7 @@ pub(crate) fn meaning(calibration: &Calibration) -> String {
     )
 }
 
-fn late(times: &Late) -> String {
+fn late(times: &DelayPercentiles) -> String {
     format!(
         "{} (p50), {} (p99), {} (p99.9), at most {}",
         show::ns(times.ns_p50 as f64),

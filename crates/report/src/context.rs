@@ -1,7 +1,9 @@
 //! Context of the results: targets, failures, disturbances, and footnotes on settings and controls.
 
 use model::leftovers::{KILLED, leftovers};
-use model::{Act, Kin, Plan, PlannedTarget, Point, Product, Program, TargetState, Trial};
+use model::{
+    Act, Plan, PlannedTarget, Point, Product, Program, RedisCompatible, TargetState, Trial,
+};
 use stats::Verdict;
 use std::collections::BTreeMap;
 
@@ -182,7 +184,8 @@ fn busiest(recorded: &Recorded, notes: &mut Notes) {
         .take(BUSY_SHOWN_MAX)
         .map(|(name, ns)| {
             let may_be_measured = by_address
-                && (SERVERS.contains(name) || Kin::all().any(|kin| kin.program == *name));
+                && (SERVERS.contains(name)
+                    || RedisCompatible::all().any(|server| server.program == *name));
             let remark = if may_be_measured { ", perhaps the measured one" } else { "" };
             format!("{name} ({} of one CPU{remark})", show::percent(of_a_cpu(*ns)))
         })

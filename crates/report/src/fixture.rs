@@ -1,6 +1,6 @@
 //! Built runs for tests: three stores, plain operations and pages, every number chosen.
 
-use model::calibration::{Clock, Cost, Host, Late, LoadLag, Pauses, ShapeCost};
+use model::calibration::{Clock, Cost, DelayPercentiles, Host, LoadLag, Pauses, ShapeCost};
 use model::plan::Effort;
 use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
@@ -373,11 +373,21 @@ pub(crate) fn calibration() -> Calibration {
             shape("tcp", 1, 100_000.0),
         ],
         clock: Clock { source: "tsc".into(), resolution_ns: 1, reading_ns: 25.0 },
-        timer: Late { ns_p50: 20_000, ns_p99: 100_000, ns_p999: 400_000, ns_max: 3_000_000 },
+        timer: DelayPercentiles {
+            ns_p50: 20_000,
+            ns_p99: 100_000,
+            ns_p999: 400_000,
+            ns_max: 3_000_000,
+        },
         pauses: Pauses { share_over_1ms: 0.002, ns_max: 4_000_000 },
         load: LoadLag {
             rate_per_s: 1_000_000.0,
-            lag: Late { ns_p50: 1_000, ns_p99: 50_000, ns_p999: 2_000_000, ns_max: 5_000_000 },
+            lag: DelayPercentiles {
+                ns_p50: 1_000,
+                ns_p99: 50_000,
+                ns_p999: 2_000_000,
+                ns_max: 5_000_000,
+            },
         },
     }
 }

@@ -67,8 +67,8 @@ const RULES: &[Applied] = &[
     Applied {
         name: "named targets",
         limit: || "all usable".into(),
-        meaning: "INVALID: a target that the user named must be measured; one that is merely not \
-                  installed need not",
+        meaning: "INVALID: a target that the user named must be measured; a default target that is \
+                  not installed is listed as not run",
         scope: Scope::Run(whole::named_targets),
     },
     Applied {
@@ -80,7 +80,8 @@ const RULES: &[Applied] = &[
     Applied {
         name: "failed trials",
         limit: || "0".into(),
-        meaning: "INVALID: a target that answered must finish every trial",
+        meaning: "INVALID: a target that answered must finish every trial; if the plan removes \
+                  service or memory, at least one",
         scope: Scope::Trials(whole::failed_trials),
     },
     Applied {
@@ -106,7 +107,8 @@ const RULES: &[Applied] = &[
     Applied {
         name: "cut short",
         limit: || format!("at least {} of a phase's planned length", share(LENGTH_SHARE_MIN)),
-        meaning: "INVALID: the numbers do not show what ended the phase early",
+        meaning: "INVALID: the numbers do not show what ended the phase early; at a planned rate, \
+                  in a stage or in a probe, unanswered requests count as failed instead",
         scope: Scope::Points(served::cut_short),
     },
     Applied {
@@ -131,8 +133,11 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "misses",
-        limit: || format!("{} of sessions that should exist", share(MISS_SHARE_MAX)),
-        meaning: "INVALID: a miss is cheaper than a hit",
+        limit: || {
+            format!("{} of sessions, keys or records that should exist", share(MISS_SHARE_MAX))
+        },
+        meaning: "INVALID: a miss is cheaper than a hit; records of a cache count only in phases \
+                  that just read",
         scope: Scope::Operation(served::missing),
     },
     Applied {
@@ -153,7 +158,8 @@ const RULES: &[Applied] = &[
         name: "generator's own work",
         limit: || format!("{} of the clients' time in the median trial", share(OWN_SHARE_MAX)),
         meaning: "INVALID: the generator was measured, not the server; a footnote from half of \
-                  the limit",
+                  the limit. Files are exempt, since the clients do their work, and so are phases \
+                  with cleans, whose clients restore records",
         scope: Scope::Points(generator::own_work),
     },
     Applied {
@@ -165,7 +171,12 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "generator's CPUs",
-        limit: || format!("{} busy, if the server's are less busy", share(BUSY_SHARE_MAX)),
+        limit: || {
+            format!(
+                "{} busy in a closed load, if the server's are less busy",
+                share(BUSY_SHARE_MAX)
+            )
+        },
         meaning: "INVALID: the generator was measured, not the server; a footnote if the server's \
                   CPU usage is unknown",
         scope: Scope::Points(generator::busy_threads),
@@ -173,17 +184,21 @@ const RULES: &[Applied] = &[
     Applied {
         name: "waiting generator",
         limit: || format!("{} of the time waiting for a CPU", share(WAITED_SHARE_MAX)),
-        meaning: "NOT-STEADY: scheduled requests were sent late; only the stages of a ramp up to \
-                  the knee and the long runs of a search count",
+        meaning: "NOT-STEADY: scheduled requests were sent late; of a ramp only the stages up to \
+                  the knee count, of a search only the long runs",
         scope: Scope::Points(generator::waiting),
     },
     Applied {
         name: "null server",
         limit: || {
-            format!("at least {NULL_FACTOR_MIN} times the rate of the target, or of the plan")
+            format!(
+                "at least {NULL_FACTOR_MIN} times the rate of the target, of the plan, of the knee \
+                 or of a search's answer"
+            )
         },
-        meaning: "INVALID: the generator was measured, not the server; a footnote if a key-value \
-                  load cannot run against the null server",
+        meaning: "INVALID: the generator was measured, not the server; a knee and a search's \
+                  answer become lower bounds instead; a footnote if a key-value load cannot run \
+                  against the null server, or the target is shown to be at its own limit",
         scope: Scope::Points(generator::null_server),
     },
     Applied {
@@ -194,9 +209,14 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "busy clients",
-        limit: || format!("{UNHURRIED_FACTOR_MAX} times the idle median"),
-        meaning: "INVALID: a search whose failing probes have replies this fast was limited by its \
-                  clients",
+        limit: || {
+            format!(
+                "replies of failed probes take more than {UNHURRIED_FACTOR_MAX} times the idle \
+                 median, or the server's CPU is saturated"
+            )
+        },
+        meaning: "INVALID: if the replies are as fast as on an idle server, the number of clients \
+                  limits the search, not the store",
         scope: Scope::Answer(searches::busy_clients),
     },
     Applied {
@@ -237,20 +257,23 @@ const RULES: &[Applied] = &[
     Applied {
         name: "drift",
         limit: || {
-            format!("{} of the mean rate over a phase, surely, over all blocks", {
+            format!(
+                "a change of {} of the mean rate within a phase, unless the blocks leave it in \
+                 doubt",
                 share(DRIFT_SHARE_MAX)
-            })
+            )
         },
-        meaning: "NOT-STEADY: the rate depends on when it was measured; a footnote where data \
-                  grow, a phase ends by count, the page cache is cold or one operation lasts a \
-                  quarter of the phase",
+        meaning: "NOT-STEADY: the rate depends on when it was measured; a footnote if it is in \
+                  doubt, data grows, a phase ends by count, the page cache is cold or one \
+                  operation takes a quarter of the phase",
         scope: Scope::Points(steadiness::drift),
     },
     Applied {
         name: "planned rate",
         limit: || {
             format!(
-                "the due requests take at least {} of the time until the last one is answered",
+                "at a planned rate, the phase takes at least {} of the time until its last request \
+                 is answered",
                 share(KEPT_UP_MIN)
             )
         },
@@ -280,7 +303,7 @@ const RULES: &[Applied] = &[
         scope: Scope::Trials(outages::silent_servers),
     },
     Applied {
-        name: "taken CPUs",
+        name: "stolen CPU time",
         limit: || {
             format!(
                 "{} of the time of generator or server, exceeded in at most half of the trials of \
@@ -288,14 +311,15 @@ const RULES: &[Applied] = &[
                 share(TAKEN_SHARE_MAX)
             )
         },
-        meaning: "NOT-STEADY: other processes or virtual machines had the CPU; no measurement is \
-                  discarded for it",
+        meaning: "NOT-STEADY: other processes, kernel threads or virtual machines had the CPU; no \
+                  measurement is discarded for it",
         scope: Scope::Run(taken::check),
     },
     Applied {
         name: "repetitions",
         limit: || format!("at least {FEWEST_BLOCKS} blocks of each cell"),
-        meaning: "UNREPLICATED: with fewer blocks there is no interval, ranking or comparison",
+        meaning: "UNREPLICATED: with fewer blocks there is no interval, ranking or comparison; the \
+                  same if a phase is too short to judge drift",
         scope: Scope::Run(whole::repetitions),
     },
 ];
@@ -360,6 +384,20 @@ pub(crate) fn apply<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The table of the methodology lists exactly these rules.
+    #[test]
+    fn the_methodology_lists_every_rule_with_its_limit() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/METHODOLOGY.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let start = text.find("| rule | limit |").expect("a table of rules");
+        let table: Vec<&str> = text[start..].lines().take_while(|line| !line.is_empty()).collect();
+        let head = ["| rule | limit | otherwise |".to_owned(), "|---|---|---|".to_owned()];
+        let rows =
+            rules().into_iter().map(|r| format!("| {} | {} | {} |", r.name, r.limit, r.meaning));
+        let expected: Vec<String> = head.into_iter().chain(rows).collect();
+        assert_eq!(table, expected, "replace the table in {path} by:\n{}", expected.join("\n"));
+    }
 
     #[test]
     fn every_rule_has_a_limit_and_a_consequence() {

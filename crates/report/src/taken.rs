@@ -12,8 +12,11 @@ use crate::ramp::{Ladder, Ramp};
 use crate::recorded::Recorded;
 use crate::show;
 
-/// Remedy.
-const CURE: &str = "stop other processes there, or measure on a quieter machine";
+/// Remedy, unless kernel threads took most of the time.
+const CURE: &str = "stop other processes on these CPUs, or measure on a quieter machine";
+/// Remedy otherwise. Kernel threads also write the stores' own data to the disk.
+const KERNEL_CURE: &str = "kernel threads also do the stores' own disk I/O, so stopping other \
+                           processes may not help: use a machine with more CPUs, or a faster disk";
 
 /// Total stolen CPU time of some points, and their total length.
 fn sum<'a>(points: impl Iterator<Item = &'a Point>) -> (Disturbance, u64) {
@@ -44,16 +47,18 @@ pub(crate) fn check(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findin
     let most = || all.iter().filter(|one| share(one) > NOISY_TRIALS_MAX);
     let Some(worst) = most().max_by(|a, b| share(a).total_cmp(&share(b))) else { return };
     let trials = worst.decisive.iter().filter(|(_, groups)| is_disturbed(groups));
+    let trials: Vec<&Trial> = trials.map(|(trial, _)| *trial).collect();
+    let cure = if is_mostly_kernel(&trials) { KERNEL_CURE } else { CURE };
     let text = format!(
         "other processes or virtual machines had the CPUs of generator or server for more than {} \
-         of the time in {} of {} phases, for example {} in {} of {} trials{}: {CURE}",
+         of the time in {} of {} phases, for example {} in {} of {} trials{}: {cure}",
         show::percent(TAKEN_SHARE_MAX),
         most().count(),
         all.len(),
         worst.label(),
         disturbed(worst),
         worst.decisive.len(),
-        who(trials.map(|(trial, _)| *trial))
+        who(trials.iter().copied())
     );
     findings.not_steady("CPU time stolen", text);
 }
@@ -101,6 +106,16 @@ pub(crate) fn who<'a>(trials: impl Iterator<Item = &'a Trial>) -> String {
         return String::new();
     }
     format!(", mostly by {}{more}", shown.join(", "))
+}
+
+/// Whether kernel threads used most of the CPU time of the disturbers that were identified.
+fn is_mostly_kernel(trials: &[&Trial]) -> bool {
+    let found = trials.iter().filter_map(|trial| trial.noise.disturbers.as_ref());
+    let (kernel_ns, all_ns) =
+        found.flat_map(|found| &found.most).fold((0, 0), |(kernel, all), one| {
+            (kernel + if one.is_kernel { one.cpu_ns } else { 0 }, all + one.cpu_ns)
+        });
+    kernel_ns * 2 > all_ns
 }
 
 fn named(one: &Disturber) -> String {

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_shared_is_said() {
+    fn shared_cpus_are_noted() {
         let one = Pinning::plan(&[3], |cpu| cpu);
         assert_eq!((one.generator, one.server), (vec![3], vec![3]));
         assert!(one.note.unwrap().contains("only CPU"));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn kernel_lists_are_read() {
+    fn kernel_lists_are_parsed() {
         assert_eq!(parse_list("0-2,5\n"), [0, 1, 2, 5]);
         assert_eq!(parse_list("\n"), [0_usize; 0]);
     }

@@ -1,26 +1,26 @@
-//! By what a host knows a plan that it made itself.
+//! A keyed hash by which a host recognises plans that it wrote itself.
 
 use nix::unistd::gethostname;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::fs;
 
-/// Files that hold an id of this host, and of no other; the last one changes whenever it boots.
+/// Files with a unique id of this host; the last one changes with every boot.
 const IDS: [&str; 3] =
     ["/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/sys/kernel/random/boot_id"];
-/// Characters of an id, of which some have dashes besides.
+/// Number of hexadecimal digits of an id; some files also contain dashes.
 const ID_LENGTH: usize = 32;
 
-/// The mark that this host puts under `text`, in hexadecimal: SHA-256 of the id of this host, of
-/// its name and of the text's own SHA-256. Another host, and who changes the text, cannot make it,
-/// and it tells nobody the id. `None` where the host has no id.
+/// This host's mark for `text`, in hexadecimal: SHA-256 over the SHA-256 hashes of the host's id,
+/// of its name and of the text. Without the id nobody can compute the mark of another text, and
+/// the mark does not reveal the id. `None` if the host has no id.
 pub fn host_mark(text: &[u8]) -> Option<String> {
     let id = IDS.iter().find_map(|path| id_of(&fs::read_to_string(path).ok()?))?;
     let name = gethostname().unwrap_or_default();
     Some(mark(&id, name.as_encoded_bytes(), text))
 }
 
-/// The hexadecimal digits of an id; `None` for one that is not made yet.
+/// The hexadecimal digits of an id; `None` if it is not initialised yet.
 fn id_of(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     (digits.len() == ID_LENGTH).then_some(digits)
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_host_or_another_text_has_another_mark() {
+    fn marks_differ_by_host_and_text() {
         let id = "0123456789abcdef0123456789abcdef";
         let own = mark(id, b"name", b"plan");
         assert_eq!((own.len(), &own), (64, &mark(id, b"name", b"plan")));
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_32_hexadecimal_characters() {
+    fn ids_have_32_hexadecimal_digits() {
         assert_eq!(id_of("uninitialized\n"), None);
         assert_eq!(id_of(""), None);
         let boot = id_of("0b5f3bb8-3f16-4f4b-9a1f-0f3f3a1d2c11\n");

@@ -6,20 +6,20 @@ use crate::servers::{self, Executable};
 use model::{Product, Program};
 use std::path::{Path, PathBuf};
 
-/// One product's server, installed or not.
+/// A server program, installed or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
-    /// Target name that starts it.
+    /// Name of the target that uses it.
     pub name: &'static str,
-    /// The product that it serves.
+    /// The product that it implements.
     pub product: Product,
-    /// Name of its program.
+    /// File name of its program.
     pub program: &'static str,
-    /// Where it was found; `None` when it is not installed.
+    /// Its path; `None` if it is not installed.
     pub path: Option<PathBuf>,
-    /// The line that it prints about its version; `None` when it is not installed or silent.
+    /// First line of its `--version` output; `None` if it is not installed or prints nothing.
     pub version: Option<String>,
-    /// Debian package that brings it, and who offers that where Debian may not.
+    /// Debian package that contains it, and where to get the package if Debian lacks it.
     pub package: &'static str,
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn found_and_missing_are_both_listed() {
+    fn installed_and_missing_servers_are_listed() {
         let base = tempfile::tempdir().unwrap();
         let search = SearchPath::new([base.path().to_path_buf()]);
         assert!(installed(&search).iter().all(|i| i.path.is_none() && i.version.is_none()));
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!((list[0].product, list[0].path.as_ref()), (Product::Redis, Some(&redis)));
         let version = list[0].version.as_deref().unwrap();
         assert!(version.starts_with("ls (") && !version.contains('\n'), "{version}");
-        // A `mysqld` that does not say MariaDB is another product's.
+        // A `mysqld` without MariaDB in its version is another product.
         assert_eq!((list[1].product, &list[1].path), (Product::Mysql, &None));
         let names: Vec<&str> = list.iter().map(|i| i.name).collect();
         assert_eq!(names[..5], ["redis", "mysql", "postgres", "memcached", "valkey"]);

@@ -120,7 +120,7 @@ eth0.5:21 22 1 1 1 1 1 1 23 24 1 1 1 1 1 1
   eth0: 31 32 0 0 0 0 0 0 33 34 0";
 
     #[test]
-    fn a_line_is_found_by_its_whole_name() {
+    fn lines_are_found_by_the_full_interface_name() {
         let of = |name| parse(TABLE, name).map(|n| [n.received_bytes, n.sent_packets]);
         assert_eq!(of("lo"), Some([11, 14]));
         assert_eq!(of("eth0.5"), Some([21, 24]));
@@ -129,7 +129,7 @@ eth0.5:21 22 1 1 1 1 1 1 23 24 1 1 1 1 1 1
     }
 
     #[test]
-    fn traffic_to_a_server_of_this_host_is_seen_on_the_loopback() {
+    fn traffic_to_a_server_on_this_host_is_counted_on_the_loopback() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let mut reader = InterfaceReader::toward(address).unwrap();
@@ -148,7 +148,7 @@ eth0.5:21 22 1 1 1 1 1 1 23 24 1 1 1 1 1 1
     }
 
     #[test]
-    fn an_own_address_is_reached_over_the_loopback() {
+    fn own_addresses_use_the_loopback() {
         let loopback = interface_to("127.0.0.9:1".parse().unwrap()).unwrap();
         for own in getifaddrs().unwrap().filter_map(|i| ip(&i)) {
             let found = interface_to(SocketAddr::new(own, 1)).unwrap();

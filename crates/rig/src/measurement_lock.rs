@@ -1,9 +1,9 @@
 //! One measurement at a time: two on one machine disturb each other.
 //!
-//! A run holds the lock (flock(2)) of a directory below that for temporary files while it measures.
-//! The kernel lets go of it when the run ends, however it ends; the empty directory is removed by
-//! the run or by its guard. Who holds it, the kernel tells as well (proc(5), `/proc/locks`), so
-//! that nothing has to be written.
+//! While a run measures, it holds the lock (flock(2)) of a directory in the directory for temporary
+//! files. The kernel releases the lock when the run ends for any reason; the run or its guard
+//! removes the empty directory. The lock's holder is read from `/proc/locks` (proc(5)), so no file
+//! has to be written.
 
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -18,13 +18,13 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Name of the directory whose lock is held.
+/// Name of the locked directory.
 pub(crate) const NAME: &str = "cachedyno-measuring";
-/// Clock ticks of a second in `/proc` (proc(5): `USER_HZ`, 100 on every common architecture).
+/// Clock ticks per second in `/proc` (proc(5): `USER_HZ`, 100 on every common architecture).
 const TICKS_PER_S: f64 = 100.0;
 
-/// How long a lock is waited for that may be that of a guard at work, which removes the place.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// Maximum wait for the lock, which a guard can hold briefly while it removes the directory.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Prevents other measurements until it is dropped.
 pub struct MeasurementLock {
@@ -35,57 +35,56 @@ pub struct MeasurementLock {
 
 /// Result of an attempt to acquire the lock.
 pub enum LockAttempt {
-    /// It is ours.
+    /// The lock is ours.
     Acquired(MeasurementLock),
-    /// Another process has it; `None` where the kernel does not tell which.
+    /// Another process holds it; `None` if the kernel does not report which.
     Busy(Option<Holder>),
 }
 
-/// A process that measures.
+/// The process that holds the lock.
 #[derive(Debug)]
 pub struct Holder {
     /// Process id.
     pub pid: u32,
-    /// The user whose it is, where that is another one.
+    /// Its user, if different from ours.
     pub user: Option<String>,
     /// Its command line.
     pub command: String,
-    /// Seconds for which it has been running; `None` where that cannot be read.
+    /// Time since its start, in seconds; `None` if unknown.
     pub age_s: Option<f64>,
-    /// Files that it has open, as far as we may see them.
+    /// Its open files that we have permission to see.
     pub files: Vec<PathBuf>,
 }
 
 impl MeasurementLock {
-    /// Asks for the lock in `parent`, a directory for temporary files. Takes a tenth of a second
-    /// at most.
+    /// Tries for at most 0.1 s to acquire the lock in `parent`, a directory for temporary files.
     ///
-    /// Errors: the directory of the lock can be neither made nor opened, or is something else.
+    /// Errors: the lock's directory can be neither created nor opened, or is not a directory.
     pub fn try_acquire(guard: &Guard, parent: &Path) -> Result<LockAttempt> {
         let parent = parent.canonicalize().map_err(RigError::io("use directory", parent))?;
         let path = parent.join(NAME);
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
-            let is_late = Instant::now() > patience;
+            let is_late = Instant::now() > deadline;
             match DirBuilder::new().mode(0o755).create(&path) {
                 Err(e) if e.kind() != ErrorKind::AlreadyExists => {
-                    return Err(RigError::io("make directory", &path)(e));
+                    return Err(RigError::io("create directory", &path)(e));
                 }
                 _ => {}
             }
             let opened = match Opened::open(&path) {
                 Ok(Some(opened)) => opened,
-                // Whoever held it has just removed it.
+                // Its last holder has just removed it.
                 Ok(None) if !is_late && fs::symlink_metadata(&path).is_err() => continue,
-                Ok(None) => return Err(unfit(&path, "is no directory")),
+                Ok(None) => return Err(unusable(&path, "is not a directory")),
                 Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-                    return Err(unfit(&path, "belongs to another user, who lets nobody open it"));
+                    return Err(unusable(&path, "belongs to another user and cannot be opened"));
                 }
                 Err(e) => return Err(RigError::io("open directory", &path)(e)),
             };
             match opened.file().try_lock() {
                 Err(TryLockError::WouldBlock) if !is_late => {
-                    std::thread::sleep(PATIENCE / 10);
+                    std::thread::sleep(LOCK_TIMEOUT / 10);
                     continue;
                 }
                 Err(TryLockError::WouldBlock) => {
@@ -99,7 +98,7 @@ impl MeasurementLock {
                 return Ok(LockAttempt::Acquired(Self { path, guard: guard.clone(), opened }));
             }
             if is_late {
-                return Err(unfit(&path, "is removed again and again"));
+                return Err(unusable(&path, "is repeatedly removed by another process"));
             }
         }
     }
@@ -107,17 +106,17 @@ impl MeasurementLock {
 
 impl Drop for MeasurementLock {
     fn drop(&mut self) {
-        // One that another user made stays; a guard that has ended needs no telling.
+        // Both can fail: another user's directory cannot be removed, and the guard can have ended.
         let _ = self.opened.remove_empty();
         let _ = self.guard.disown_directory(&self.path);
     }
 }
 
-fn unfit(path: &Path, problem: &'static str) -> RigError {
+fn unusable(path: &Path, problem: &'static str) -> RigError {
     RigError::Lock { path: path.display().to_string(), problem }
 }
 
-/// Who holds the lock of that file; `None` where that is not certain.
+/// Holder of the lock of that file; `None` if that is not certain.
 fn holder(file: &FileStat) -> Option<Holder> {
     let pid = holder_pid(&fs::read_to_string("/proc/locks").ok()?, file)?;
     let process = PathBuf::from(format!("/proc/{pid}"));
@@ -132,29 +131,29 @@ fn holder(file: &FileStat) -> Option<Holder> {
     let arguments: Vec<_> = arguments.filter(|argument| !argument.is_empty()).collect();
     let links = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
     let links: Vec<PathBuf> = links.map(|link| link.path()).collect();
-    // A lock outlives the process that took it where a child has the file open as well; the id may
-    // then be that of a stranger.
-    let has_it = |link: &PathBuf| {
+    // A lock survives the process that acquired it if a child still has the file open; the process
+    // id can then belong to an unrelated process.
+    let has_file_open = |link: &PathBuf| {
         fs::metadata(link)
-            .is_ok_and(|there| (there.dev(), there.ino()) == (file.st_dev, file.st_ino))
+            .is_ok_and(|opened| (opened.dev(), opened.ino()) == (file.st_dev, file.st_ino))
     };
-    if user.is_none() && !links.iter().any(has_it) {
+    if user.is_none() && !links.iter().any(has_file_open) {
         return None;
     }
     let files = links.iter().filter_map(|link| fs::read_link(link).ok()).collect();
     Some(Holder { pid, user, command: arguments.join(" "), age_s: age_s(pid), files })
 }
 
-/// The process in a line such as `1: FLOCK  ADVISORY  WRITE 708 fe:00:17 0 EOF`, with the device in
-/// hexadecimal digits before the inode; one that waits for a lock has `->` behind the number. Some
-/// file systems, such as Btrfs and overlay, have another device there than stat(2) tells: no line
-/// is that of the file then.
+/// Process id of a file's lock in lines such as `1: FLOCK  ADVISORY  WRITE 708 fe:00:17 0 EOF`,
+/// with the device in hexadecimal before the inode; `->` after the number marks a process that
+/// waits for a lock. Some file systems, such as Btrfs and overlay, show another device here than
+/// in stat(2); then no line matches the file.
 fn holder_pid(locks: &str, file: &FileStat) -> Option<u32> {
     let wanted = format!("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
     locks.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, "FLOCK", _, "WRITE", pid, file, ..] = fields[..] else { return None };
-        // 0 stands for a process that cannot be seen from here.
+        // 0 is a process outside our PID namespace.
         if file == wanted { pid.parse().ok().filter(|pid| *pid != 0) } else { None }
     })
 }
@@ -196,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn our_own_lock_is_told_with_our_command() {
+    fn our_own_lock_is_reported_with_our_command() {
         let place = tempfile::tempdir().unwrap();
         let lock = File::open(place.path()).unwrap();
         lock.try_lock().unwrap();
         let held = holder(&stat(place.path()).unwrap());
         let Some(held) = held else {
-            println!("skipped: this file system's locks do not name its device");
+            println!("skipped: /proc/locks shows another device number for this file system");
             return;
         };
         assert_eq!((held.pid, &held.user), (std::process::id(), &None));
@@ -212,24 +211,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_of_a_lock_is_refused_with_the_cure() {
+    fn a_path_that_is_not_a_directory_is_rejected_with_advice() {
         let place = tempfile::tempdir().unwrap();
         let guard = guard();
         let path = place.path().join(NAME);
         let elsewhere = place.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
-        let refused = || match MeasurementLock::try_acquire(&guard, place.path()) {
+        let rejection = || match MeasurementLock::try_acquire(&guard, place.path()) {
             Err(e) => e.to_string(),
-            Ok(_) => panic!("the lock was taken"),
+            Ok(_) => panic!("the lock was acquired"),
         };
         for target in [elsewhere.as_path(), Path::new("/nowhere")] {
             symlink(target, &path).unwrap();
-            let error = refused();
-            assert!(error.contains("is no directory") && error.contains("TMPDIR"), "{error}");
+            let error = rejection();
+            assert!(error.contains("is not a directory") && error.contains("TMPDIR"), "{error}");
             fs::remove_file(&path).unwrap();
         }
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(refused().contains("is no directory"));
+        assert!(rejection().contains("is not a directory"));
         fs::remove_file(&path).unwrap();
         assert!(matches!(
             MeasurementLock::try_acquire(&guard, place.path()),

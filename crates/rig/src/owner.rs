@@ -1,5 +1,5 @@
-//! Who owns what a run makes, in a form that outlives the run: the program and its guard, each by
-//! process id and start time, and where these count.
+//! Ownership marks of what a run creates. They outlive the run and identify the program and its
+//! guard by process id and start time, on a given host, boot and set of namespaces.
 //!
 //! The mark of a directory, `.cachedyno-owned`, is a regular file of these lines:
 //!
@@ -12,38 +12,39 @@
 //! guard 4712 8450
 //! ```
 //!
-//! - `host`: `/etc/machine-id` (machine-id(5)), or the host's name where there is none. Several
-//!   hosts can use one disk, as a virtual machine and its own host do, and each has another boot.
+//! - `host`: `/etc/machine-id` (machine-id(5)), or the host name if there is none. Several hosts
+//!   can use one disk, for example a virtual machine and its own host, with different boot ids.
 //! - `boot`: `/proc/sys/kernel/random/boot_id`.
-//! - `namespaces`: inodes of the namespaces of process ids and of time (namespaces(7)); 0 for time
-//!   where the kernel has none.
-//! - `program` and `guard`: process id, and start in clock ticks since boot (proc(5)).
+//! - `namespaces`: inodes of the PID and time namespaces (namespaces(7)); 0 for time if the kernel
+//!   has no time namespaces.
+//! - `program` and `guard`: process id, and start time in clock ticks since boot (proc(5)).
 //!
-//! A control group has no file of ours, so its name says the same but for host and boot, which no
-//! group outlives: `cachedyno-<8 hex>-<namespaces>-<program>-<guard>`, with `.` within each.
+//! A control group cannot contain a mark, so its name has the same fields, except host and boot
+//! because no group survives a reboot: `cachedyno-<8 hex>-<namespaces>-<program>-<guard>`, where
+//! `.` separates the two numbers of a field.
 
 use crate::procfs::Identity;
 use crate::random::random;
 use std::fmt;
 use std::fs;
 
-/// Name of the mark in an owned directory.
+/// File name of the mark in an owned directory.
 pub(crate) const MARK: &str = ".cachedyno-owned";
-/// Most bytes of a mark that are read; ours has some 200.
+/// Maximum number of bytes read from a mark; ours have about 200.
 pub(crate) const MARK_BYTES_MAX: u64 = 4096;
 
 /// First line of a mark.
 pub(crate) const FIRST_LINE: &str = "cachedyno made this directory and removes it.";
 const PREFIX: &str = "cachedyno-";
 const NAME_DIGITS: usize = 8;
-/// Inode of the namespace of process ids that the kernel starts with (`PROC_PID_INIT_INO` in its
+/// Inode of the kernel's initial PID namespace (`PROC_PID_INIT_INO` in its
 /// `include/linux/proc_ns.h`).
-const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
+const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
-/// A process id and a start time, in clock ticks since boot.
+/// Process id and start time, in clock ticks since boot.
 type Process = (u32, u64);
 
-/// The program that made something, and its guard.
+/// The program that created a directory or control group, and its guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     host: String,
@@ -53,19 +54,19 @@ pub(crate) struct Owner {
     guard: Process,
 }
 
-/// What is known about an owner.
+/// Whether an owner is still running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// The program or its guard runs.
-    Lives,
-    /// Neither runs any more, with the reason in words.
+    /// The program or its guard is running.
+    Alive,
+    /// Both have ended; contains the evidence for it.
     Gone(String),
-    /// Not to be told from here, with the reason in words.
+    /// Cannot be determined from here; contains the reason.
     Unknown(&'static str),
 }
 
 impl Owner {
-    /// This process and its guard; `None` where `/proc` does not tell.
+    /// This process and its guard; `None` if `/proc` cannot be read.
     pub(crate) fn of_this_process(guard: u32) -> Option<Self> {
         let process = |pid| Identity::of(pid).map(|found| (found.pid, found.start_ticks));
         Some(Self {
@@ -77,7 +78,7 @@ impl Owner {
         })
     }
 
-    /// Reads a mark; `None` where it is torn or not ours.
+    /// Parses a mark; `None` if it is incomplete or not ours.
     pub(crate) fn of_mark(text: &str) -> Option<Self> {
         let lines: Vec<&str> = text.strip_suffix('\n')?.split('\n').collect();
         let [FIRST_LINE, host, boot, namespaces, program, guard] = lines[..] else {
@@ -94,7 +95,7 @@ impl Owner {
         })
     }
 
-    /// The text of a mark.
+    /// Text of the mark.
     pub(crate) fn mark(&self) -> String {
         let Self { host, boot, namespaces, program, guard } = self;
         format!(
@@ -104,7 +105,7 @@ impl Owner {
         )
     }
 
-    /// The name of a control group, after its `cachedyno-<8 hex>`.
+    /// Part of a control group's name after `cachedyno-<8 hex>`.
     pub(crate) fn suffix(&self) -> String {
         let Self { namespaces, program, guard, .. } = self;
         format!(
@@ -113,7 +114,7 @@ impl Owner {
         )
     }
 
-    /// Reads the name of a control group; `None` where it is not ours.
+    /// Parses the name of a control group; `None` if it is not ours.
     pub(crate) fn of_group(name: &str) -> Option<Self> {
         let (plain, rest) = name.split_at_checked(PREFIX.len() + NAME_DIGITS)?;
         let mut parts = rest.strip_prefix('-').filter(|_| is_our_name(plain))?.split('-');
@@ -127,36 +128,36 @@ impl Owner {
         parts.next().is_none().then_some(owner)
     }
 
-    /// Whether it still runs. `is_local`: no other host can use the file system on which the mark
-    /// was found; `is_unlocked`: nobody holds the mark's lock, which the program does as long as it
-    /// runs.
+    /// Whether the owner is still running. `is_local`: no other host can use the file system that
+    /// contains the mark; `is_unlocked`: no process holds the mark's lock, which the program holds
+    /// as long as it runs.
     pub(crate) fn state(&self, is_local: bool, is_unlocked: bool) -> State {
         let (Some(host), Some(boot), Some(namespaces)) = (host(), boot(), namespaces()) else {
-            return State::Unknown("/proc does not tell which processes run");
+            return State::Unknown("cannot read from /proc which processes are running");
         };
         if self.boot != boot {
             return if is_local && self.host == host {
-                State::Gone("made before the last boot".into())
+                State::Gone("created before the last boot".into())
             } else {
-                State::Unknown("made before the last boot, or by another host that uses this disk")
+                State::Unknown("created before the last boot or by another host sharing this disk")
             };
         }
         if self.namespaces != namespaces {
-            // One kernel knows the locks of all containers. A guard that still runs there removes
-            // the same.
+            // Locks are visible across all containers of a kernel. If the guard is still running
+            // there, it removes the same files.
             if is_local && is_unlocked {
-                return State::Gone("made in another container, where its program ended".into());
+                return State::Gone("created in another container, where its program ended".into());
             }
             if has_ended(self.namespaces.0) {
-                return State::Gone("made in another container, which has ended".into());
+                return State::Gone("created in another container, which has ended".into());
             }
-            return State::Unknown("made in another container, which may still run");
+            return State::Unknown("created in another container, which may still be running");
         }
         let runs = |(pid, start_ticks)| {
             Identity::of(pid).is_some_and(|now| now.start_ticks == start_ticks && now.runs())
         };
         if runs(self.program) || runs(self.guard) {
-            return State::Lives;
+            return State::Alive;
         }
         State::Gone(format!("{self} ended"))
     }
@@ -168,7 +169,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Whether a directory's name has our form, `cachedyno-<8 hex>`.
+/// Whether a directory's name has the form `cachedyno-<8 hex>`.
 pub(crate) fn is_our_name(name: &str) -> bool {
     name.strip_prefix(PREFIX).is_some_and(|digits| {
         digits.len() == NAME_DIGITS
@@ -176,7 +177,7 @@ pub(crate) fn is_our_name(name: &str) -> bool {
     })
 }
 
-/// A name of our form.
+/// A new random name of the form `cachedyno-<8 hex>`.
 pub(crate) fn new_name() -> String {
     format!("{PREFIX}{:0NAME_DIGITS$x}", random())
 }
@@ -198,23 +199,23 @@ fn boot() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim_end().into())
 }
 
-/// Whether a namespace of process ids has no process any more. Known only in the first namespace of
-/// the machine, which sees the processes of all others; false elsewhere.
+/// Whether a PID namespace has no processes left. Known only in the machine's initial namespace,
+/// which sees the processes of all others; false elsewhere.
 fn has_ended(namespace: u64) -> bool {
-    if namespaces().is_none_or(|(own, _)| own != FIRST_NAMESPACE) {
+    if namespaces().is_none_or(|(own, _)| own != INITIAL_PID_NAMESPACE) {
         return false;
     }
     let Ok(processes) = fs::read_dir("/proc") else { return false };
-    // Process 1 is in this namespace, and can hide where it is.
+    // Process 1 is in this namespace, and its link can be unreadable.
     let pids = processes.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| *pid != 1).all(|pid| match fs::read_link(format!("/proc/{pid}/ns/pid")) {
         Ok(link) => link.to_str() != Some(&format!("pid:[{namespace}]")),
-        // One that has ended has no namespace; of one that hides its own nobody can say.
+        // An ended process has no namespace; a running one with an unreadable link could be in it.
         Err(_) => Identity::of(pid).is_none_or(|process| !process.runs()),
     })
 }
 
-/// Inodes of the namespaces of process ids and of time, the latter since Linux 5.6.
+/// Inodes of the PID and time namespaces; the latter exist since Linux 5.6.
 fn namespaces() -> Option<(u64, u64)> {
     // The link reads `pid:[4026531836]`.
     let inode = |name: &str| {
@@ -237,14 +238,16 @@ mod tests {
     }
 
     #[test]
-    fn marks_and_names_read_back() {
+    fn marks_and_names_survive_a_round_trip() {
         let owner = owner();
         assert_eq!(Owner::of_mark(&owner.mark()), Some(owner.clone()));
         let name = new_name() + &owner.suffix();
         assert_eq!(Owner::of_group(&name), Some(owner.clone()), "{name}");
         let mark = owner.mark();
-        for torn in ["", "\n", FIRST_LINE, &mark[..mark.len() - 1], &(mark.clone() + "x 1 2\n")] {
-            assert_eq!(Owner::of_mark(torn), None, "{torn}");
+        for incomplete in
+            ["", "\n", FIRST_LINE, &mark[..mark.len() - 1], &(mark.clone() + "x 1 2\n")]
+        {
+            assert_eq!(Owner::of_mark(incomplete), None, "{incomplete}");
         }
         for other in ["cachedyno-0123abcd", "cachedyno-0123abcd-1.2-3.4", "cachedyno-ä", "x"] {
             assert_eq!(Owner::of_group(other), None, "{other}");
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_name_of_our_form_is_ours() {
+    fn only_names_of_our_form_are_accepted() {
         assert!(is_our_name(&new_name()) && is_our_name("cachedyno-0123abcd"));
         for other in ["cachedyno-0123ABCD", "cachedyno-0123abc", "cachedyno-0123abcde", "cachedyno"]
         {
@@ -262,39 +265,40 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_lives_while_one_of_both_runs_with_that_start() {
+    fn an_owner_is_alive_while_the_program_or_its_guard_runs() {
         let owner = owner();
-        assert_eq!(owner.state(true, true), State::Lives);
+        assert_eq!(owner.state(true, true), State::Alive);
         let gone = Owner { program: owner.guard, ..owner.clone() };
         assert!(matches!(gone.state(true, true), State::Gone(_)), "{:?}", gone.state(true, true));
         let guarded = Owner { guard: owner.program, ..gone };
-        assert_eq!(guarded.state(true, true), State::Lives);
-        // The process id has been given to another process since.
-        let again = (owner.program.0, owner.program.1 - 1);
-        let replaced = Owner { program: again, ..owner };
+        assert_eq!(guarded.state(true, true), State::Alive);
+        // The process id was reused by another process.
+        let reused = (owner.program.0, owner.program.1 - 1);
+        let replaced = Owner { program: reused, ..owner };
         assert!(matches!(replaced.state(true, true), State::Gone(_)));
     }
 
     #[test]
-    fn what_cannot_be_told_is_not_called_ownerless() {
+    fn an_owner_that_cannot_be_checked_is_unknown() {
         let owner = owner();
         let boot = "00000000-0000-0000-0000-000000000000".to_string();
         let before = Owner { boot, ..owner.clone() };
         assert!(matches!(before.state(true, true), State::Gone(_)));
         assert!(matches!(before.state(false, true), State::Unknown(_)), "on a network disk");
         let host = "elsewhere".to_string();
-        let of_another = Owner { host, ..before };
-        assert!(matches!(of_another.state(true, true), State::Unknown(_)), "of another host");
+        let other_host = Owner { host, ..before };
+        assert!(matches!(other_host.state(true, true), State::Unknown(_)), "another host");
         let elsewhere = |pids| {
             let namespaces = (pids, 1);
             Owner { namespaces, program: owner.guard, ..owner.clone() }
         };
-        let runs = elsewhere(owner.namespaces.0);
-        assert!(matches!(runs.state(true, true), State::Gone(_)), "its lock is free");
-        assert!(matches!(runs.state(true, false), State::Unknown(_)), "no locks there");
-        assert!(matches!(runs.state(false, true), State::Unknown(_)), "a network disk");
-        // No namespace has the inode 1; who sees all processes knows.
-        let sees_all = owner.namespaces.0 == FIRST_NAMESPACE && nix::unistd::geteuid().is_root();
+        let other_container = elsewhere(owner.namespaces.0);
+        assert!(matches!(other_container.state(true, true), State::Gone(_)), "its lock is free");
+        assert!(matches!(other_container.state(true, false), State::Unknown(_)), "no locks");
+        assert!(matches!(other_container.state(false, true), State::Unknown(_)), "a network disk");
+        // No namespace has inode 1; only root in the initial namespace can verify that.
+        let sees_all =
+            owner.namespaces.0 == INITIAL_PID_NAMESPACE && nix::unistd::geteuid().is_root();
         assert_eq!(matches!(elsewhere(1).state(true, false), State::Gone(_)), sees_all);
     }
 }

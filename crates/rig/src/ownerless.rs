@@ -1,11 +1,11 @@
-//! What killed runs left on this machine when their guards were killed as well: directories for
-//! data and sockets, the directory of the lock, and control groups.
+//! Finds and removes leftovers of runs that were killed together with their guards: directories
+//! for data and sockets, the directory of the lock, and control groups.
 //!
-//! Only what is proven to be ours and ownerless is removed, and the proof is made again, on the
-//! open directory, right before. A directory is ownerless when it has our name and our mark, nobody
-//! holds the mark's lock, and neither program nor guard runs any more (see `owner.rs`).
-//! Without a mark, only an empty one with our name and mode goes, once it is a minute old: its
-//! making or its removal was broken off.
+//! Only leftovers that are proven to be ours and ownerless are removed, and the proof is repeated
+//! on the open directory immediately before. A directory is ownerless if it has our name and our
+//! mark, no process holds the mark's lock, and both program and guard have ended (see `owner.rs`).
+//! Without a mark, a directory is removed only if it is empty, has our name and mode, and has not
+//! changed for a minute: its creation or removal was interrupted.
 
 use crate::error::{Result, RigError};
 use crate::host::limits::{V1_MEMORY, V2};
@@ -23,13 +23,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Age from which an empty directory is nobody's that is being made or removed just now.
+/// Age from which an empty directory cannot be one that is just being created or removed.
 const EMPTY_FOR: Duration = Duration::from_secs(60);
 /// Maximum time to wait for the end of processes, and again for a removal.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Levels of control groups that are looked through.
+/// Maximum depth of the search for control groups.
 const GROUP_LEVELS: usize = 32;
-/// File systems of which no other host can have a part mounted (statfs(2)): ext2 to ext4, XFS,
+/// File systems that no other host can mount at the same time (statfs(2)): ext2 to ext4, XFS,
 /// Btrfs, tmpfs, ramfs, F2FS, ZFS, overlay, bcachefs, JFS.
 const LOCAL: [u32; 10] = [
     0xEF53,
@@ -55,21 +55,21 @@ pub enum Kind {
     Group,
 }
 
-/// Something with our name that no living run is known to own.
+/// A directory or control group with our name that is not known to belong to a running process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where it is; absolute, without symbolic links.
+    /// Its path; absolute, without symbolic links.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// True when it is proven to be ours and ownerless.
+    /// True if it is proven to be ours and ownerless.
     pub is_ownerless: bool,
-    /// Why it is ownerless, or why that cannot be told.
+    /// Why it is ownerless, or why that cannot be determined.
     pub why: String,
 }
 
-/// Looks for what is ownerless directly in `places` and, with `groups`, among control groups. Each
-/// is found once; what is another user's and may not be read is passed over.
+/// Finds leftovers directly in `places` and, if `groups` is true, among control groups. Lists each
+/// once, and skips those of other users that cannot be read.
 pub fn look(places: &[PathBuf], groups: bool) -> Vec<Found> {
     let mut parents: Vec<PathBuf> = places.iter().filter_map(|p| p.canonicalize().ok()).collect();
     parents.sort();
@@ -94,7 +94,7 @@ pub fn look(places: &[PathBuf], groups: bool) -> Vec<Found> {
 }
 
 impl Found {
-    /// `None` for what is not ours or is in use.
+    /// Examines a path; `None` if it is not ours or is in use.
     fn at(path: &Path) -> Option<Self> {
         let kind = kind_of(path.file_name()?.to_str()?)?;
         let state = match Opened::open(path) {
@@ -102,7 +102,7 @@ impl Found {
             Err(e) => Err(e),
         };
         let (is_ownerless, why) = match state {
-            Ok(State::Lives) => return None,
+            Ok(State::Alive) => return None,
             Ok(State::Gone(why)) => (true, why),
             Ok(State::Unknown(why)) => (false, why.into()),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return None,
@@ -111,7 +111,7 @@ impl Found {
         Some(Self { path: path.into(), kind, is_ownerless, why })
     }
 
-    /// Disk space that a directory takes, in bytes; 0 for the others.
+    /// Disk space used by a directory, in bytes; 0 for locks and control groups.
     pub fn bytes(&self) -> u64 {
         match (self.kind, Opened::open(&self.path)) {
             (Kind::Directory, Ok(Some(opened))) => opened.bytes(),
@@ -119,10 +119,10 @@ impl Found {
         }
     }
 
-    /// Removes it if it is still there and ownerless, and ends the servers that still run in it.
-    /// True when it was removed.
+    /// Removes it if it still exists and is ownerless, and kills the servers that still run in it.
+    /// Returns true if it was removed.
     ///
-    /// Errors: something in it could not be removed within ten seconds.
+    /// Errors: an entry could not be removed within ten seconds.
     pub fn remove(&self) -> Result<bool> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -163,64 +163,65 @@ fn kind_of(name: &str) -> Option<Kind> {
     }
 }
 
-/// What is known about the owner of an open directory; [`State::Lives`] stands for every reason not
-/// to mention it. The lock of a [`Kind::Lock`] is held from here on.
+/// State of the owner of an open directory; [`State::Alive`] also covers every other reason not to
+/// report it. After [`State::Gone`] for a [`Kind::Lock`], `opened` holds the lock.
 fn judge(kind: Kind, opened: &Opened) -> io::Result<State> {
-    let nobody = |why: &str| Ok(State::Gone(why.into()));
+    let gone = |why: &str| Ok(State::Gone(why.into()));
     match kind {
         Kind::Directory => judge_directory(opened),
-        Kind::Lock if !is_own(opened, 0o755) || !opened.is_empty()? => Ok(State::Lives),
+        Kind::Lock if !is_own(opened, 0o755) || !opened.is_empty()? => Ok(State::Alive),
         Kind::Lock => match opened.file().try_lock() {
-            Ok(()) => nobody("no measurement holds its lock"),
-            Err(TryLockError::WouldBlock) => Ok(State::Lives),
+            Ok(()) => gone("no measurement holds its lock"),
+            Err(TryLockError::WouldBlock) => Ok(State::Alive),
             Err(TryLockError::Error(e)) => Err(e),
         },
         Kind::Group => {
             let owner = opened.name().to_str().and_then(Owner::of_group);
             let is_group = matches!(magic(opened.file()), Some(V1_MAGIC | V2_MAGIC));
-            Ok(owner.filter(|_| is_group).map_or(State::Lives, |owner| owner.state(true, false)))
+            Ok(owner.filter(|_| is_group).map_or(State::Alive, |owner| owner.state(true, false)))
         }
     }
 }
 
 fn judge_directory(opened: &Opened) -> io::Result<State> {
-    let broken_off = || State::Gone("empty: its making or its removal was broken off".into());
+    let interrupted = || State::Gone("empty: its creation or removal was interrupted".into());
     let (file, text) = match opened.mark()? {
-        Mark::Foreign => return Ok(State::Lives),
+        Mark::Foreign => return Ok(State::Alive),
         Mark::None => {
             let is_left = is_own(opened, 0o700) && is_old(opened) && opened.is_empty()?;
-            return Ok(if is_left { broken_off() } else { State::Lives });
+            return Ok(if is_left { interrupted() } else { State::Alive });
         }
         Mark::Ours(file, text) => (file, text),
     };
     let is_unlocked = match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => return Ok(State::Lives),
+        Err(TryLockError::WouldBlock) => return Ok(State::Alive),
         // Some network file systems have no locks.
         locked => locked.is_ok(),
     };
     let is_local = magic(opened.file()).is_some_and(|magic| LOCAL.contains(&magic));
     Ok(match Owner::of_mark(&text) {
         Some(owner) => owner.state(is_local, is_unlocked),
-        None if is_own(opened, 0o700) && is_old(opened) && opened.has_mark_only()? => broken_off(),
-        None => State::Unknown("its mark does not say which process made it"),
+        None if is_own(opened, 0o700) && is_old(opened) && opened.has_mark_only()? => interrupted(),
+        None => State::Unknown("its mark does not identify the process that created it"),
     })
 }
 
-/// Whether this user made it, with that mode.
+/// Whether it belongs to this user and has that mode.
 fn is_own(opened: &Opened, mode: u32) -> bool {
     let stat = opened.stat();
     stat.st_uid == geteuid().as_raw() && stat.st_mode & 0o7777 == mode
 }
 
-/// Whether nothing has changed in it for a minute.
+/// Whether it has not changed for a minute.
 fn is_old(opened: &Opened) -> bool {
     let changed = Duration::from_secs(u64::try_from(opened.stat().st_ctime).unwrap_or(0));
     let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
     age.is_ok_and(|age| age >= EMPTY_FOR)
 }
 
-/// Kills the servers that still run in a directory of that user, and waits for their end. They are
-/// bound to die with the program, so there are none as a rule; helpers of theirs may be left.
+/// Kills the servers of that user that still run in a directory, and waits until they have ended.
+/// Usually there are none because the kernel kills them with the program, but their child
+/// processes can survive.
 fn end_servers(directory: &Path, user: u32) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -234,8 +235,8 @@ fn end_servers(directory: &Path, user: u32) {
     }
 }
 
-/// A process that was started with its working directory, `HOME` and `TMPDIR` in `directory`, as
-/// servers are; a shell that somebody has moved there is not.
+/// The process if it is a server in `directory`: working directory, `HOME` and `TMPDIR` are in it.
+/// A shell whose user changed to the directory is not one.
 fn server(pid: u32, directory: &Path, user: u32) -> Option<Identity> {
     let identity = Identity::of(pid)?;
     let process = PathBuf::from(format!("/proc/{pid}"));
@@ -252,7 +253,7 @@ fn server(pid: u32, directory: &Path, user: u32) -> Option<Identity> {
     (within(b"HOME=") && within(b"TMPDIR=") && identity.runs()).then_some(identity)
 }
 
-/// Control groups with our form of name below `group`, that of the file system `group` is on.
+/// Collects control groups below `group` with a name of our form, on the same file system.
 fn our_groups(group: &Path, levels: usize, found: &mut Vec<PathBuf>) {
     let Some(levels) = levels.checked_sub(1) else { return };
     let device = |path: &Path| fs::symlink_metadata(path).ok().map(|stat| stat.dev());
@@ -269,13 +270,13 @@ fn our_groups(group: &Path, levels: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Numbers of the file systems of control groups, versions 1 and 2 (statfs(2)).
+/// Magic numbers of the control-group file systems, versions 1 and 2 (statfs(2)).
 const V1_MAGIC: u32 = 0x0027_E0EB;
 const V2_MAGIC: u32 = 0x6367_7270;
 
-/// The number that names the kind of a file's file system.
+/// Magic number of the file system that contains a file.
 fn magic(file: impl AsFd) -> Option<u32> {
-    // The number has 32 bits, in a type that differs between machines.
+    // The number has 32 bits; its type depends on the architecture.
     Some(fstatfs(file).ok()?.filesystem_type().0 as u32)
 }
 

@@ -263,7 +263,7 @@ impl Drop for Process {
 
 /// Makes the kernel kill the child when the thread that started it ends, pins it to `cpus` if
 /// given, and moves it to the control group of which `joins` is the open `cgroup.procs`.
-#[expect(unsafe_code, reason = "Command::pre_exec has no safe form")]
+#[expect(unsafe_code, reason = "Command::pre_exec has no safe wrapper")]
 fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Option<File>) {
     let parent = getpid();
     let before_exec = move || {

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// The standard library seeds its hash maps from the kernel's random numbers.
+/// A random number, from the standard library's hash seed, which the kernel generates.
 pub(crate) fn random() -> u32 {
     RandomState::new().build_hasher().finish() as u32
 }

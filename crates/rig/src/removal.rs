@@ -224,7 +224,7 @@ fn remove_below(
 
 /// Stops using a file as swap, after reading its pages back; does nothing if it is not in use.
 /// Refuses files of other owners and files with other hard links, which can be foreign swap.
-#[expect(unsafe_code, reason = "swapoff has no safe form")]
+#[expect(unsafe_code, reason = "swapoff has no safe wrapper")]
 fn swap_off(directory: impl AsFd, name: &CStr, tree: &TreeIdentity) -> io::Result<()> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = openat(&directory, name, flags, Mode::empty())?;

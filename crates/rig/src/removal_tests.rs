@@ -93,7 +93,7 @@ fn a_tree_that_is_too_deep_is_rejected() {
 #[test]
 fn other_mounts_and_directories_of_other_users_are_not_entered() {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: only root can give a directory away");
+        println!("skipped: only root can change the owner of a directory");
         return;
     }
     let base = tempfile::tempdir().unwrap();

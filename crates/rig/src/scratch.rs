@@ -1,8 +1,8 @@
-//! Owned temporary directories: `cachedyno-<8 hex>`, mode 0700, with a mark that says who owns them
-//! (see `owner.rs`), known to the guard, removed on drop.
+//! Owned temporary directories: `cachedyno-<8 hex>`, mode 0700, with a mark that identifies their
+//! owner (see `owner.rs`), registered with the guard, removed on drop.
 //!
-//! Sockets live in a short scratch under `$TMPDIR` or `/tmp`, because a socket's path fits
-//! 107 bytes only; data lives in a scratch on the disk under test.
+//! Sockets are in a scratch with a short path in `$TMPDIR` or `/tmp`, because a socket's path is
+//! limited to 107 bytes; data is in a scratch on the disk under test.
 
 use crate::error::{Result, RigError, SOCKET_PATH_BYTES_MAX};
 use crate::guard::Guard;
@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// What a directory's name and the longest socket's name in it add to the parent's path.
+/// Length of a scratch directory's name plus that of the longest socket name.
 const SOCKET_NAME_BYTES: usize = "/cachedyno-01234567/server.sock".len();
 
 /// A private directory that is removed after the run.
@@ -22,8 +22,8 @@ const SOCKET_NAME_BYTES: usize = "/cachedyno-01234567/server.sock".len();
 pub struct Scratch {
     path: PathBuf,
     guard: Guard,
-    /// Keeps the lock of the mark: where process ids say nothing, as among containers, the lock
-    /// still says that the owner lives.
+    /// Holds the lock of the mark. It shows that the owner is alive even if process ids cannot, for
+    /// example across containers.
     mark: Option<File>,
 }
 
@@ -33,7 +33,7 @@ impl Scratch {
         let parent = parent.canonicalize().map_err(RigError::io("use directory", parent))?;
         loop {
             let path = parent.join(new_name());
-            // Own it before it exists, so `kill -9` in between leaves nothing behind.
+            // Registers it before it exists, so `kill -9` in between leaves nothing behind.
             guard.own_directory(&path)?;
             let made = DirBuilder::new().mode(0o700).create(&path);
             if made.is_err() {
@@ -43,13 +43,13 @@ impl Scratch {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
                 done => done.map_err(RigError::io("create directory", &path))?,
             }
-            // From now on, dropping it removes it.
+            // From here on, a drop removes it.
             let mut scratch = Self { path, guard: guard.clone(), mark: None };
             let mark = scratch.path.join(MARK);
             match write_mark(&mark, guard) {
                 Ok(file) => scratch.mark = Some(file),
                 Err(e) => {
-                    // Without its mark it would stay; it is empty or holds a torn mark only.
+                    // Nothing else would remove it; it contains at most an incomplete mark.
                     let _ = fs::remove_file(&mark);
                     let _ = fs::remove_dir(&scratch.path);
                     return Err(RigError::io("write", &mark)(e));
@@ -75,7 +75,7 @@ impl Scratch {
         &self.path
     }
 
-    /// The path of a socket in it, or an error if the path is too long for the kernel.
+    /// Path of a socket in it. Errors: the path is too long for the kernel.
     pub fn socket(&self, name: &str) -> Result<PathBuf> {
         let path = self.path.join(name);
         let bytes = path.as_os_str().as_bytes().len();
@@ -113,11 +113,11 @@ impl Drop for Scratch {
     }
 }
 
-/// Writes the mark and locks it. It is on the disk before data is, so that it says whose the data
-/// was after a crash of the system as well.
+/// Writes the mark and locks it. The mark is flushed before any data is written, so it identifies
+/// the data's owner even after a system crash.
 fn write_mark(path: &Path, guard: &Guard) -> io::Result<File> {
     let mut file = File::create_new(path)?;
-    // Some network file systems have no locks; the rest of the mark counts all the same.
+    // Some network file systems have no locks; the contents of the mark are valid without.
     let _ = file.try_lock();
     let text = guard.owner().map_or_else(|| FIRST_LINE.into(), Owner::mark);
     file.write_all(text.as_bytes())?;

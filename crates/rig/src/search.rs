@@ -4,7 +4,7 @@ use nix::unistd::{AccessFlags, access};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Directories that contain servers but are not in a user's PATH.
+/// Directories that contain servers but are often not in a user's PATH.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Directories in which Debian keeps each version of a server separately, as in `15/bin`.
@@ -20,8 +20,8 @@ impl SearchPath {
         Self(directories.into_iter().collect())
     }
 
-    /// Those of the environment variable PATH, and the system's directories for servers, of several
-    /// versions the newest first.
+    /// The directories in the environment variable PATH, then the system's directories for servers,
+    /// newest versions first.
     pub fn of_process() -> Self {
         let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
         let mut directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -35,7 +35,7 @@ impl SearchPath {
         Self(directories)
     }
 
-    /// The first executable file that has one of these names; earlier names win.
+    /// The first executable file with one of these names; earlier names take precedence.
     pub fn find(&self, names: &[&str]) -> Option<PathBuf> {
         names.iter().find_map(|name| {
             let mut paths = self.0.iter().filter(|d| d.is_absolute()).map(|d| d.join(name));
@@ -43,13 +43,13 @@ impl SearchPath {
         })
     }
 
-    /// Value of PATH for a program that we start.
+    /// Value of PATH for child processes.
     pub(crate) fn to_variable(&self) -> OsString {
         std::env::join_paths(&self.0).unwrap_or_default()
     }
 }
 
-/// Directories of the programs of each version, the newest first.
+/// The `bin` directories of all versions, newest first.
 fn versions(directory: &&str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = entries
@@ -70,7 +70,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn only_executable_files_are_found_and_earlier_names_win() {
+    fn only_executable_files_are_found_and_earlier_names_take_precedence() {
         let base = tempfile::tempdir().unwrap();
         let at = |name: &str| base.path().join(name);
         fs::write(at("plain"), "").unwrap();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_of_servers_are_always_searched() {
+    fn server_directories_are_always_searched() {
         let SearchPath(directories) = SearchPath::of_process();
         assert!(directories.iter().any(|d| d == Path::new("/usr/sbin")));
     }

@@ -89,8 +89,8 @@ pub(crate) fn answers(
     };
     match exchange() {
         Ok(answer) if answer.starts_with(expected) => Ok(()),
-        Ok(answer) => Err(format!("it answers `{}` to {request}", answer.trim_end())),
-        Err(e) => Err(format!("its socket gives: {e}")),
+        Ok(answer) => Err(format!("unexpected reply `{}` to {request}", answer.trim_end())),
+        Err(e) => Err(format!("socket error: {e}")),
     }
 }
 

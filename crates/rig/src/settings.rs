@@ -27,14 +27,14 @@ pub(crate) struct Allowed {
 }
 
 impl Allowed {
-    /// Settings of the server with the given program name, plus those of the program in its place.
+    /// Settings of the server with the given program name, plus those of its replacement program.
     pub(crate) fn new(
         name: &'static str,
         (names, mixes_dashes): (&[Names], bool),
         program: Option<Program>,
     ) -> Self {
-        let of_kin = program.map(|p| [(Form::Number, p.numbers), (Form::Words, p.words)]);
-        let names = names.iter().copied().chain(of_kin.into_iter().flatten()).collect();
+        let program_settings = program.map(|p| [(Form::Number, p.numbers), (Form::Words, p.words)]);
+        let names = names.iter().copied().chain(program_settings.into_iter().flatten()).collect();
         Self { program: name, names, mixes_dashes }
     }
 }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_numbers_and_keywords() {
+    fn only_numbers_and_keywords_are_accepted_as_values() {
         for (product, name, value) in [
             (Product::Redis, "save", "1 1\nport 1"),
             (Product::Redis, "save", "1 1\rport 1"),
@@ -221,18 +221,20 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_has_every_name() {
+    fn the_documentation_lists_every_setting() {
         let document = include_str!("../../../docs/FORMAT.md");
         let (_, section) = document.split_once("#### Settings of private servers").unwrap();
         let section = section.split_once("\n##").map_or(section, |(section, _)| section);
         let listed: Vec<&str> = section.split('`').skip(1).step_by(2).collect();
-        let of_kin = |program: Program| (program.kin.title, [program.numbers, program.words]);
-        let kin = Program::ALL.map(of_kin);
+        let program_settings =
+            |program: Program| (program.server.title, [program.numbers, program.words]);
+        let replacements = Program::ALL.map(program_settings);
         let own = Product::ALL.into_iter().filter_map(servers::of);
         let own =
             own.flat_map(|own| own.settings.iter().map(|(_, names)| (own.executable.name, *names)));
-        let kin = kin.into_iter().flat_map(|(server, lists)| lists.map(|names| (server, names)));
-        for (server, names) in own.chain(kin) {
+        let replacements =
+            replacements.into_iter().flat_map(|(server, lists)| lists.map(|names| (server, names)));
+        for (server, names) in own.chain(replacements) {
             for name in names.split_whitespace() {
                 assert!(listed.contains(&name), "{server}: `{name}` is not in docs/FORMAT.md");
             }

@@ -1,5 +1,5 @@
-//! Data directories that a server's installer makes, which takes seconds: once a run, and copied
-//! for each server.
+//! Template data directories. A server's installer takes seconds, so it runs once per run, and its
+//! result is copied for each server.
 
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -11,13 +11,13 @@ use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-/// The data directories to copy from, by the server's program; removed with this.
+/// Template data directories by server program; removed on drop.
 #[derive(Debug, Default)]
 pub struct Templates(BTreeMap<&'static str, Scratch>);
 
 impl Templates {
-    /// The data directory of a server, which `install` makes in its template's directory the first
-    /// time. It lies in `parent`, best on the disk under test: there the file system may copy by
+    /// The template data directory of a server; the first call creates it in `parent` with
+    /// `install`. `parent` should be on the disk under test, so the file system can copy by
     /// reference.
     pub(crate) fn of(
         &mut self,
@@ -26,11 +26,11 @@ impl Templates {
         install: impl FnOnce(&Scratch) -> Result<()>,
     ) -> Result<PathBuf> {
         let template = match self.0.entry(server) {
-            Entry::Occupied(made) => made.into_mut(),
-            Entry::Vacant(free) => {
+            Entry::Occupied(existing) => existing.into_mut(),
+            Entry::Vacant(vacant) => {
                 let scratch = Scratch::new(guard, parent)?;
                 install(&scratch)?;
-                free.insert(scratch)
+                vacant.insert(scratch)
             }
         };
         Ok(data_of(template))
@@ -42,8 +42,8 @@ pub(crate) fn data_of(scratch: &Scratch) -> PathBuf {
     scratch.path().join("data")
 }
 
-/// Copies directories and regular files; the standard library asks the kernel to copy file ranges,
-/// which file systems that can do it serve by reference.
+/// Copies directories and regular files. The standard library uses `copy_file_range`, so file
+/// systems that support it copy by reference.
 pub(crate) fn copy_directory(from: &Path, to: &Path) -> Result<()> {
     let made = DirBuilder::new().mode(0o700).create(to);
     made.map_err(RigError::io("create directory", to))?;
@@ -61,7 +61,7 @@ pub(crate) fn copy_directory(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Waits until what was written to the directory's file system is on the disk.
+/// Flushes the directory's file system to the disk.
 pub(crate) fn flush(directory: &Path) -> Result<()> {
     let file = File::open(directory).map_err(RigError::io("open directory", directory))?;
     syncfs(file).map_err(|e| RigError::io("flush", directory)(e.into()))

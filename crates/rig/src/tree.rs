@@ -105,9 +105,9 @@ mod tests {
     use std::io::Read as _;
     use std::process::{Command, Stdio};
 
-    /// A shell that starts another one, which works and ends: only the first is waited for by us.
+    /// A shell starts a second one, which works and exits; the first one is our only direct child.
     #[test]
-    fn the_work_of_children_counts_while_they_live_and_once_they_have_ended() {
+    fn cpu_time_of_running_and_ended_children_counts() {
         let work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo";
         let script = format!("sh -c '{work}; read x'; echo; read x");
         let mut shell = Command::new("sh")
@@ -119,9 +119,10 @@ mod tests {
         let mut out = shell.stdout.take().unwrap();
         let tree = ProcessTree::new(&[shell.id()]);
         out.read_exact(&mut [0]).unwrap();
-        let (alone, with_child) = (process_cpu_ns(shell.id()).unwrap(), tree.cpu_ns().unwrap());
+        let (without_child, with_child) =
+            (process_cpu_ns(shell.id()).unwrap(), tree.cpu_ns().unwrap());
         assert_eq!(tree.pids().len(), 2);
-        assert!(with_child > alone + 50_000_000, "{alone} {with_child}");
+        assert!(with_child > without_child + 50_000_000, "{without_child} {with_child}");
         std::io::Write::write_all(shell.stdin.as_mut().unwrap(), b"\n").unwrap();
         out.read_exact(&mut [0]).unwrap();
         assert_eq!(tree.pids().len(), 1);

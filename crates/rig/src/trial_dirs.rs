@@ -1,16 +1,16 @@
-//! Directories for the session files of one trial each, in fresh places of the disk.
+//! Directories for the session files of trials: one per trial, on unused parts of the disk.
 //!
-//! Where ext4 has no journal, it does not use an inode again for some minutes after its file was
-//! deleted, and looks through all of these for each new file in their group (`recently_deleted` in
-//! the kernel's `fs/ext4/ialloc.c`): creating sessions where those of the last trial were deleted
-//! was measured to be ten to twenty times slower than in a fresh place. So the trials' directories
-//! are spread over the disk by ext4's flag for tops of directory hierarchies (`chattr +T`), and of
-//! a few the one is taken in which files are made quickest. Other file systems do not know the
-//! flag; there the first directory is taken.
+//! Without a journal, ext4 does not reuse an inode for some minutes after its file was deleted, and
+//! skips over all such inodes for each new file in their block group (`recently_deleted` in the
+//! kernel's `fs/ext4/ialloc.c`). Creating sessions where those of the last trial were deleted was
+//! measured to be ten to twenty times slower than elsewhere. Therefore ext4's flag for tops of
+//! directory hierarchies (`chattr +T`) spreads the trials' directories over the disk, and of a few
+//! candidates the one with the fastest file creation is used. Other file systems do not support
+//! the flag; there the first directory is used.
 //!
-//! A trial of hundreds of thousands of files reaches over many groups, and no place is far enough
-//! from those of the trials before it. So files stay where they are until the run ends, as long as
-//! there is room ([`TrialDirs::has_room`]): what is not deleted slows nobody down.
+//! The files of a large trial (hundreds of thousands) span many block groups and would overlap with
+//! those of earlier trials. Therefore files are kept until the run ends if there is enough room
+//! ([`TrialDirs::has_room`]): without deletions there is no slowdown.
 
 use crate::child;
 use crate::error::{Result, RigError};
@@ -24,22 +24,23 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Number of candidate directories per trial.
-const PLACES: usize = 8;
+const CANDIDATES: usize = 8;
 /// Number of files created to test a candidate.
-const PROBES: usize = 16;
-/// Multiple of what was used so far that must be free for files to stay.
-const FREE: u64 = 3;
+const PROBE_FILES: usize = 16;
+/// Files are kept while the free space is at least this multiple of the space used so far.
+const FREE_FACTOR: u64 = 3;
 
-/// An owned directory that holds those of the trials; removed with all of them on drop.
+/// An owned directory that contains the directories of all trials; all are removed on drop.
 #[derive(Debug)]
 pub struct TrialDirs {
     scratch: Scratch,
+    /// Whether the file system spreads new subdirectories over the disk (`chattr +T`).
     spreads: bool,
-    /// Free space at its creation.
+    /// Free space when it was created.
     free: FreeSpace,
 }
 
-/// Reports how many files remain while the directories of trials are removed.
+/// Counts the remaining files while the directories of trials are removed.
 #[derive(Clone, Debug)]
 pub struct FilesLeft {
     parent: PathBuf,
@@ -48,16 +49,17 @@ pub struct FilesLeft {
 }
 
 impl FilesLeft {
-    /// About so many: what others make or remove on the same disk counts as well. `None` where the
-    /// file system does not tell.
+    /// Approximate number, because files of other programs on the same disk count as well. `None`
+    /// if the file system does not report it.
     pub fn count(&self) -> Option<u64> {
         Some(self.before.saturating_sub(FreeSpace::on(&self.parent).files?))
     }
 }
 
-/// Whether so much is left of what was free `before` that the same can be used again, and again.
+/// Whether at least [`FREE_FACTOR`] times the space used since `before` is still free.
 fn is_ample(now: FreeSpace, before: FreeSpace) -> bool {
-    let ample = |now: u64, before: u64| now >= before.saturating_sub(now).saturating_mul(FREE);
+    let ample =
+        |now: u64, before: u64| now >= before.saturating_sub(now).saturating_mul(FREE_FACTOR);
     let disk = now.disk_bytes.zip(before.disk_bytes);
     let files = now.files.zip(before.files);
     disk.is_some_and(|(now, before)| ample(now, before))
@@ -65,7 +67,7 @@ fn is_ample(now: FreeSpace, before: FreeSpace) -> bool {
 }
 
 impl TrialDirs {
-    /// Makes a new one in `parent`, which must exist.
+    /// Creates a new one in `parent`, which must exist.
     pub fn new(guard: &Guard, parent: &Path) -> Result<Self> {
         let scratch = Scratch::new(guard, parent)?;
         let status = child::command("chattr")
@@ -79,25 +81,25 @@ impl TrialDirs {
         Ok(Self { scratch, spreads: status.is_ok_and(|s| s.success()), free })
     }
 
-    /// What tells how many files are left, also once this is dropped; `None` where the file system
-    /// does not tell.
+    /// A counter of the remaining files, which also works after this is dropped; `None` if the
+    /// file system does not count files.
     pub fn files_left(&self) -> Option<FilesLeft> {
         let parent = self.scratch.path().parent()?.to_path_buf();
         Some(FilesLeft { parent, before: self.free.files? })
     }
 
-    /// Whether there is room to keep the trials' files until the run ends.
+    /// Whether there is enough room to keep the trials' files until the run ends.
     pub fn has_room(&self) -> bool {
         is_ample(FreeSpace::on(self.scratch.path()), self.free)
     }
 
-    /// A new directory for one trial, which removes it where there is no room.
+    /// Creates a directory for one trial. If there is no room, the trial has to remove it.
     pub fn directory(&self) -> Result<PathBuf> {
         let mut best: Option<(Duration, PathBuf)> = None;
-        for _ in 0..if self.spreads { PLACES } else { 1 } {
-            // The name decides where on the disk the flag puts it.
+        for _ in 0..if self.spreads { CANDIDATES } else { 1 } {
+            // With the flag, ext4 derives the location on the disk from the name.
             let path = self.scratch.subdirectory(&format!("{:08x}", random()))?;
-            let took = probe(&path).map_err(RigError::io("try directory", &path))?;
+            let took = probe(&path).map_err(RigError::io("create files in", &path))?;
             let other = match best.take() {
                 Some((least, other)) if least <= took => {
                     best = Some((least, other));
@@ -114,19 +116,20 @@ impl TrialDirs {
         }
         let path = self.scratch.path();
         best.map(|(_, path)| path).ok_or_else(|| {
-            RigError::io("find a place in", path)(std::io::ErrorKind::NotFound.into())
+            RigError::io("create a trial directory in", path)(std::io::ErrorKind::NotFound.into())
         })
     }
 }
 
-/// Time to create a few files there, which are then removed.
+/// Time to create a few files in the directory; removes them afterwards.
 fn probe(directory: &Path) -> std::io::Result<Duration> {
-    let files: Vec<PathBuf> = (0..PROBES).map(|n| directory.join(format!("probe{n}"))).collect();
-    let begun = Instant::now();
+    let files: Vec<PathBuf> =
+        (0..PROBE_FILES).map(|n| directory.join(format!("probe{n}"))).collect();
+    let started = Instant::now();
     for file in &files {
         File::create_new(file)?;
     }
-    let took = begun.elapsed();
+    let took = started.elapsed();
     for file in &files {
         fs::remove_file(file)?;
     }
@@ -138,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_stay_while_three_times_as_much_is_free() {
+    fn files_are_kept_while_three_times_their_space_is_free() {
         let free = |disk_bytes, files| FreeSpace {
             memory_bytes: None,
             disk_bytes: Some(disk_bytes),
@@ -147,13 +150,10 @@ mod tests {
         let before = free(1000, 1000);
         assert!(is_ample(free(1000, 1000), before) && is_ample(free(750, 750), before));
         assert!(!is_ample(free(749, 1000), before) && !is_ample(free(1000, 749), before));
-        assert!(is_ample(free(2000, 2000), before), "others removed something");
-        // Some file systems set no limit of files.
+        assert!(is_ample(free(2000, 2000), before), "other programs removed files");
+        // Some file systems have no limit on the number of files.
         let uncounted = FreeSpace { files: None, ..free(900, 0) };
         assert!(is_ample(uncounted, FreeSpace { files: None, ..before }));
-        assert!(
-            !is_ample(FreeSpace { disk_bytes: None, ..uncounted }, before),
-            "a disk that is gone"
-        );
+        assert!(!is_ample(FreeSpace { disk_bytes: None, ..uncounted }, before), "missing disk");
     }
 }

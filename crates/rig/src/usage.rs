@@ -62,7 +62,7 @@ impl UsageReader {
 #[derive(Debug)]
 struct Process {
     pid: u32,
-    status: Reread,
+    status: ProcFile,
     threads: Vec<Thread>,
     /// True if the list of threads can be outdated.
     is_changed: bool,
@@ -78,8 +78,8 @@ struct Thread {
     name: String,
     cpu_ns: u64,
     last: Counts,
-    status: Reread,
-    schedstat: Reread,
+    status: ProcFile,
+    schedstat: ProcFile,
 }
 
 /// Counts that are summed over threads.
@@ -102,7 +102,7 @@ impl Process {
     fn new(pid: u32) -> Self {
         Self {
             pid,
-            status: Reread::new(format!("/proc/{pid}/status")),
+            status: ProcFile::new(format!("/proc/{pid}/status")),
             threads: Vec::new(),
             is_changed: true,
             readings: 0,
@@ -110,10 +110,10 @@ impl Process {
         }
     }
 
-    /// Adds its usage to `all`; `None` if it has ended.
+    /// Adds the usage of the process to `all`; `None` if it has ended.
     fn add_to(&mut self, all: &mut ProcessUse, buffer: &mut [u8]) -> Option<()> {
         let status = Status::parse(self.status.read(true, buffer).ok()?);
-        if status.is_over {
+        if status.has_ended {
             return None;
         }
         all.cpu_ns += process_cpu_ns(self.pid)?;
@@ -164,9 +164,9 @@ impl Process {
     /// A thread that cannot be read keeps its last values; one that has ended is removed from the
     /// list at the next reading.
     fn read_threads(&mut self, buffer: &mut [u8]) {
-        let keeps = self.threads.len() <= THREADS_OPEN_MAX;
+        let keep_open = self.threads.len() <= THREADS_OPEN_MAX;
         for thread in &mut self.threads {
-            if let Err(e) = thread.read(keeps, buffer) {
+            if let Err(e) = thread.read(keep_open, buffer) {
                 self.is_changed |= has_ended(&e);
             }
         }
@@ -185,19 +185,19 @@ impl Thread {
             name: String::new(),
             cpu_ns: 0,
             last: Counts::default(),
-            status: Reread::new(format!("/proc/{pid}/task/{id}/status")),
-            schedstat: Reread::new(format!("/proc/{pid}/task/{id}/schedstat")),
+            status: ProcFile::new(format!("/proc/{pid}/task/{id}/status")),
+            schedstat: ProcFile::new(format!("/proc/{pid}/task/{id}/schedstat")),
         }
     }
 
-    fn read(&mut self, keeps: bool, buffer: &mut [u8]) -> io::Result<()> {
-        let status = Status::parse(self.status.read(keeps, buffer)?);
+    fn read(&mut self, keep_open: bool, buffer: &mut [u8]) -> io::Result<()> {
+        let status = Status::parse(self.status.read(keep_open, buffer)?);
         if self.name != status.name {
             status.name.clone_into(&mut self.name);
         }
         self.last.voluntary_switches = status.voluntary_switches;
         self.last.involuntary_switches = status.involuntary_switches;
-        if let Some(times) = SchedStat::parse(self.schedstat.read(keeps, buffer)?) {
+        if let Some(times) = SchedStat::parse(self.schedstat.read(keep_open, buffer)?) {
             (self.cpu_ns, self.last.run_delay_ns) = (times.cpu_ns, times.waited_ns);
         }
         Ok(())
@@ -206,34 +206,34 @@ impl Thread {
 
 /// A small file below `/proc` that is read repeatedly.
 #[derive(Debug)]
-struct Reread {
+struct ProcFile {
     path: String,
     file: Option<File>,
 }
 
-impl Reread {
+impl ProcFile {
     fn new(path: String) -> Self {
         Self { path, file: None }
     }
 
-    /// Current contents, truncated to the size of `buffer`; keeps the file open if `keeps` is true.
-    fn read<'b>(&mut self, keeps: bool, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+    /// Current contents, truncated to the size of `buffer`. Keeps the file open if `keep_open`.
+    fn read<'b>(&mut self, keep_open: bool, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         let file = match self.file.take() {
             Some(file) => file,
             None => File::open(&self.path)?,
         };
         let bytes = file.read_at(buffer, 0)?;
-        self.file = keeps.then_some(file);
+        self.file = keep_open.then_some(file);
         Ok(&buffer[..bytes])
     }
 }
 
-/// The needed fields of a `status` file.
+/// Fields of a `status` file that are used here.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Status<'a> {
     name: &'a str,
     /// True for a zombie process.
-    is_over: bool,
+    has_ended: bool,
     threads: usize,
     resident_bytes: u64,
     swapped_bytes: u64,
@@ -254,7 +254,7 @@ impl<'a> Status<'a> {
                     status.name = std::str::from_utf8(value.trim_ascii()).unwrap_or_default();
                 }
                 b"State" => {
-                    status.is_over = matches!(value.trim_ascii().first(), Some(b'Z' | b'X'));
+                    status.has_ended = matches!(value.trim_ascii().first(), Some(b'Z' | b'X'));
                 }
                 b"Threads" => status.threads = number() as usize,
                 b"VmRSS" => status.resident_bytes = number() * 1024,

@@ -1,4 +1,4 @@
-//! Tests of [`super`], on this process and on children of it.
+//! Tests of [`super`] with this process and its children.
 
 use super::*;
 use nix::sys::signal::{Signal, kill};
@@ -9,32 +9,32 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Keeps a CPU busy; not for ever, also if nobody ends it.
+/// Keeps a CPU busy, for at most 20 s of CPU time in case nothing kills it.
 const BUSY: &str = "ulimit -t 20; while :; do :; done";
 
 fn shell(script: &str) -> Child {
     Command::new("sh").args(["-c", script]).spawn().unwrap()
 }
 
-fn end(mut child: Child) {
+fn kill_and_wait(mut child: Child) {
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL).unwrap();
     child.wait().unwrap();
 }
 
 fn spin(until: impl Fn() -> bool) {
-    let mut turns = 0_u64;
+    let mut iterations = 0_u64;
     while !until() {
-        turns = std::hint::black_box(turns + 1);
+        iterations = std::hint::black_box(iterations + 1);
     }
 }
 
 #[test]
-fn a_status_is_read_by_its_names() {
+fn status_fields_are_found_by_name() {
     let text = b"Name:\ta b: c\nState:\tZ (zombie)\nThreads:\t12\nVmRSS:\t    2048 kB\n\
                  VmSwap:\t       4 kB\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t8\n";
     let expected = Status {
         name: "a b: c",
-        is_over: true,
+        has_ended: true,
         threads: 12,
         resident_bytes: 2 << 20,
         swapped_bytes: 4096,
@@ -46,8 +46,8 @@ fn a_status_is_read_by_its_names() {
 }
 
 #[test]
-fn threads_of_a_process_add_up_to_it() {
-    // A process that nothing else runs in: its threads are known, and none has ended.
+fn the_cpu_time_of_all_threads_equals_that_of_the_process() {
+    // A shell has exactly one thread, and none that has ended.
     let child = shell(BUSY);
     let mut reader = UsageReader::new(&[child.id()]);
     thread::sleep(Duration::from_millis(300));
@@ -56,30 +56,30 @@ fn threads_of_a_process_add_up_to_it() {
     let used = reader.read().unwrap();
     assert_eq!(used.threads.len(), 1, "{used:?}");
     assert_eq!((used.threads[0].id, used.threads[0].name.as_str()), (child.id(), "sh"));
-    // It stands still, so that both clocks tell the same.
+    // It is stopped, so both clocks show the same value.
     assert_eq!(used.threads[0].cpu_ns, used.cpu_ns);
     assert!(used.cpu_ns > 1_000_000 && used.resident_bytes > 100_000, "{used:?}");
     assert_eq!(reader.read().unwrap().cpu_ns, used.cpu_ns);
-    end(child);
+    kill_and_wait(child);
 }
 
 #[test]
-fn threads_come_and_go_and_counts_never_fall() {
-    let (stop, begun) = (Arc::new(AtomicBool::new(false)), Arc::new(Barrier::new(2)));
+fn counts_never_decrease_when_threads_start_and_end() {
+    let (stop, started) = (Arc::new(AtomicBool::new(false)), Arc::new(Barrier::new(2)));
     let mut reader = UsageReader::new(&[std::process::id()]);
     let before = reader.read().unwrap();
-    let (seen, gate) = (stop.clone(), begun.clone());
+    let (stop_worker, gate) = (stop.clone(), started.clone());
     let worker = thread::Builder::new().name("usage-worker".into()).spawn(move || {
         gate.wait();
         let since = Instant::now();
         spin(|| since.elapsed() > Duration::from_millis(60));
         thread::sleep(Duration::from_millis(20));
-        while !seen.load(Ordering::Relaxed) {
+        while !stop_worker.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(1));
         }
     });
     let worker = worker.unwrap();
-    begun.wait();
+    started.wait();
     thread::sleep(Duration::from_millis(200));
     let during = reader.read().unwrap();
     let named = during.threads.iter().find(|t| t.name == "usage-worker").unwrap();
@@ -87,7 +87,7 @@ fn threads_come_and_go_and_counts_never_fall() {
     assert!(during.cpu_ns - before.cpu_ns >= named.cpu_ns, "{during:?}");
     stop.store(true, Ordering::Relaxed);
     worker.join().unwrap();
-    // The first reading finds its files gone, or the number of threads another.
+    // The first reading notices the missing files or the changed number of threads.
     reader.read().unwrap();
     let after = reader.read().unwrap();
     assert!(after.threads.iter().all(|t| t.name != "usage-worker"), "{after:?}");
@@ -96,7 +96,7 @@ fn threads_come_and_go_and_counts_never_fall() {
 }
 
 #[test]
-fn several_processes_are_added_up_until_one_ends() {
+fn usage_is_summed_over_processes_until_one_ends() {
     let children = [shell("exec sleep 60"), shell(BUSY)];
     let pids = children.each_ref().map(Child::id);
     let mut both = UsageReader::new(&pids);
@@ -109,21 +109,21 @@ fn several_processes_are_added_up_until_one_ends() {
     assert!(all.cpu_ns >= before && all.cpu_ns <= sum(|u| u.cpu_ns), "{all:?} {after:?}");
     assert_eq!(all.resident_bytes, sum(|u| u.resident_bytes));
     let [first, second] = children;
-    end(second);
+    kill_and_wait(second);
     assert_eq!(both.read(), None);
     assert_eq!(both.read(), None);
     assert!(each[0].read().is_some());
-    end(first);
+    kill_and_wait(first);
     assert_eq!(UsageReader::new(&[]).read(), None);
 }
 
 #[test]
-fn a_process_that_has_ended_and_was_not_waited_for_tells_nothing() {
+fn a_zombie_process_has_no_usage() {
     let mut child = shell("exit 0");
     let mut reader = UsageReader::new(&[child.id()]);
     let until = Instant::now() + Duration::from_secs(10);
     while reader.read().is_some() {
-        assert!(Instant::now() < until, "it does not end");
+        assert!(Instant::now() < until, "the process does not end");
         thread::sleep(Duration::from_millis(2));
     }
     child.wait().unwrap();
@@ -151,7 +151,7 @@ fn many_threads_are_read_less_often() {
     }
     let listed: Vec<bool> = readings.iter().map(|used| !used.threads.is_empty()).collect();
     assert!(listed[0] && listed.iter().any(|is_listed| !is_listed), "{listed:?}");
-    // Also where no thread is listed, what was counted stays.
+    // Counts are kept in readings that list no threads.
     for pair in readings.windows(2) {
         assert!(pair[1].voluntary_switches >= pair[0].voluntary_switches);
     }

@@ -1,6 +1,7 @@
-//! The guard with real processes: what is owned goes when the owner is killed, and nothing else.
+//! The guard with real processes: when the owner is killed, it removes everything owned, and
+//! nothing else.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+#![expect(clippy::unwrap_used, reason = "test helpers panic like tests")]
 
 mod common;
 
@@ -13,9 +14,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Owns a scratch, a process and its helper, tells about them and waits to be killed.
+/// Owns a scratch, a process and its child, prints their ids and waits to be killed.
 #[test]
-#[ignore = "a role that other tests start as a process of its own"]
+#[ignore = "a role that other tests start as a separate process"]
 fn role_owner() {
     let guard = guard();
     let base = PathBuf::from(std::env::var_os("RIG_TEST_BASE").unwrap());
@@ -27,15 +28,15 @@ fn role_owner() {
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().unwrap();
     guard.own_process(child.id()).unwrap();
-    let mut helper = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut helper).unwrap();
+    let mut grandchild = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut grandchild).unwrap();
     let mut out = std::io::stdout();
-    writeln!(out, "owned {} {} {}", child.id(), helper.trim(), guard.pid()).unwrap();
+    writeln!(out, "owned {} {} {}", child.id(), grandchild.trim(), guard.pid()).unwrap();
     out.flush().unwrap();
     child.wait().unwrap();
 }
 
-/// The role at work, with the ids of its process, the helper and the guard.
+/// Starts the role; returns it and the ids of its process, that process's child, and its guard.
 fn owner(base: &std::path::Path) -> (Child, Vec<u32>) {
     let mut owner =
         role("role_owner").env("RIG_TEST_BASE", base).stdout(Stdio::piped()).spawn().unwrap();
@@ -46,7 +47,7 @@ fn owner(base: &std::path::Path) -> (Child, Vec<u32>) {
 }
 
 #[test]
-fn a_killed_owner_leaves_nothing() {
+fn a_killed_owner_leaves_nothing_behind() {
     let base = tempfile::tempdir().unwrap();
     let (mut owner, pids) = owner(base.path());
     assert_eq!(pids.len(), 3);
@@ -55,16 +56,16 @@ fn a_killed_owner_leaves_nothing() {
     owner.kill().unwrap();
     owner.wait().unwrap();
     eventually("processes end", || !pids.iter().any(|pid| runs(*pid)));
-    eventually("the directory goes", || entries(base.path()).is_empty());
+    eventually("the directory is removed", || entries(base.path()).is_empty());
 }
 
 #[test]
-fn signals_of_the_terminal_do_not_end_the_guard() {
+fn terminal_signals_do_not_end_the_guard() {
     let base = tempfile::tempdir().unwrap();
     let (mut owner, pids) = owner(base.path());
     let (pids, guard) = (&pids[..2], pids[2]);
     let session = nix::unistd::getsid(Some(Pid::from_raw(guard.cast_signed()))).unwrap();
-    assert_eq!(session.as_raw().cast_unsigned(), guard, "it leads a session of its own");
+    assert_eq!(session.as_raw().cast_unsigned(), guard, "it is a session leader");
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         kill(Pid::from_raw(guard.cast_signed()), signal).unwrap();
     }
@@ -79,7 +80,7 @@ fn signals_of_the_terminal_do_not_end_the_guard() {
 }
 
 #[test]
-fn dropping_the_last_clone_cleans_up_what_was_forgotten() {
+fn dropping_the_last_clone_removes_everything_still_owned() {
     let base = tempfile::tempdir().unwrap();
     let guard = guard();
     let scratch = Scratch::new(&guard, base.path()).unwrap();
@@ -92,15 +93,15 @@ fn dropping_the_last_clone_cleans_up_what_was_forgotten() {
     drop(scratch);
     assert!(entries(base.path()).is_empty());
 
-    // Owned by the guard alone: marked, and never dropped by us.
+    // Owned only by the guard: it has a mark, but there is no `Scratch` to drop.
     let forgotten = base.path().join("cachedyno-0000000f");
     fs::create_dir(&forgotten).unwrap();
     fs::write(forgotten.join(".cachedyno-owned"), "").unwrap();
     let unmarked = base.path().join("unmarked");
     fs::create_dir(&unmarked).unwrap();
-    fs::write(unmarked.join("somebody's"), "x").unwrap();
-    let broken_off = base.path().join("broken-off");
-    fs::create_dir(&broken_off).unwrap();
+    fs::write(unmarked.join("foreign file"), "x").unwrap();
+    let interrupted = base.path().join("interrupted");
+    fs::create_dir(&interrupted).unwrap();
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
     let mut released = Command::new("sleep").arg("600").spawn().unwrap();
     for pid in [child.id(), released.id()] {
@@ -109,14 +110,14 @@ fn dropping_the_last_clone_cleans_up_what_was_forgotten() {
     guard.disown_process(released.id()).unwrap();
     guard.own_directory(&forgotten).unwrap();
     guard.own_directory(&unmarked).unwrap();
-    guard.own_directory(&broken_off).unwrap();
+    guard.own_directory(&interrupted).unwrap();
     let clone = guard.clone();
     drop(guard);
     assert!(forgotten.exists());
     drop(clone);
     assert!(!forgotten.exists());
     assert!(unmarked.exists());
-    assert!(!broken_off.exists());
+    assert!(!interrupted.exists());
     assert!(!runs(child.id()));
     assert!(runs(released.id()));
     child.wait().unwrap();
@@ -125,7 +126,7 @@ fn dropping_the_last_clone_cleans_up_what_was_forgotten() {
 }
 
 #[test]
-fn a_program_that_is_no_guard_is_told() {
+fn a_program_that_is_not_a_guard_is_reported() {
     let error = Guard::start_as(Command::new("true")).unwrap_err().to_string();
     assert!(error.starts_with("the guard process did not get ready"), "{error}");
     let error = Guard::start_as(Command::new("/nonexistent/program")).unwrap_err().to_string();
@@ -133,14 +134,14 @@ fn a_program_that_is_no_guard_is_told() {
 }
 
 #[test]
-fn a_guard_that_was_killed_is_told() {
+fn a_killed_guard_is_reported() {
     let base = tempfile::tempdir().unwrap();
     let guard = guard();
     kill(Pid::from_raw(guard.pid().cast_signed()), Signal::SIGKILL).unwrap();
     eventually("the guard ends", || !runs(guard.pid()));
-    // A process that another test is just forking may hold the pipe a moment longer.
+    // A process that another test is just forking can hold the pipe open a moment longer.
     let mut error = String::new();
-    eventually("the closed pipe is seen", || {
+    eventually("the closed pipe is detected", || {
         let made = Scratch::new(&guard, base.path());
         error = made.err().map_or(String::new(), |e| e.to_string());
         !error.is_empty()

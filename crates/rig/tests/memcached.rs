@@ -1,6 +1,6 @@
-//! A real memcached, started and stopped.
+//! Starts and stops a real memcached.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail and tell like tests")]
+#![expect(clippy::unwrap_used, reason = "test helpers panic and print like tests")]
 
 mod common;
 mod starting;
@@ -29,7 +29,7 @@ fn socket(server: &Server) -> PathBuf {
             [NetAddress::Unix(path)] => path.clone(),
             other => panic!("{other:?}"),
         },
-        other => panic!("{other} is no memcached"),
+        other => panic!("{other} is not memcached"),
     }
 }
 
@@ -42,7 +42,7 @@ fn ask(server: &Server, command: &str) -> String {
 }
 
 #[test]
-fn it_runs_with_its_settings_and_leaves_nothing() {
+fn memcached_runs_with_its_settings_and_leaves_nothing_behind() {
     if SearchPath::of_process().find(&["memcached"]).is_none() {
         eprintln!("skipped: memcached is not installed");
         return;
@@ -56,7 +56,7 @@ fn it_runs_with_its_settings_and_leaves_nothing() {
     spec.cpus = Some(cpus.clone());
     let server = start(Product::Memcached, &guard, &spec).unwrap();
     assert_eq!(server.died(), None);
-    let told = ask(&server, "stats settings");
+    let stats = ask(&server, "stats settings");
     for line in [
         "maxbytes 16777216",
         "num_threads 2",
@@ -66,13 +66,13 @@ fn it_runs_with_its_settings_and_leaves_nothing() {
         "maxconns 77",
         "umask 700",
     ] {
-        assert!(told.contains(&format!("STAT {line}\r\n")), "no {line} in {told}");
+        assert!(stats.contains(&format!("STAT {line}\r\n")), "no {line} in {stats}");
     }
-    // It listens on no port, so that another one finds it free as well.
+    // It opens no port, so a second server can start at the same time.
     start(Product::Memcached, &guard, &spec).unwrap().stop().unwrap();
     assert!(process_cpu_ns(server.pid()).unwrap() > 0);
-    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let proc_status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let allowed = proc_status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap();
     assert_eq!(allowed.trim().parse(), Ok(cpus[0]), "pinned to {cpus:?}");
 
     let (pid, sockets) = (server.pid(), socket(&server).parent().unwrap().to_path_buf());
@@ -83,7 +83,7 @@ fn it_runs_with_its_settings_and_leaves_nothing() {
 }
 
 #[test]
-fn its_death_is_told() {
+fn the_reason_of_its_death_is_reported() {
     if SearchPath::of_process().find(&["memcached"]).is_none() {
         eprintln!("skipped: memcached is not installed");
         return;
@@ -96,20 +96,20 @@ fn its_death_is_told() {
 }
 
 #[test]
-fn what_it_refuses_is_told_in_its_own_words() {
+fn an_invalid_setting_is_reported_with_its_message() {
     if SearchPath::of_process().find(&["memcached"]).is_none() {
         eprintln!("skipped: memcached is not installed");
         return;
     }
     let (base, guard) = (tempfile::tempdir().unwrap(), guard());
-    let refused = start(Product::Memcached, &guard, &spec(base.path(), &[("growth", "0.5")]));
-    let message = refused.unwrap_err().to_string();
+    let result = start(Product::Memcached, &guard, &spec(base.path(), &[("growth", "0.5")]));
+    let message = result.unwrap_err().to_string();
     assert!(message.contains("Factor must be greater than 1"), "{message}");
     assert!(entries(base.path()).is_empty());
 }
 
 #[test]
-fn without_the_program_it_says_what_to_install() {
+fn the_error_says_how_to_install_it() {
     let (base, guard) = (tempfile::tempdir().unwrap(), guard());
     let search = SearchPath::new([base.path().to_path_buf()]);
     let spec = ServerSpec { search, ..ServerSpec::new(base.path()) };

@@ -1,9 +1,9 @@
-//! Control groups with a memory limit and swap of our own, with a real server in them.
+//! Control groups with a memory limit and their own swap, with a real server in them.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "helpers of tests fail and tell like tests"
+    reason = "test helpers panic and print like tests"
 )]
 
 mod common;
@@ -28,9 +28,9 @@ use tempfile::TempDir;
 const MIB: u64 = 1 << 20;
 const BEYOND: MemoryPlan = MemoryPlan { limit_bytes: 64 * MIB, swap_bytes: 256 * MIB };
 
-/// Fills a server beyond its memory, tells about it and waits to be killed.
+/// Fills a server beyond its memory limit, prints its ids and waits to be killed.
 #[test]
-#[ignore = "a role that other tests start as a process of its own"]
+#[ignore = "a role that other tests start as a separate process"]
 fn role_owner() {
     let base = PathBuf::from(std::env::var_os("RIG_TEST_BASE").unwrap());
     let (guard, group, server) = started(&base, BEYOND);
@@ -58,7 +58,7 @@ fn connected(server: &Server) -> UnixStream {
     UnixStream::connect(path).unwrap()
 }
 
-/// So many values of 1 MiB; true when the server has taken all of them.
+/// Writes values of 1 MiB; true if the server accepted all of them.
 fn fill(server: &Server, values: usize) -> bool {
     let mut stream = connected(server);
     let value = vec![b'x'; MIB as usize];
@@ -73,8 +73,8 @@ fn fill(server: &Server, values: usize) -> bool {
     })
 }
 
-/// Bytes of swap that the kernel lists below a directory.
-fn listed(directory: &Path) -> Vec<u64> {
+/// Sizes of the active swap files below a directory, in bytes.
+fn active_swap(directory: &Path) -> Vec<u64> {
     let swaps = fs::read_to_string("/proc/swaps").unwrap();
     let lines = swaps.lines().filter(|line| line.starts_with(directory.to_str().unwrap()));
     lines
@@ -82,17 +82,17 @@ fn listed(directory: &Path) -> Vec<u64> {
         .collect()
 }
 
-/// All swap files here have the same priority, so that pages of one test would lie in those of
-/// others.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Serialises the tests: all swap files have the same priority, so pages of one test would also be
+/// in the swap files of others.
+static EXCLUSIVE: Mutex<()> = Mutex::new(());
 
-/// A directory whose disk can hold swap, for one test at a time; `None`, with a word, where nothing
-/// of it can be had here.
+/// A directory on a disk that supports swap, for one test at a time. Otherwise prints that the test
+/// is skipped and returns `None`.
 fn swappable() -> Option<(TempDir, MutexGuard<'static, ()>)> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let exclusive = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
     let base = tempfile::tempdir().unwrap();
     let missing = if !geteuid().is_root() {
-        "only root may switch swap on"
+        "only root can enable swap"
     } else if ![EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC]
         .contains(&statfs(base.path()).unwrap().filesystem_type())
     {
@@ -101,7 +101,7 @@ fn swappable() -> Option<(TempDir, MutexGuard<'static, ()>)> {
         "redis-server is not installed"
     } else {
         match MemoryGroup::new(&guard(), BEYOND, base.path()) {
-            Ok(_) => return Some((base, alone)),
+            Ok(_) => return Some((base, exclusive)),
             Err(e) if matches!(e.class(), ErrorClass::Denied | ErrorClass::Missing) => {
                 println!("skipped: {e}");
                 return None;
@@ -114,17 +114,17 @@ fn swappable() -> Option<(TempDir, MutexGuard<'static, ()>)> {
 }
 
 #[test]
-fn a_server_with_swap_outgrows_its_memory_and_ends_within_seconds() {
-    let Some((base, _alone)) = swappable() else { return };
+fn a_server_with_swap_exceeds_its_memory_limit_and_stops_within_seconds() {
+    let Some((base, _exclusive)) = swappable() else { return };
     let (_guard, group, server) = started(base.path(), BEYOND);
-    assert_eq!(listed(base.path()), [256 * MIB]);
+    assert_eq!(active_swap(base.path()), [256 * MIB]);
     assert!(fill(&server, 100), "{:?}", server.died());
     let used = group.usage().unwrap();
     let swap = used.swap.unwrap();
     assert_eq!((used.oom_kills, swap.limit_bytes), (0, 256 * MIB));
     assert!(swap.used_bytes > 30 * MIB && swap.written_bytes > 30 * MIB, "{used:?}");
     assert!(used.peak_bytes.unwrap_or(0) <= 64 * MIB, "{used:?}");
-    // What is on the disk comes back as it was.
+    // Swapped-out values are read back unchanged.
     let mut stream = connected(&server);
     stream.write_all(b"STRLEN key0000\r\nGETRANGE key0001 0 1\r\nQUIT\r\n").unwrap();
     let mut reply = String::new();
@@ -132,20 +132,20 @@ fn a_server_with_swap_outgrows_its_memory_and_ends_within_seconds() {
     assert_eq!(reply, ":1048576\r\n$2\r\nxx\r\n+OK\r\n");
     assert!(group.usage().unwrap().swap.unwrap().read_bytes > 0, "{:?}", group.usage());
 
-    let begun = Instant::now();
+    let started_at = Instant::now();
     server.stop().unwrap();
     group.remove().unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    assert_eq!(listed(base.path()), []);
+    assert!(started_at.elapsed() < Duration::from_secs(5), "{:?}", started_at.elapsed());
+    assert_eq!(active_swap(base.path()), []);
     assert!(entries(base.path()).is_empty());
 }
 
 #[test]
-fn without_swap_such_a_server_is_killed() {
-    let Some((base, _alone)) = swappable() else { return };
+fn without_swap_a_server_beyond_its_limit_is_killed() {
+    let Some((base, _exclusive)) = swappable() else { return };
     let plan = MemoryPlan { swap_bytes: 0, ..BEYOND };
     let (_guard, group, server) = started(base.path(), plan);
-    assert_eq!(listed(base.path()), []);
+    assert_eq!(active_swap(base.path()), []);
     assert!(!fill(&server, 100));
     eventually("the server has ended", || server.died().is_some());
     let used = group.usage().unwrap();
@@ -153,8 +153,8 @@ fn without_swap_such_a_server_is_killed() {
 }
 
 #[test]
-fn swap_that_is_used_up_kills_the_server_too() {
-    let Some((base, _alone)) = swappable() else { return };
+fn a_server_that_fills_its_swap_is_killed() {
+    let Some((base, _exclusive)) = swappable() else { return };
     let plan = MemoryPlan { swap_bytes: 64 * MIB, ..BEYOND };
     let (_guard, group, server) = started(base.path(), plan);
     assert!(!fill(&server, 300));
@@ -162,10 +162,10 @@ fn swap_that_is_used_up_kills_the_server_too() {
     assert!(group.usage().unwrap().oom_kills >= 1, "{:?}", group.usage());
 }
 
-/// A server that works on data that are out on the disk, without end.
+/// The server is busy with swapped-out data for longer than the test takes.
 #[test]
-fn a_server_deep_in_swap_is_stopped_within_seconds() {
-    let Some((base, _alone)) = swappable() else { return };
+fn a_heavily_swapping_server_is_stopped_within_seconds() {
+    let Some((base, _exclusive)) = swappable() else { return };
     let (_guard, group, server) = started(base.path(), BEYOND);
     assert!(fill(&server, 200), "{:?}", server.died());
     // Each round reads back every page, and one round takes seconds.
@@ -178,14 +178,14 @@ fn a_server_deep_in_swap_is_stopped_within_seconds() {
     eventually("it reads from swap", || {
         group.usage().unwrap().swap.unwrap().read_bytes > before + 50 * MIB
     });
-    let begun = Instant::now();
+    let started_at = Instant::now();
     server.stop().unwrap();
     group.remove().unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    assert_eq!(listed(base.path()), []);
+    assert!(started_at.elapsed() < Duration::from_secs(5), "{:?}", started_at.elapsed());
+    assert_eq!(active_swap(base.path()), []);
 }
 
-/// The role at work, with the ids of its server and its guard, and its control group.
+/// Starts the role; returns it, the ids of its server and guard, and its control group.
 fn owner(base: &Path) -> (Child, u32, u32, PathBuf) {
     let mut owner = role("role_owner")
         .env("RIG_TEST_BASE", base)
@@ -201,20 +201,20 @@ fn owner(base: &Path) -> (Child, u32, u32, PathBuf) {
 
 #[test]
 fn a_killed_owner_leaves_no_swap() {
-    let Some((base, _alone)) = swappable() else { return };
+    let Some((base, _exclusive)) = swappable() else { return };
     let (mut owner, server, guard, group) = owner(base.path());
-    assert_eq!(listed(base.path()), [256 * MIB]);
+    assert_eq!(active_swap(base.path()), [256 * MIB]);
     owner.kill().unwrap();
     owner.wait().unwrap();
     eventually("the guard cleans up and ends", || !runs(guard));
     assert!(!runs(server) && !group.exists());
-    assert_eq!(listed(base.path()), []);
+    assert_eq!(active_swap(base.path()), []);
     assert!(entries(base.path()).is_empty());
 }
 
 #[test]
-fn swap_that_owner_and_guard_left_is_found_and_removed() {
-    let Some((base, _alone)) = swappable() else { return };
+fn swap_left_by_owner_and_guard_is_found_and_removed() {
+    let Some((base, _exclusive)) = swappable() else { return };
     let (mut owner, server, guard, group) = owner(base.path());
     let both = [guard, owner.id()].map(|pid| Pid::from_raw(pid.cast_signed()));
     for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
@@ -224,7 +224,7 @@ fn swap_that_owner_and_guard_left_is_found_and_removed() {
     }
     owner.wait().unwrap();
     eventually("all have ended", || !runs(server) && !runs(guard));
-    assert_eq!(listed(base.path()), [256 * MIB]);
+    assert_eq!(active_swap(base.path()), [256 * MIB]);
     let mut found = ownerless::look(&[base.path().into()], true);
     found.retain(|found| found.path.starts_with(base.path()) || found.path == group);
     assert!(found.len() >= 2 && found.iter().all(|found| found.is_ownerless), "{found:?}");
@@ -232,13 +232,13 @@ fn swap_that_owner_and_guard_left_is_found_and_removed() {
     bytes.sort_unstable();
     assert!(bytes.last() > Some(&(256 * MIB)), "{bytes:?}");
     assert!(found.iter().all(|found| found.remove().unwrap()));
-    assert_eq!(listed(base.path()), []);
+    assert_eq!(active_swap(base.path()), []);
     assert!(entries(base.path()).is_empty() && !group.exists());
 }
 
 #[test]
-fn swap_with_a_name_elsewhere_is_not_switched_off() {
-    let Some((base, _alone)) = swappable() else { return };
+fn a_swap_file_with_another_hard_link_stays_active() {
+    let Some((base, _exclusive)) = swappable() else { return };
     let guard = guard();
     let group = MemoryGroup::new(&guard, BEYOND, base.path()).unwrap();
     let [directory] = &entries(base.path())[..] else { panic!("one directory") };
@@ -247,7 +247,7 @@ fn swap_with_a_name_elsewhere_is_not_switched_off() {
     fs::hard_link(&file, scratch.path().join("link")).unwrap();
     let error = scratch.remove().unwrap_err().to_string();
     assert!(error.contains("Operation not permitted"), "{error}");
-    assert_eq!(listed(base.path()), [256 * MIB]);
+    assert_eq!(active_swap(base.path()), [256 * MIB]);
     assert!(Command::new("swapoff").arg(&file).status().unwrap().success());
     group.remove().unwrap();
     drop(guard);
@@ -255,14 +255,14 @@ fn swap_with_a_name_elsewhere_is_not_switched_off() {
 }
 
 #[test]
-fn where_no_swap_can_be_that_is_said() {
-    let Some((base, _alone)) = swappable() else { return };
-    let refused = |disk: &Path, swap_bytes| {
+fn the_error_explains_why_swap_is_impossible() {
+    let Some((base, _exclusive)) = swappable() else { return };
+    let rejection = |disk: &Path, swap_bytes| {
         let plan = MemoryPlan { swap_bytes, ..BEYOND };
         let error = MemoryGroup::new(&guard(), plan, disk).unwrap_err();
         (error.class(), error.to_string())
     };
-    let (class, why) = refused(base.path(), 1 << 42);
+    let (class, why) = rejection(base.path(), 1 << 42);
     assert_eq!(class, ErrorClass::Full);
     for part in
         ["cannot swap to `", "of its disk can be used", "90 % of", "4 TiB are needed", "`--disk`"]
@@ -271,10 +271,10 @@ fn where_no_swap_can_be_that_is_said() {
     }
     let shared = Path::new("/dev/shm");
     if !shared.is_dir() {
-        println!("skipped in part: there is no /dev/shm");
+        println!("partly skipped: /dev/shm does not exist");
         return;
     }
-    let (class, why) = refused(shared, MIB);
+    let (class, why) = rejection(shared, MIB);
     assert_eq!(class, ErrorClass::Other);
     for part in ["cannot swap to `/dev/shm`: Invalid argument", "such as ext4 or XFS: `--disk`"] {
         assert!(why.contains(part), "no `{part}` in {why}");

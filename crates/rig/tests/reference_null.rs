@@ -1,9 +1,9 @@
-//! The null server with real clients and over raw sockets.
+//! The null server with real clients and raw sockets.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "helpers of tests fail and tell like tests"
+    reason = "test helpers panic and print like tests"
 )]
 
 #[path = "common/sockets.rs"]
@@ -11,7 +11,7 @@ mod sockets;
 
 use cachedyno_rig::reference::{Listen, NullServer, NullSettings, ServedCounts};
 use cachedyno_rig::{SearchPath, cpu};
-use sockets::{PATIENCE, ask, connect, expect};
+use sockets::{TIMEOUT, ask, connect, expect};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -24,7 +24,8 @@ fn start(settings: &NullSettings) -> (NullServer, SocketAddr) {
     (server, address)
 }
 
-/// Runs a program of Redis; `None`, with a word, where it is not installed.
+/// Runs a client program of Redis; prints that the test is skipped and returns `None` if it is not
+/// installed.
 fn client(program: &str, at: SocketAddr, arguments: &[&str]) -> Option<Output> {
     let Some(path) = SearchPath::of_process().find(&[program]) else {
         println!("skipped: {program} is not installed");
@@ -45,7 +46,7 @@ fn redis_benchmark_runs_all_its_tests() {
         let text = String::from_utf8(output.stdout).unwrap();
         let names: Vec<&str> = text.lines().skip(1).filter_map(|l| l.split('"').nth(1)).collect();
         assert!(output.status.success() && output.stderr.is_empty(), "{text}");
-        // Two of PING, and of LRANGE one that fills and four that read.
+        // PING has two tests, and LRANGE five: one fills the list and four read it.
         assert_eq!(names.len(), 20, "{names:?}");
         assert!(names.iter().any(|name| name.starts_with("MSET")), "{names:?}");
     }
@@ -55,7 +56,7 @@ fn redis_benchmark_runs_all_its_tests() {
 }
 
 #[test]
-fn redis_cli_understands_the_answers() {
+fn redis_cli_understands_the_replies() {
     let (_server, at) = start(&NullSettings { value_bytes: 4, ..NullSettings::default() });
     for (arguments, expected) in [
         (&["PING"][..], "PONG\n"),
@@ -74,7 +75,7 @@ fn redis_cli_understands_the_answers() {
 }
 
 #[test]
-fn memcached_text_is_spoken_on_the_same_port() {
+fn the_memcached_text_protocol_works_on_the_same_port() {
     let settings = NullSettings { value_bytes: 5, threads: 2, ..NullSettings::default() };
     let (server, at) = start(&settings);
     let (mut text, mut resp) = (connect(at), connect(at));
@@ -89,7 +90,7 @@ fn memcached_text_is_spoken_on_the_same_port() {
 }
 
 #[test]
-fn requests_in_single_bytes_and_in_thousands_are_answered_in_order() {
+fn split_and_pipelined_requests_are_answered_in_order() {
     let (server, at) = start(&NullSettings { value_bytes: 1, ..NullSettings::default() });
     let mut stream = connect(at);
     let echo = |n: usize| format!("*2\r\n$4\r\nECHO\r\n$6\r\n{n:06}\r\n").into_bytes();
@@ -107,7 +108,7 @@ fn requests_in_single_bytes_and_in_thousands_are_answered_in_order() {
     assert_eq!(server.served().requests, 100_001);
 }
 
-/// A client that asks for far more than the sockets hold before it reads anything.
+/// A client that requests far more than the socket buffers hold before it reads any reply.
 fn reads_late(mut stream: impl Read + Write, requests: usize, value_bytes: usize) {
     let get = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
     stream.write_all(&get.repeat(requests)).unwrap();
@@ -122,7 +123,7 @@ fn reads_late(mut stream: impl Read + Write, requests: usize, value_bytes: usize
 }
 
 #[test]
-fn a_client_that_reads_late_gets_everything_and_delays_nobody() {
+fn a_slow_reader_gets_all_replies_and_delays_no_other_client() {
     let value_bytes = 100_000;
     let settings = NullSettings { value_bytes, ..NullSettings::default() };
     let (server, at) = start(&settings);
@@ -141,7 +142,7 @@ fn a_client_that_reads_late_gets_everything_and_delays_nobody() {
     let settings = NullSettings { listen, value_bytes, ..NullSettings::default() };
     let server = NullServer::start(&settings).unwrap();
     let stream = UnixStream::connect(&path).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     reads_late(stream, 300, value_bytes);
     assert_eq!(server.served(), ServedCounts { connections: 1, requests: 301 });
     drop(server);
@@ -149,7 +150,7 @@ fn a_client_that_reads_late_gets_everything_and_delays_nobody() {
 }
 
 #[test]
-fn what_is_remembered_is_the_same_for_all_threads() {
+fn all_threads_share_the_remembered_values() {
     let settings = NullSettings { remember: 1000, threads: 3, ..NullSettings::default() };
     let (_server, at) = start(&settings);
     let mut streams: Vec<TcpStream> = (0..6).map(|_| connect(at)).collect();
@@ -162,14 +163,14 @@ fn what_is_remembered_is_the_same_for_all_threads() {
         let answer = format!("$9\r\nvalue{n:04}\r\n");
         ask(&mut streams[(n + 1) % 6], get.as_bytes(), answer.as_bytes());
     }
-    // A connection keeps to the protocol that it began with.
+    // The first request determines the protocol of a connection.
     ask(&mut streams[0], b"get k001\r\n", b"$9\r\nvalue0001\r\n");
     let mut text = connect(at);
     ask(&mut text, b"get k007 none\r\n", b"VALUE k007 0 9\r\nvalue0007\r\nEND\r\n");
 }
 
 #[test]
-fn a_value_of_many_reads_is_taken_whole() {
+fn a_value_larger_than_one_read_is_stored_completely() {
     let (server, at) = start(&NullSettings { remember: 2, ..NullSettings::default() });
     let mut stream = connect(at);
     let value: Vec<u8> = (0..8 << 20).map(|n: u32| (n % 251) as u8).collect();
@@ -182,9 +183,9 @@ fn a_value_of_many_reads_is_taken_whole() {
 }
 
 #[test]
-fn the_end_of_either_side_is_seen_by_the_other() {
+fn closing_either_side_is_detected_by_the_other() {
     let (server, at) = start(&NullSettings::default());
-    // What was asked before the end is still answered.
+    // Requests sent before the shutdown are still answered.
     let mut half = connect(at);
     half.write_all(b"PING\r\nPING\r\n").unwrap();
     half.shutdown(std::net::Shutdown::Write).unwrap();
@@ -196,33 +197,39 @@ fn the_end_of_either_side_is_seen_by_the_other() {
     text.clear();
     wrong.read_to_string(&mut text).unwrap();
     assert_eq!(text, "-ERR Protocol error: expected '$'\r\n");
-    let mut left = connect(at);
-    ask(&mut left, b"PING\r\n", b"+PONG\r\n");
+    let mut open = connect(at);
+    ask(&mut open, b"PING\r\n", b"+PONG\r\n");
     let started = Instant::now();
     drop(server);
-    assert!(started.elapsed() < PATIENCE, "stopping took {:?}", started.elapsed());
-    assert_eq!(left.read(&mut [0]).unwrap(), 0);
+    assert!(started.elapsed() < TIMEOUT, "stopping took {:?}", started.elapsed());
+    assert_eq!(open.read(&mut [0]).unwrap(), 0);
     assert_eq!(TcpStream::connect(at).unwrap_err().kind(), ErrorKind::ConnectionRefused);
 }
 
 #[test]
-fn settings_that_cannot_be_are_refused() {
+fn invalid_settings_are_rejected() {
     let default = NullSettings::default;
-    let refused = |settings: NullSettings, words: &str| {
+    let assert_rejected = |settings: NullSettings, words: &str| {
         let error = NullServer::start(&settings).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     };
-    refused(
+    assert_rejected(
         NullSettings { threads: 0, ..default() },
         "setting `threads` of null-server is 0 (expected 1 to 1024)",
     );
-    refused(NullSettings { threads: 1025, ..default() }, "too large (expected 1 to 1024)");
-    refused(NullSettings { value_bytes: (64 << 20) + 1, ..default() }, "0 B to 64 MiB");
-    refused(NullSettings { miss: true, remember: 1, ..default() }, "contradicts `remember`");
-    refused(NullSettings { cpus: vec![9999], ..default() }, "CPU `9999` cannot be used");
+    assert_rejected(NullSettings { threads: 1025, ..default() }, "too large (expected 1 to 1024)");
+    assert_rejected(NullSettings { value_bytes: (64 << 20) + 1, ..default() }, "0 B to 64 MiB");
+    assert_rejected(
+        NullSettings { miss: true, remember: 1, ..default() },
+        "contradicts `remember`",
+    );
+    assert_rejected(NullSettings { cpus: vec![9999], ..default() }, "CPU `9999` cannot be used");
     let (_server, at) = start(&default());
-    refused(NullSettings { listen: Listen::Tcp(at), ..default() }, "cannot listen on `127.0.0.1:");
-    // Each thread on a CPU of its own choice.
+    assert_rejected(
+        NullSettings { listen: Listen::Tcp(at), ..default() },
+        "cannot listen on `127.0.0.1:",
+    );
+    // Pinned threads.
     let cpus = cpu::allowed_cpus();
     let (_pinned, at) = start(&NullSettings { threads: 3, cpus, ..default() });
     ask(&mut connect(at), b"PING\r\n", b"+PONG\r\n");

@@ -1,16 +1,16 @@
-//! The scripted server over raw sockets: its own log, and every fault once.
+//! The scripted server over raw sockets: its log, and each fault once.
 //!
-//! Times are judged by the server's own schedule, which is computed; how well it is kept on a busy
-//! machine only within bounds that a wrong queue, but no neighbour, would break.
+//! Times are checked against the server's computed schedule. Real times are checked only against
+//! bounds that a wrong queue would exceed, but not a busy machine.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+#![expect(clippy::unwrap_used, reason = "test helpers panic like tests")]
 
 #[path = "common/sockets.rs"]
 mod sockets;
 
 use cachedyno_rig::reference::{Listen, ScriptedServer, ScriptedSettings, Stamp};
 use nix::time::{ClockId, clock_gettime};
-use sockets::{PATIENCE, ask, connect, expect};
+use sockets::{TIMEOUT, ask, connect, expect};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -28,25 +28,25 @@ fn start(script: &str) -> (ScriptedServer, SocketAddr) {
     (server, address)
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds, as stamps have it.
+/// `CLOCK_MONOTONIC` in nanoseconds, the clock of the stamps.
 fn now_ns() -> u64 {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap();
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
 
-/// Waits until the server says so itself.
+/// Waits until `done` returns true.
 #[track_caller]
 fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let since = Instant::now();
     while !done() {
-        assert!(since.elapsed() < PATIENCE, "still waiting: {what}");
+        assert!(since.elapsed() < TIMEOUT, "still waiting: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// The log, when every request has its reply, checked for what must hold of any.
+/// Waits until every request has its reply, checks the log's invariants and returns it.
 #[track_caller]
-fn whole_log(server: &ScriptedServer) -> Vec<Stamp> {
+fn complete_log(server: &ScriptedServer) -> Vec<Stamp> {
     eventually("all replies are sent", || server.log().iter().all(|s| s.sent_ns.is_some()));
     let log = server.log();
     for stamp in &log {
@@ -54,7 +54,7 @@ fn whole_log(server: &ScriptedServer) -> Vec<Stamp> {
         assert!(stamp.sent_ns.unwrap() >= stamp.due_ns, "too early: {stamp:?}");
     }
     let order = log.windows(2).all(|two| two[0].received_ns <= two[1].received_ns);
-    assert!(order, "requests are logged in the order in which they were read");
+    assert!(order, "requests are not logged in the order of reading");
     log
 }
 
@@ -78,7 +78,7 @@ fn values_are_remembered_in_both_protocols() {
 }
 
 #[test]
-fn a_constant_service_is_kept_by_the_log() {
+fn the_log_has_constant_service_times() {
     let (server, at) = start("service=constant:1ms");
     let mut stream = connect(at);
     let since = Instant::now();
@@ -86,7 +86,7 @@ fn a_constant_service_is_kept_by_the_log() {
         ask(&mut stream, PING, PONG);
     }
     assert!(since.elapsed() >= Duration::from_millis(100));
-    let log = whole_log(&server);
+    let log = complete_log(&server);
     assert!(log.iter().all(|stamp| stamp.due_ns - stamp.received_ns == MS), "{log:?}");
     let numbers: Vec<u64> = log.iter().map(|stamp| stamp.request).collect();
     assert_eq!(numbers, (1..=100).collect::<Vec<u64>>());
@@ -96,7 +96,7 @@ fn a_constant_service_is_kept_by_the_log() {
 }
 
 #[test]
-fn what_is_due_can_be_counted_from_when_a_request_came() {
+fn due_times_can_start_at_the_arrival_of_a_request() {
     let settings = ScriptedSettings {
         script: "service=constant:1ms".parse().unwrap(),
         from_arrival: true,
@@ -105,7 +105,7 @@ fn what_is_due_can_be_counted_from_when_a_request_came() {
     let server = ScriptedServer::start(&settings).unwrap();
     let Listen::Tcp(address) = *server.address() else { panic!("{server:?}") };
     let mut stream = connect(address);
-    // The kernel begins to take times a moment after it was asked to.
+    // The kernel enables timestamps with a short delay.
     ask(&mut stream, PING, PONG);
     std::thread::sleep(Duration::from_millis(50));
     let mut sent = Vec::new();
@@ -115,11 +115,11 @@ fn what_is_due_can_be_counted_from_when_a_request_came() {
         sent.push((before_ns, now_ns()));
         expect(&mut stream, PONG);
     }
-    // A loopback delivers while it sends. The clocks are read one after the other: a pause between
-    // the two makes a request look older than it is, so that not all of them count.
-    let log = whole_log(&server);
-    let came = log[1..].iter().map(|stamp| stamp.due_ns - MS);
-    let within = came.zip(&sent).filter(|(came, (from, to))| (from..=to).contains(&came)).count();
+    // On loopback, delivery happens during the send. The two clocks are read one after the other,
+    // and a pause in between makes a request look older than it is, so not all must match.
+    let log = complete_log(&server);
+    let arrivals = log[1..].iter().map(|stamp| stamp.due_ns - MS);
+    let within = arrivals.zip(&sent).filter(|(at, (from, to))| (from..=to).contains(&at)).count();
     assert!(within >= 15, "{within} of 20: {sent:?} {log:?}");
 }
 
@@ -133,7 +133,7 @@ fn requests_of_all_connections_wait_in_one_queue() {
     for stream in &mut streams {
         expect(stream, &PONG.repeat(3));
     }
-    let log = whole_log(&server);
+    let log = complete_log(&server);
     let mut free_ns = 0;
     for stamp in &log {
         free_ns = stamp.received_ns.max(free_ns) + 5 * MS;
@@ -151,9 +151,9 @@ fn parallel_servers_keep_the_order_of_each_connection() {
     let requests: Vec<u8> = (0..60).flat_map(echo).collect();
     let replies: Vec<u8> = (0..60).flat_map(|n| format!("$3\r\n{n:03}\r\n").into_bytes()).collect();
     ask(&mut stream, &requests, &replies);
-    let log = whole_log(&server);
+    let log = complete_log(&server);
     assert!(log.windows(2).all(|two| two[0].due_ns <= two[1].due_ns));
-    // About 18 slow ones of 20 ms: 360 ms one after another, 90 ms on four servers.
+    // About 18 slow requests of 20 ms: 360 ms one after another, 90 ms on four servers.
     let took_ns = log[59].due_ns - log[0].received_ns;
     assert!((60 * MS..240 * MS).contains(&took_ns), "{took_ns}");
 }
@@ -183,28 +183,28 @@ fn poisson_client(at: SocketAddr, count: usize, mean_us: f64) {
 fn an_exponential_service_queues_as_m_m_1() {
     let (server, at) = start("service=exponential:600us");
     poisson_client(at, 2000, 1000.0);
-    let log = whole_log(&server);
+    let log = complete_log(&server);
     assert_eq!(log.len(), 2000);
-    // What each was served, if the queue is one queue: it must be what the script says.
+    // Service times, assuming a single queue: they must match the script.
     let (mut free_ns, mut served_ns, mut waited) = (0, Vec::new(), 0);
     for stamp in &log {
-        let begins_ns = stamp.received_ns.max(free_ns);
-        assert!(stamp.due_ns >= begins_ns, "served before its turn: {stamp:?}");
-        waited += usize::from(begins_ns > stamp.received_ns);
-        served_ns.push(stamp.due_ns - begins_ns);
+        let service_start_ns = stamp.received_ns.max(free_ns);
+        assert!(stamp.due_ns >= service_start_ns, "served out of order: {stamp:?}");
+        waited += usize::from(service_start_ns > stamp.received_ns);
+        served_ns.push(stamp.due_ns - service_start_ns);
         free_ns = stamp.due_ns;
     }
     let mean_ns = served_ns.iter().sum::<u64>() as f64 / 2000.0;
     assert!((mean_ns / 600e3 - 1.0).abs() < 0.1, "{mean_ns}");
     let twice = served_ns.iter().filter(|ns| **ns > 1_200_000).count();
     assert!(twice.abs_diff(271) < 60, "{twice} of exp(-2) of 2000 are twice the mean");
-    // At a load of 0.6 that share waits, 1200; a client that was late and sends in bursts makes it
-    // more, never fewer.
+    // At a utilisation of 0.6 this share has to wait: 1200. A late client sends in bursts, which
+    // can only increase it.
     assert!(waited > 1000, "{waited}");
 }
 
 #[test]
-fn in_a_stall_nothing_is_read_and_after_it_everything_is_served() {
+fn a_stall_delays_reads_and_then_everything_is_served() {
     let (server, at) = start("stall-once=400ms@100ms");
     let mut stream = connect(at);
     ask(&mut stream, PING, PONG);
@@ -214,67 +214,67 @@ fn in_a_stall_nothing_is_read_and_after_it_everything_is_served() {
         ask(&mut stream, PING, PONG);
         std::thread::sleep(Duration::from_millis(1));
     }
-    // A connection made in the stall is taken after it.
+    // A connection attempt during the stall is accepted after it.
     let mut second = connect(at);
     ask(&mut second, PING, PONG);
     let (begin_ns, end_ns) = (first_ns + 100 * MS, first_ns + 500 * MS);
-    let log = whole_log(&server);
+    let log = complete_log(&server);
     for stamp in &log {
         assert!(!(begin_ns..end_ns).contains(&stamp.due_ns), "{stamp:?}");
-        // Who has looked at the clock just before it begins may read just after, if it had to wait
-        // for a CPU longer.
+        // If the server read the clock just before the stall and then waited for a CPU, it can read
+        // a request during the stall.
         assert!(!(begin_ns + 200 * MS..end_ns).contains(&stamp.received_ns), "{stamp:?}");
     }
     assert!(log.iter().any(|stamp| stamp.received_ns >= end_ns));
 }
 
 #[test]
-fn stalls_come_again() {
+fn stalls_repeat() {
     let (server, at) = start("service=constant:1ms,stall=30ms/100ms");
     let mut stream = connect(at);
     stream.write_all(&PING.repeat(300)).unwrap();
     expect(&mut stream, &PONG.repeat(300));
-    let log = whole_log(&server);
+    let log = complete_log(&server);
     let first_ns = log[0].received_ns;
     for stamp in &log {
         let into_ns = (stamp.due_ns - first_ns) % (100 * MS);
         assert!(stamp.due_ns - first_ns < 100 * MS || into_ns >= 30 * MS, "{stamp:?}");
     }
-    // 300 ms of work within four rounds: 100 ms, then 70 of each 100.
+    // 300 ms of work in four periods: the first 100 ms, then 70 ms of each 100 ms.
     assert_eq!(log[299].due_ns - first_ns, 390 * MS);
 }
 
 #[test]
-fn one_connection_stalls_and_the_others_do_not() {
+fn a_stalled_connection_does_not_delay_others() {
     let (server, at) = start("stall-connection=300ms@2");
     let (mut first, mut second) = (connect(at), connect(at));
     ask(&mut first, PING, PONG);
     let since = Instant::now();
     second.write_all(PING).unwrap();
-    eventually("the second one stalls", || server.tally().stalled == 1);
+    eventually("the second connection stalls", || server.tally().stalled == 1);
     ask(&mut first, PING, PONG);
     let other = since.elapsed();
     expect(&mut second, PONG);
     assert!(since.elapsed() >= Duration::from_millis(300));
     assert!(other < since.elapsed(), "{other:?}");
     ask(&mut second, PING, PONG);
-    let log = whole_log(&server);
+    let log = complete_log(&server);
     let order: Vec<u64> = log.iter().map(|stamp| stamp.connection).collect();
     assert_eq!(order, [1, 1, 2, 2]);
 }
 
 #[test]
-fn a_rate_is_a_cap() {
+fn the_rate_is_capped() {
     let (server, at) = start("rate=1000");
     let mut stream = connect(at);
     ask(&mut stream, &PING.repeat(200), &PONG.repeat(200));
-    let log = whole_log(&server);
+    let log = complete_log(&server);
     assert!(log.windows(2).all(|two| two[1].due_ns - two[0].due_ns >= MS), "{log:?}");
     assert_eq!(log[199].due_ns - log[0].due_ns, 199 * MS);
 }
 
 #[test]
-fn a_drip_sends_a_piece_at_a_time() {
+fn a_drip_sends_replies_in_pieces() {
     let (server, at) = start("drip=2B/10ms");
     let mut stream = connect(at);
     let since = Instant::now();
@@ -288,17 +288,17 @@ fn a_drip_sends_a_piece_at_a_time() {
         got.extend_from_slice(&piece[..count]);
     }
     assert_eq!(got, PONG.repeat(2));
-    // Seven pieces; a reader that was kept waiting finds several at once.
+    // Seven pieces; a delayed reader receives several at once.
     assert!(since.elapsed() >= Duration::from_millis(59), "{:?}", since.elapsed());
     assert!(reads.iter().all(|count| count % 2 == 0), "{reads:?}");
-    let log = whole_log(&server);
-    // The second piece holds bytes 7 and 8: the first reply ends with the fourth.
+    let log = complete_log(&server);
+    // The first reply ends in the fourth piece (bytes 7 and 8).
     assert!(log[0].sent_ns.unwrap() - log[0].due_ns >= 30 * MS);
     assert!(log[1].sent_ns.unwrap() - log[1].due_ns >= 60 * MS);
 }
 
 #[test]
-fn errors_come_in_their_share_and_are_not_carried_out() {
+fn the_requested_share_of_requests_fails_without_being_executed() {
     let (server, at) = start("error=0.2:LOADING it is");
     let mut stream = connect(at);
     let mut errors = 0;
@@ -320,7 +320,7 @@ fn errors_come_in_their_share_and_are_not_carried_out() {
 }
 
 #[test]
-fn wrong_and_short_values_are_counted_where_there_was_one() {
+fn wrong_and_short_values_are_counted_only_for_hits() {
     let set = b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$4\r\ngood\r\n";
     let (server, at) = start("wrong=1");
     let mut stream = connect(at);
@@ -335,17 +335,17 @@ fn wrong_and_short_values_are_counted_where_there_was_one() {
 }
 
 #[test]
-fn faults_may_be_kept_to_a_command_and_to_what_comes_late() {
+fn faults_can_be_limited_to_a_command_and_to_later_requests() {
     let (server, at) = start("error=1:no,faults-on=GET,faults-after=3");
     let mut stream = connect(at);
     ask(&mut stream, b"GET a\r\nPING\r\nget a\r\n", b"$-1\r\n+PONG\r\n$-1\r\n");
-    // They begin here, but not for this one.
+    // Faults start here, but not for this command.
     ask(&mut stream, b"PING\r\nget a\r\nGET a\r\n", b"+PONG\r\n-no\r\n-no\r\n");
     assert_eq!(server.tally().errors, 2);
 }
 
 #[test]
-fn replies_that_are_none() {
+fn invalid_replies_are_sent() {
     let (server, at) = start("malformed=1");
     ask(&mut connect(at), PING, b"?malformed\r\n");
     assert_eq!(server.tally().malformed, 1);
@@ -355,7 +355,7 @@ fn replies_that_are_none() {
     ask(&mut resp, b"GET a\r\n", b"$536870912\r\nxxxxxxxxxxxxxxxx");
     ask(&mut text, b"get a\r\n", b"VALUE a 0 536870912\r\nxxxxxxxxxxxxxxxx");
     resp.write_all(PING).unwrap();
-    eventually("the next one is left alone", || server.tally().hung == 1);
+    eventually("the next request hangs", || server.tally().hung == 1);
     assert_eq!(server.tally().gigantic, 2);
 
     let (server, at) = start("endless=1");
@@ -368,7 +368,7 @@ fn replies_that_are_none() {
 }
 
 #[test]
-fn a_connection_that_hangs_is_read_and_never_answered() {
+fn a_hanging_connection_is_read_but_never_answered() {
     let (server, at) = start("hang=1");
     let mut stream = connect(at);
     stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -382,7 +382,7 @@ fn a_connection_that_hangs_is_read_and_never_answered() {
 }
 
 #[test]
-fn resets_are_resets() {
+fn connections_are_reset() {
     let (server, at) = start("reset=1");
     let mut stream = connect(at);
     stream.write_all(PING).unwrap();
@@ -413,8 +413,8 @@ fn connections_are_refused_and_closed() {
     third.read_to_string(&mut text).unwrap();
     assert_eq!(text, "-ERR max number of clients reached\r\n");
     drop(first);
-    // Its end must have been seen before there is room.
-    eventually("there is room again", || {
+    // The server must have noticed the closed connection first.
+    eventually("a new connection is accepted", || {
         let mut fourth = connect(at);
         fourth.write_all(PING).unwrap();
         let mut reply = [0; 7];
@@ -429,7 +429,7 @@ fn connections_are_refused_and_closed() {
 }
 
 #[test]
-fn a_unix_socket_and_a_server_that_never_sleeps() {
+fn a_spinning_server_works_on_a_unix_socket() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("scripted.sock");
     let settings = ScriptedSettings {
@@ -442,17 +442,17 @@ fn a_unix_socket_and_a_server_that_never_sleeps() {
     };
     let server = ScriptedServer::start(&settings).unwrap();
     let mut stream = UnixStream::connect(&path).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     ask(&mut stream, PING, PONG);
     stream.write_all(PING).unwrap();
-    assert_eq!(stream.read(&mut [0]).unwrap(), 0, "an end, for want of a reset");
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed, because Unix sockets cannot be reset");
     assert_eq!((server.log(), server.tally().resets), (Vec::new(), 1));
     drop(server);
     assert!(!path.exists());
 }
 
 #[test]
-fn it_stops_at_once_also_in_a_stall_and_under_load() {
+fn the_server_stops_immediately_even_in_a_stall_or_under_load() {
     let (server, at) = start("stall-once=300s@0s");
     connect(at).write_all(PING).unwrap();
     std::thread::sleep(Duration::from_millis(20));
@@ -469,7 +469,7 @@ fn it_stops_at_once_also_in_a_stall_and_under_load() {
 }
 
 #[test]
-fn what_is_pipelined_and_then_half_closed_is_answered() {
+fn pipelined_requests_are_answered_after_a_half_close() {
     let (server, at) = start("service=constant:10us");
     let mut stream = connect(at);
     stream.write_all(&PING.repeat(5000)).unwrap();
@@ -477,5 +477,5 @@ fn what_is_pipelined_and_then_half_closed_is_answered() {
     let mut replies = Vec::new();
     stream.read_to_end(&mut replies).unwrap();
     assert_eq!(replies, PONG.repeat(5000));
-    assert_eq!(whole_log(&server).len(), 5000);
+    assert_eq!(complete_log(&server).len(), 5000);
 }

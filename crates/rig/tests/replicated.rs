@@ -1,9 +1,9 @@
-//! A primary, its replica and Sentinels, started and stopped.
+//! Starts and stops a primary with its replica and Sentinels.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "helpers of tests fail and tell like tests"
+    reason = "test helpers panic and print like tests"
 )]
 
 mod common;
@@ -26,9 +26,9 @@ fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers, 
     Ok(started.unwrap())
 }
 
-/// Starts all, tells their processes and waits to be killed.
+/// Starts all servers, prints their process ids and waits to be killed.
 #[test]
-#[ignore = "a role that other tests start as a process of its own"]
+#[ignore = "a role that other tests start as a separate process"]
 fn role_owner() {
     let base = PathBuf::from(std::env::var_os("RIG_TEST_BASE").unwrap());
     let (_, servers) = start_replicated(&guard(), &spec(&base, &[])).unwrap();
@@ -47,14 +47,14 @@ fn is_installed() -> bool {
     found
 }
 
-/// One replica and three Sentinels, with further settings.
+/// One replica and three Sentinels, with additional settings.
 fn spec(base: &Path, more: &[(&str, &str)]) -> ServerSpec {
     let all = [("replicas", "1"), ("sentinels", "3"), ("save", "")];
     let settings = all.iter().chain(more).map(|(n, v)| ((*n).to_string(), (*v).to_string()));
     ServerSpec { settings: settings.collect(), ..ServerSpec::new(base) }
 }
 
-fn place(endpoint: &Endpoint) -> (String, u16) {
+fn host_and_port(endpoint: &Endpoint) -> (String, u16) {
     match endpoint {
         Endpoint::Redis { address: NetAddress::Tcp(host, port), .. } => (host.clone(), *port),
         other => panic!("{other} is not on a port"),
@@ -62,7 +62,7 @@ fn place(endpoint: &Endpoint) -> (String, u16) {
 }
 
 fn ask(server: &Server, commands: &str) -> String {
-    let mut stream = TcpStream::connect(place(server.endpoint())).unwrap();
+    let mut stream = TcpStream::connect(host_and_port(server.endpoint())).unwrap();
     stream.write_all(format!("{commands}\r\n").as_bytes()).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     let mut answer = String::new();
@@ -75,7 +75,7 @@ fn login(server: &Server) -> String {
 }
 
 #[test]
-fn a_replica_takes_over_and_nothing_is_left() {
+fn a_replica_takes_over_and_nothing_is_left_behind() {
     if !is_installed() {
         return;
     }
@@ -90,10 +90,10 @@ fn a_replica_takes_over_and_nothing_is_left() {
     let Endpoint::Redis { way, .. } = &endpoint else { panic!("{endpoint}") };
     assert_eq!(way.sentinels.len(), 3);
     for (role, server) in &servers {
-        assert_eq!(place(server.endpoint()).0, "127.0.0.1");
+        assert_eq!(host_and_port(server.endpoint()).0, "127.0.0.1");
         assert!(ask(server, "INFO server").starts_with("-NOAUTH"), "{role:?}");
-        let told = ask(server, &format!("{}\r\nCONFIG GET maxmemory", login(server)));
-        assert_eq!(told.contains("9437184"), *role != Role::Sentinel, "{role:?}: {told}");
+        let reply = ask(server, &format!("{}\r\nCONFIG GET maxmemory", login(server)));
+        assert_eq!(reply.contains("9437184"), *role != Role::Sentinel, "{role:?}: {reply}");
         let pid = server.pid();
         let arguments = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
         assert!(!arguments.contains(endpoint.password().unwrap().reveal()), "{arguments}");
@@ -101,14 +101,16 @@ fn a_replica_takes_over_and_nothing_is_left() {
     let (primary, replica) = (&servers[0].1, &servers[1].1);
     assert!(ask(primary, &format!("{}\r\nSET key value", login(primary))).contains("+OK\r\n+OK"));
     let get = format!("{}\r\nGET key", login(replica));
-    eventually("it is copied", || ask(replica, &get).contains("$5\r\nvalue"));
+    eventually("the key is replicated", || ask(replica, &get).contains("$5\r\nvalue"));
 
     kill(Pid::from_raw(primary.pid().cast_signed()), Signal::SIGKILL).unwrap();
-    let port = place(replica.endpoint()).1;
+    let port = host_and_port(replica.endpoint()).1;
     for (_, sentinel) in &servers[2..] {
-        let question = format!("{}\r\nINFO sentinel", login(sentinel));
-        let follows = format!("address=127.0.0.1:{port},");
-        eventually("each Sentinel knows", || ask(sentinel, &question).contains(&follows));
+        let request = format!("{}\r\nINFO sentinel", login(sentinel));
+        let new_primary = format!("address=127.0.0.1:{port},");
+        eventually("every Sentinel knows the new primary", || {
+            ask(sentinel, &request).contains(&new_primary)
+        });
     }
     let got = ask(replica, &format!("{}\r\nGET key\r\nSET key other", login(replica)));
     assert!(got.contains("$5\r\nvalue\r\n+OK\r\n"), "{got}");
@@ -123,7 +125,7 @@ fn a_replica_takes_over_and_nothing_is_left() {
 }
 
 #[test]
-fn a_killed_owner_leaves_none_of_them() {
+fn a_killed_owner_leaves_no_server_behind() {
     if !is_installed() {
         return;
     }
@@ -132,17 +134,18 @@ fn a_killed_owner_leaves_none_of_them() {
     let mut owner =
         command.env("RIG_TEST_BASE", base.path()).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines();
-    let told = lines.find_map(|line| Some(line.unwrap().split_once("owned ")?.1.to_string()));
-    let pids: Vec<u32> = told.unwrap().split(' ').map(|pid| pid.parse().unwrap()).collect();
+    let server_pids =
+        lines.find_map(|line| Some(line.unwrap().split_once("owned ")?.1.to_string()));
+    let pids: Vec<u32> = server_pids.unwrap().split(' ').map(|pid| pid.parse().unwrap()).collect();
     assert!(pids.len() == 5 && pids.iter().all(|pid| runs(*pid)), "{pids:?}");
     owner.kill().unwrap();
     owner.wait().unwrap();
     eventually("the servers end", || pids.iter().all(|pid| !runs(*pid)));
-    eventually("their data goes", || entries(base.path()).is_empty());
+    eventually("their data is removed", || entries(base.path()).is_empty());
 }
 
 #[test]
-fn programs_in_place_of_redis_do_the_same() {
+fn replacements_of_redis_can_be_replicated() {
     let Some(redis) = SearchPath::of_process().find(&["redis-server"]) else {
         println!("skipped: redis-server is not installed");
         return;
@@ -158,9 +161,9 @@ fn programs_in_place_of_redis_do_the_same() {
 }
 
 #[test]
-fn what_no_sentinel_could_do_is_refused() {
+fn invalid_replication_settings_are_rejected() {
     let (base, guard) = (tempfile::tempdir().unwrap(), guard());
-    for (settings, told) in [
+    for (settings, expected) in [
         (
             vec![("sentinels", "3")],
             "`sentinels` of redis-server has no effect (expected `replicas`",
@@ -171,6 +174,6 @@ fn what_no_sentinel_could_do_is_refused() {
         let settings = settings.into_iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
         let spec = ServerSpec { settings, ..ServerSpec::new(base.path()) };
         let error = start_replicated(&guard, &spec).unwrap_err().to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }

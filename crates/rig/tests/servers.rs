@@ -1,9 +1,9 @@
-//! Real servers, started and stopped.
+//! Starts and stops real servers.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "helpers of tests fail and tell like tests"
+    reason = "test helpers panic and print like tests"
 )]
 
 mod common;
@@ -24,9 +24,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Starts a server, tells about it and waits to be killed.
+/// Starts a server, prints its process id and socket, and waits to be killed.
 #[test]
-#[ignore = "a role that other tests start as a process of its own"]
+#[ignore = "a role that other tests start as a separate process"]
 fn role_owner() {
     let guard = guard();
     let base = PathBuf::from(std::env::var_os("RIG_TEST_BASE").unwrap());
@@ -40,7 +40,7 @@ fn role_owner() {
     std::thread::sleep(std::time::Duration::from_secs(600));
 }
 
-/// True when the program is there; otherwise says that the test is skipped.
+/// True if the program is installed; otherwise prints that the test is skipped.
 fn is_installed(program: &str) -> bool {
     let found = SearchPath::of_process().find(&[program]).is_some();
     if !found {
@@ -70,7 +70,7 @@ fn spec(base: &Path, settings: &[(&str, &str)]) -> ServerSpec {
 }
 
 #[test]
-fn redis_runs_with_its_settings_and_leaves_nothing() {
+fn redis_runs_with_its_settings_and_leaves_nothing_behind() {
     if !is_installed("redis-server") {
         return;
     }
@@ -101,7 +101,7 @@ fn redis_runs_with_its_settings_and_leaves_nothing() {
 }
 
 #[test]
-fn a_program_in_place_of_redis_is_found_by_its_name_and_started() {
+fn replacements_of_redis_are_found_by_name_and_started() {
     let Some(redis) = SearchPath::of_process().find(&["redis-server"]) else {
         println!("skipped: redis-server is not installed");
         return;
@@ -120,7 +120,7 @@ fn a_program_in_place_of_redis_is_found_by_its_name_and_started() {
         assert_eq!(server.name(), program.name());
         assert_eq!(server.command_line()[0], script.display().to_string());
         server.stop().unwrap();
-        // Redis itself is not there.
+        // Redis itself is not on this search path.
         let failure: Failure = start(Product::Redis, &guard, &ServerSpec { program: None, ..spec })
             .unwrap_err()
             .into();
@@ -130,7 +130,7 @@ fn a_program_in_place_of_redis_is_found_by_its_name_and_started() {
 }
 
 #[test]
-fn installed_programs_in_place_of_redis_take_its_settings() {
+fn installed_replacements_of_redis_accept_its_settings() {
     let base = tempfile::tempdir().unwrap();
     let guard = guard();
     for program in Program::ALL.into_iter().filter(|p| is_installed(p.name())) {
@@ -146,7 +146,7 @@ fn installed_programs_in_place_of_redis_take_its_settings() {
 }
 
 #[test]
-fn mariadb_runs_twice_from_one_template_and_leaves_nothing() {
+fn mariadb_starts_twice_from_one_template_and_leaves_nothing_behind() {
     if !is_installed("mariadbd") {
         return;
     }
@@ -160,7 +160,7 @@ fn mariadb_runs_twice_from_one_template_and_leaves_nothing() {
         println!("start: {:?}", started.elapsed());
         let mut greeting = [0; 16];
         UnixStream::connect(socket(&server)).unwrap().read_exact(&mut greeting).unwrap();
-        assert_eq!(greeting[4], 10, "version of the protocol");
+        assert_eq!(greeting[4], 10, "protocol version");
         assert!(
             matches!(server.endpoint(), Endpoint::Mysql(database) if database.name == "cachedyno")
         );
@@ -176,8 +176,8 @@ fn mariadb_runs_twice_from_one_template_and_leaves_nothing() {
     assert!(entries(base.path()).is_empty());
 }
 
-/// Logs in as root without a password and runs one statement, in the least of the protocol:
-/// answers with the first byte of the server's reply (0 for success).
+/// Logs in as root without a password and runs one statement, with the minimum of the protocol.
+/// Returns the first byte of the server's reply (0 for success).
 fn statement(server: &Server, text: &str) -> u8 {
     fn packet(stream: &mut UnixStream) -> Vec<u8> {
         let mut head = [0; 4];
@@ -210,7 +210,7 @@ fn statement(server: &Server, text: &str) -> u8 {
 }
 
 #[test]
-fn root_may_make_tables_in_the_database() {
+fn root_can_create_tables_in_the_database() {
     if !is_installed("mariadbd") {
         return;
     }
@@ -227,12 +227,12 @@ fn root_may_make_tables_in_the_database() {
     assert!(failure.message.contains("'no_such_method'"), "{failure}");
 
     kill(Pid::from_raw(server.pid().cast_signed()), Signal::SIGKILL).unwrap();
-    eventually("the death is seen", || server.died().is_some());
+    eventually("the death is detected", || server.died().is_some());
     assert!(server.died().unwrap().starts_with("was killed by signal 9 (SIGKILL)"));
 }
 
 #[test]
-fn what_is_not_installed_is_named_with_its_cure() {
+fn errors_say_how_to_install_missing_programs() {
     let base = tempfile::tempdir().unwrap();
     let guard = guard();
     let nowhere = SearchPath::new([base.path().to_path_buf()]);
@@ -254,7 +254,7 @@ fn what_is_not_installed_is_named_with_its_cure() {
 }
 
 #[test]
-fn a_wrong_setting_gives_the_servers_own_words() {
+fn an_invalid_setting_is_reported_with_the_servers_message() {
     if !is_installed("redis-server") {
         return;
     }
@@ -279,7 +279,7 @@ fn a_wrong_setting_gives_the_servers_own_words() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_given_up() {
+fn a_server_that_never_replies_times_out() {
     if !is_installed("redis-server") {
         return;
     }
@@ -296,13 +296,13 @@ fn a_server_that_never_answers_is_given_up() {
     };
     let failure: Failure = start(Product::Redis, &guard(), &spec).unwrap_err().into();
     assert_eq!(failure.class, ErrorClass::Start);
-    assert!(failure.message.contains("not ready after 300ms: its socket gives: "), "{failure}");
+    assert!(failure.message.contains("not ready after 300ms: socket error: "), "{failure}");
     assert!(failure.message.ends_with("; its log: starting slowly"), "{failure}");
     assert!(entries(base.path()).is_empty());
 }
 
 #[test]
-fn a_death_is_seen_with_its_reason() {
+fn the_reason_of_a_death_is_reported() {
     if !is_installed("redis-server") {
         return;
     }
@@ -311,19 +311,19 @@ fn a_death_is_seen_with_its_reason() {
     let spec = ServerSpec::new(base.path());
     let server = start(Product::Redis, &guard, &spec).unwrap();
     kill(Pid::from_raw(server.pid().cast_signed()), Signal::SIGKILL).unwrap();
-    eventually("the death is seen", || server.died().is_some());
+    eventually("the death is detected", || server.died().is_some());
     let reason = server.died().unwrap();
     assert!(reason.starts_with("was killed by signal 9 (SIGKILL)"), "{reason}");
     assert!(reason.contains("; its log: "), "{reason}");
 
     let server = start(Product::Redis, &guard, &spec).unwrap();
     assert!(ask(&server, "SHUTDOWN NOSAVE").is_empty());
-    eventually("the end is seen", || server.died().is_some());
+    eventually("the exit is detected", || server.died().is_some());
     assert!(server.died().unwrap().starts_with("ended with exit code 0"));
     server.stop().unwrap();
 }
 
-fn killed_owner_leaves_nothing(product: Product) {
+fn assert_killed_owner_leaves_nothing(product: Product) {
     let base = tempfile::tempdir().unwrap();
     let mut command = role("role_owner");
     command.env("RIG_TEST_PRODUCT", product.name()).env("RIG_TEST_BASE", base.path());
@@ -336,33 +336,33 @@ fn killed_owner_leaves_nothing(product: Product) {
     owner.kill().unwrap();
     owner.wait().unwrap();
     eventually("the server ends", || !runs(pid));
-    eventually("its socket goes", || !socket.parent().unwrap().exists());
-    eventually("its data goes", || entries(base.path()).is_empty());
+    eventually("its socket is removed", || !socket.parent().unwrap().exists());
+    eventually("its data is removed", || entries(base.path()).is_empty());
 }
 
 #[test]
-fn a_killed_owner_leaves_no_redis() {
+fn a_killed_owner_leaves_no_redis_behind() {
     if is_installed("redis-server") {
-        killed_owner_leaves_nothing(Product::Redis);
+        assert_killed_owner_leaves_nothing(Product::Redis);
     }
 }
 
 #[test]
-fn a_killed_owner_leaves_no_mariadb() {
+fn a_killed_owner_leaves_no_mariadb_behind() {
     if is_installed("mariadbd") {
-        killed_owner_leaves_nothing(Product::Mysql);
+        assert_killed_owner_leaves_nothing(Product::Mysql);
     }
 }
 
 #[test]
-fn a_killed_owner_leaves_no_postgresql() {
+fn a_killed_owner_leaves_no_postgresql_behind() {
     if is_installed("postgres") {
-        killed_owner_leaves_nothing(Product::Postgres);
+        assert_killed_owner_leaves_nothing(Product::Postgres);
     }
 }
 
 #[test]
-fn postgresql_runs_twice_from_one_template_and_its_helpers_end_with_it() {
+fn postgresql_starts_twice_from_one_template_and_its_children_end_with_it() {
     if !is_installed("postgres") {
         return;
     }
@@ -375,7 +375,7 @@ fn postgresql_runs_twice_from_one_template_and_its_helpers_end_with_it() {
         assert!(server.command_line().iter().any(|a| a == "shared_buffers=32MB"));
         let tree = ProcessTree::new(&[server.pid()]);
         let pids = tree.pids();
-        assert!(pids.len() > 2, "without helpers: {pids:?}");
+        assert!(pids.len() > 2, "no child processes: {pids:?}");
         let memory = tree.memory_bytes().unwrap();
         assert!((4 << 20..200 << 20).contains(&memory), "{memory} bytes");
         let sockets = socket(&server).parent().unwrap().to_path_buf();
@@ -384,10 +384,10 @@ fn postgresql_runs_twice_from_one_template_and_its_helpers_end_with_it() {
             pids.iter()
                 .any(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).unwrap().contains(&name))
         });
-        assert!(!in_shared_memory, "its shared memory is a file outside of its directory");
+        assert!(!in_shared_memory, "shared memory is outside its directory");
         server.stop().unwrap();
         assert!(!pids.into_iter().any(runs) && !sockets.exists());
-        assert_eq!(entries(base.path()).len(), 1, "more than the template");
+        assert_eq!(entries(base.path()).len(), 1, "only the template remains");
     }
     let wrong = ServerSpec {
         settings: [("wal_level".to_string(), "no_such_level".to_string())].into(),
@@ -401,9 +401,9 @@ fn postgresql_runs_twice_from_one_template_and_its_helpers_end_with_it() {
     assert!(entries(base.path()).is_empty());
 }
 
-/// The installer is a script whose helpers would go on writing into the directory.
+/// The installer is a script whose child processes could continue to write to the directory.
 #[test]
-fn an_owner_killed_while_installing_leaves_nothing() {
+fn an_owner_killed_while_installing_leaves_nothing_behind() {
     if !is_installed("mariadbd") {
         return;
     }
@@ -412,13 +412,13 @@ fn an_owner_killed_while_installing_leaves_nothing() {
     command.env("RIG_TEST_PRODUCT", "mysql").env("RIG_TEST_BASE", base.path());
     let mut owner = command.stdout(Stdio::null()).spawn().unwrap();
     let busy = |name: &String| base.path().join(name).join("data/ibdata1").exists();
-    eventually("it installs", || entries(base.path()).iter().any(busy));
+    eventually("the installer writes data", || entries(base.path()).iter().any(busy));
     owner.kill().unwrap();
     owner.wait().unwrap();
-    eventually("the directory goes", || entries(base.path()).is_empty());
+    eventually("the directory is removed", || entries(base.path()).is_empty());
 }
 
-/// The kernel's own safety line: what the documentation of `Server` warns of.
+/// `PR_SET_PDEATHSIG`, which the documentation of `Server` warns about.
 #[test]
 fn a_server_ends_with_the_thread_that_started_it() {
     if !is_installed("redis-server") {
@@ -433,20 +433,20 @@ fn a_server_ends_with_the_thread_that_started_it() {
 }
 
 #[test]
-fn installed_servers_tell_their_version() {
+fn installed_servers_report_their_version() {
     for server in installed(&SearchPath::of_process()) {
-        let (word, program) = match (server.name, Program::of_target(server.name)) {
-            (_, Some(program)) => (program.kin.title, program.name()),
+        let (title, program) = match (server.name, Program::of_target(server.name)) {
+            (_, Some(program)) => (program.server.title, program.name()),
             ("redis", _) => ("Redis", "redis-server"),
             ("mysql", _) => ("MariaDB", "mariadbd"),
             ("memcached", _) => ("memcached", "memcached"),
             ("postgres", _) => ("PostgreSQL", "postgres"),
-            (other, _) => panic!("{other} needs no server"),
+            (other, _) => panic!("{other} has no server"),
         };
         assert_eq!(server.program, program);
         if is_installed(program) {
             let version = server.version.unwrap();
-            assert!(version.contains(word) && !version.contains('\n'), "{version}");
+            assert!(version.contains(title) && !version.contains('\n'), "{version}");
         }
     }
 }

@@ -11,12 +11,12 @@ pub(super) mod targets;
 use self::flags::{KvFlags, Times, arrivals};
 use crate::args::{duration_ns, require};
 use crate::exit::CliError;
-use crate::kin::{private_servers, titles};
+use crate::server_names::{private_servers, titles};
 
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "bench";
 
-/// Limits on the requests of a block and on the requests per second.
+/// Maximum of `--requests` and of `--rate`.
 const REQUESTS_MAX: u64 = 1 << 40;
 const RATE_MAX: u64 = 100_000_000;
 
@@ -30,8 +30,8 @@ const AFTER_HELP: &str = "Examples:\n  \
     cachedyno bench mc=memcached://10.0.0.1:11211,10.0.0.2:11211?protocol=meta\n  \
     cachedyno bench c=rediss+cluster://user@10.0.0.3:7000 --cacert ca.pem\n  \
     cachedyno bench redis --command 'HSET __key__ field __data__' --pipeline 16\n\n\
-    With --rate, latency is measured from the time a request was due, so server stalls are fully \
-    visible.";
+    With --rate, latency is measured from the time when a request was due, so server stalls are \
+    fully visible.";
 
 fn targets_help() -> String {
     let (private, others) = (private_servers(), titles(BY_URL));

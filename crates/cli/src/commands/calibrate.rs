@@ -26,7 +26,7 @@ const SECONDS_MIN: f64 = 0.01;
 
 /// Output format of a calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum As {
+enum CalibrationFormat {
     /// A table with explanations
     Text,
     /// JSON as described in docs/FORMAT.md
@@ -35,7 +35,7 @@ enum As {
 
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
-#[command(after_help = "It puts load on null servers only and takes half a minute. The result is \
+#[command(after_help = "It loads only null servers and takes half a minute. The result is \
     stored next to the records and copied into later runs on the same machine.")]
 pub(crate) struct Calibrate {
     /// Length of each of the 27 measurements
@@ -43,7 +43,7 @@ pub(crate) struct Calibrate {
     seconds: f64,
     /// Output format
     #[arg(long = "format", value_enum, default_value = "text")]
-    form: As,
+    form: CalibrationFormat,
     #[command(flatten)]
     records: Records,
 }
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
     let seconds = arguments.seconds;
     if !(SECONDS_MIN..=SECONDS_MAX).contains(&seconds) {
         return Err(CliError::usage(format!(
-            "--seconds `{seconds}` cannot be measured (expected {SECONDS_MIN} to {SECONDS_MAX})"
+            "--seconds `{seconds}` is out of range (expected {SECONDS_MIN} to {SECONDS_MAX})"
         )));
     }
     // Fail before measuring if the result cannot be saved.
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
         tool: format!("cachedyno {TOOL_VERSION}"),
         length: Duration::from_secs_f64(seconds),
     };
-    if arguments.form == As::Text {
+    if arguments.form == CalibrationFormat::Text {
         output::say(&format!("{MEASUREMENTS} measurements of {seconds} s each"));
     }
     let bar = ProgressBar::new(u64::from(MEASUREMENTS));
@@ -86,28 +86,28 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
     let calibration = measured.map_err(|e| CliError::failed(e.message))?;
     print(&calibration, arguments.form)?;
     let path = write_calibration(records, &calibration)?;
-    if arguments.form == As::Text {
+    if arguments.form == CalibrationFormat::Text {
         output::print(&format!("\nsaved for later runs: {}\n", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(calibration: &Calibration, form: As) -> Result<(), CliError> {
+fn print(calibration: &Calibration, form: CalibrationFormat) -> Result<(), CliError> {
     let text = match form {
-        As::Text => {
+        CalibrationFormat::Text => {
             let columns = super::columns();
-            return output::print_painted(|colour| {
+            return output::print_coloured(|colour| {
                 ::report::calibration::render(calibration, columns, colour)
             });
         }
-        As::Json => serde_json::to_string_pretty(calibration),
+        CalibrationFormat::Json => serde_json::to_string_pretty(calibration),
     };
     output::print_json(&(text.map_err(|e| CliError::failed(e.to_string()))? + "\n"))
 }
 
 /// The calibration stored next to these records, if it is of this host. Otherwise prints one line
 /// with the reason, unless `silent`.
-pub(super) fn known(
+pub(super) fn stored(
     records: &Path,
     facts: &[Condition],
     setup: &Setup,

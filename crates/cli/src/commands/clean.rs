@@ -70,8 +70,8 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Error for a wrong URL or target name; reports the target's address in the run or the run's
-/// targets.
+/// Error for a wrong URL or target name. It contains the target's address in the run, or the names
+/// of the run's targets.
 fn target_mismatch(run: &str, plan: &Plan, name: &str, endpoint: &Endpoint) -> CliError {
     CliError::usage(match plan.target(name).map(|target| target.address.as_ref()) {
         Some(Some(address)) => {

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
         check_replicated(&b)?;
         let found = against(&a, &b);
         match arguments.format {
-            CompareFormat::Text => output::print_painted(|colour| {
+            CompareFormat::Text => output::print_coloured(|colour| {
                 ::report::compare::render(&a, &b, super::columns(), colour)
             })?,
             CompareFormat::Junit => {

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use super::bench::flags::{KvFlags, Times, arrivals, read};
 use crate::args::duration_ns;
 use crate::exit::CliError;
-use crate::kin::private_servers;
 use crate::preflight;
+use crate::server_names::private_servers;
 
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "find-max";
@@ -33,7 +33,7 @@ fn target_help() -> String {
 pub(crate) struct FindMax {
     #[arg(value_name = "TARGET", required = true, help = target_help())]
     targets: Vec<String>,
-    /// Limit to keep, such as p99<1ms or error<0.01%; repeat to require several
+    /// Limit to meet, such as p99<1ms or error<0.01%; repeat to require several
     #[arg(long = "slo", value_name = "LIMIT", required = true)]
     slos: Vec<String>,
     #[command(flatten)]
@@ -84,7 +84,7 @@ fn search(arguments: &FindMax) -> Result<Search, CliError> {
     if probe_ns < PROBE_NS_MIN {
         let text = &arguments.probe;
         return Err(CliError::usage(format!(
-            "--probe `{text}` is too short to judge by (expected 500ms or more)"
+            "--probe `{text}` is too short (expected 500ms or more)"
         )));
     }
     Ok(Search { slos, probe_ns, rounds: arguments.rounds })

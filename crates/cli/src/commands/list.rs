@@ -17,11 +17,13 @@ pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
         Ok(archive::list(records, &mut |_, e| unreadable.push(e.to_string()))?)
     })?;
     if records.is_empty() {
-        let directory = arguments.records.out.display();
-        output::print(&format!("no records in {directory} (make one: cachedyno run sessions)\n"))?;
+        let out = arguments.records.out.display();
+        output::print(&format!("no records in {out} (create one: cachedyno run sessions)\n"))?;
     } else {
         let entries: Vec<Entry> = records.into_iter().map(entry).collect();
-        output::print_painted(|colour| ::report::list::render(&entries, super::columns(), colour))?;
+        output::print_coloured(|colour| {
+            ::report::list::render(&entries, super::columns(), colour)
+        })?;
     }
     for problem in unreadable {
         output::say(&format!("cannot list a record: {problem}"));

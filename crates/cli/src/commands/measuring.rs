@@ -44,7 +44,7 @@ pub(super) fn header(
     reach::check(&plan, &setup.endpoints)?;
     let mut facts = doctor::conditions(&setup.disk);
     facts.extend(unprotected_stores(setup));
-    let calibration = calibrate::known(records, &facts, setup, silent);
+    let calibration = calibrate::stored(records, &facts, setup, silent);
     let null_rates = lab::null_rates(&plan, setup);
     let run = format!("{:08x}", random()? >> 32);
     Ok(Header {
@@ -158,7 +158,7 @@ fn remove_trial_files(files: Vec<Arc<TrialDirs>>, silent: bool) {
     });
 }
 
-/// The command that resumes a run, with its existing stores.
+/// The command that resumes a run, including its existing stores.
 pub(super) fn resuming(
     header: &Header,
     records: &Path,

@@ -27,15 +27,15 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode, CliError> {
             "kept: the run is still in progress".to_string()
         } else if let Some(target) = record.may_hold_leftovers.first() {
             format!(
-                "kept: it was killed and may have left data in `{target}`, and its record is \
-                 needed to remove that (`cachedyno show {run}`)"
+                "kept: the run was killed and may have left data in `{target}`; its record is \
+                 needed to remove that data (`cachedyno show {run}`)"
             )
         } else if !arguments.yes {
             "would be removed".into()
         } else if archive::remove(records, record)? {
             "removed".into()
         } else {
-            "its own files are removed; the directory is kept as it contains other files".into()
+            "its files are removed; the directory is kept because it contains other files".into()
         };
         lines.push(format!("{run} {study}: {action}"));
     }

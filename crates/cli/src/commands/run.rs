@@ -47,8 +47,8 @@ fn start_new(
     let fills = study.workload == StudyWorkload::AppCache;
     if let (Some(_), false) = (arguments.fill, fills) {
         return Err(CliError::usage(format!(
-            "--fill: study `{}` has no application cache to fill (expected one of workload \
-             `app-cache`)",
+            "--fill: study `{}` has no application cache to fill (expected a study with \
+             workload `app-cache`)",
             study.name
         )));
     }
@@ -58,10 +58,10 @@ fn start_new(
     let choices = choices(arguments, targets)?;
     let mut plan = study.plan(&choices)?;
     require(&mut plan, &arguments.requirements)?;
-    preflight::threads_of(&plan, &choices.sets, setup.pinning.generator.len())
+    preflight::ramp_threads(&plan, &choices.sets, setup.pinning.generator.len())
         .map_err(CliError::usage)?;
     trust::check_settings(&plan)?;
-    limits::allow(CLIENTS, &plan)?;
+    limits::allow_connections(CLIENTS, &plan)?;
     let silent = arguments.common.printing.is_silent();
     let lock = acquire(&setup.guard, &ownerless::disks(setup))?;
     let header = header(plan, setup, (&arguments.common.records.out, silent))?;
@@ -94,14 +94,14 @@ fn resume(
     check_existing_stores(arguments, &record.header, targets)?;
     trust::consent(&record.header, setup, arguments.resume.trust_record)?;
     check_data_set_files(plan)?;
-    limits::allow(CLIENTS, plan)?;
+    limits::allow_connections(CLIENTS, plan)?;
     let lock = acquire(&setup.guard, &ownerless::disks(setup))?;
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials.
     let archive::Record { mut header, trials, .. } = super::read(&path)?;
     if header.plan != *plan {
         return Err(CliError::usage(format!(
-            "the plan of run `{run}` has changed in the meantime"
+            "the plan of run `{run}` was changed by another process"
         )));
     }
     if let Some(fact) =

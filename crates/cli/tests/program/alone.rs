@@ -9,17 +9,17 @@ use nix::sys::signal::Signal;
 
 use super::common::{Place, Started, installed, trials_so_far, wait_until};
 
-/// Starts a long run of files and waits for its first trial.
-fn long(place: &Place) -> Started {
+/// Starts a long run on files and waits for its first trial.
+fn start_long_run(place: &Place) -> Started {
     let arguments = ["--target", "files", "--set", "clients=1", "--set", "blocks_max=400"];
     let run = Started::new(place.fast(&[&arguments[..], &["--set", "blocks_min=400"]].concat()));
-    let begun = || (trials_so_far(&place.records()) > 0).then_some(());
-    wait_until("a trial has ended", Duration::from_secs(60), begun);
+    let has_trial = || (trials_so_far(&place.records()) > 0).then_some(());
+    wait_until("a trial has ended", Duration::from_secs(60), has_trial);
     run
 }
 
-/// A short run of files.
-fn short(place: &Place) -> Command {
+/// A short run on files.
+fn short_run(place: &Place) -> Command {
     place.fast(&["--target", "files", "--set", "clients=1"])
 }
 
@@ -30,25 +30,25 @@ fn calibrate(place: &Place) -> Command {
 }
 
 #[test]
-fn a_second_measurement_is_refused_by_name_until_the_first_has_ended() {
+fn a_second_measurement_is_refused_while_one_is_running() {
     let place = Place::new();
-    let mut run = long(&place);
+    let mut run = start_long_run(&place);
     let id = place.record().header()["run"].as_str().unwrap().to_string();
     let process = format!("run `{id}`, process {}, for ", run.pid());
     let end = format!("`kill -INT {}`", run.pid());
     let mut bench = place.command();
     bench.args(["bench", "redis", "--out"]).arg(place.records());
-    for command in [short(&place), calibrate(&place), bench] {
+    for command in [short_run(&place), calibrate(&place), bench] {
         let refused = Place::finish(command).code(1);
         let parts = ["another cachedyno measures on this machine", &process, "run sessions", &end];
         refused.error(&parts);
-        assert!(run.runs(), "the run ended too soon for this test");
+        assert!(run.is_running(), "the run ended too soon for this test");
     }
     assert_eq!(place.all_records().len(), 1, "a refused run leaves no record");
     // A different TMPDIR allows both.
     let elsewhere = place.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    let mut both = short(&place);
+    let mut both = short_run(&place);
     both.env("TMPDIR", &elsewhere);
     Place::finish(both).measured();
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
@@ -56,7 +56,7 @@ fn a_second_measurement_is_refused_by_name_until_the_first_has_ended() {
     run.signal_group(Signal::SIGINT);
     run.finish_within(Duration::from_secs(30)).code(130);
     place.assert_nothing_left();
-    Place::finish(short(&place)).measured();
+    Place::finish(short_run(&place)).measured();
     place.assert_nothing_left();
 }
 
@@ -67,8 +67,8 @@ fn a_lock_directory_that_is_a_link_is_reported_and_kept() {
     fs::create_dir(&elsewhere).unwrap();
     let lock = place.path().join("tmp/cachedyno-measuring");
     symlink(&elsewhere, &lock).unwrap();
-    let run = Place::finish(short(&place)).measured();
-    for part in ["cannot prevent other measurements", "is no directory", "set TMPDIR"] {
+    let run = Place::finish(short_run(&place)).measured();
+    for part in ["cannot prevent other measurements", "is not a directory", "set TMPDIR"] {
         assert!(run.stderr.contains(part), "{}", run.stderr);
     }
     assert!(elsewhere.exists() && lock.is_symlink());
@@ -94,27 +94,27 @@ fn a_lock_of_another_user_is_reported_without_advice_to_kill() {
     let holder = Started::new(command);
     let refused = wait_until("the lock is held", Duration::from_secs(20), || {
         let lock = fs::File::open(&lock).ok()?;
-        lock.try_lock().is_err().then(|| Place::finish(short(&place)).code(1))
+        lock.try_lock().is_err().then(|| Place::finish(short_run(&place)).code(1))
     });
     let parts = ["another cachedyno measures on this machine", " of user `", "`TMPDIR`"];
     let refused = refused.error(&parts);
     assert!(!refused.stderr.contains("kill"), "{}", refused.stderr);
     holder.signal_group(Signal::SIGKILL);
     holder.finish_within(Duration::from_secs(10));
-    // Even with a mark in it, what the other user made stays.
+    // The other user's directory stays even if it contains our marker file.
     fs::write(lock.join(".cachedyno-owned"), "").unwrap();
     chown(lock.join(".cachedyno-owned"), Some(65534), None).unwrap();
-    Place::finish(short(&place)).measured();
+    Place::finish(short_run(&place)).measured();
     assert!(lock.join(".cachedyno-owned").exists());
 }
 
 #[test]
 fn a_killed_run_does_not_block_others() {
     let place = Place::new();
-    let run = long(&place);
+    let run = start_long_run(&place);
     run.signal(Signal::SIGKILL);
     run.finish_within(Duration::from_secs(20));
-    // At once, while its guard may still be running.
-    Place::finish(short(&place)).measured();
+    // Start immediately, while its guard may still be running.
+    Place::finish(short_run(&place)).measured();
     place.assert_nothing_left();
 }

@@ -32,7 +32,7 @@ const FAST: [&str; 17] = [
     "blocks_max=1",
 ];
 
-/// `run app-cache` with [`FAST`], on a data set of a few hundred records.
+/// `run app-cache` with [`FAST`] on a data set of a few hundred records.
 pub(super) fn small(place: &Place, arguments: &[&str]) -> Command {
     let data = ["--set", "keys=300", "--set", "tags=60"];
     place.run(&[&FAST[..], &data, arguments].concat())
@@ -111,7 +111,11 @@ fn weighted_and_list_profiles_run_on_files_and_redis() {
         let hit_ratio = metric(row(&summary, name, "list.read"), "hit_ratio");
         assert!((0.05..1.0).contains(&hit_ratio), "cleaned records are not restored: {hit_ratio}");
         let stale = list["metrics"]["stale_members"]["center"].as_f64();
-        assert_eq!(stale > Some(0.0), name == "cm-redis", "other tags still list the record");
+        assert_eq!(
+            stale > Some(0.0),
+            name == "cm-redis",
+            "lists of other tags still contain the record"
+        );
         assert_hits_add_up(&place, &summary, name);
         let clean = row(&summary, name, "list.clean");
         assert!(metric(clean, "calls_rate_per_s") > metric(clean, "rate_per_s"), "{clean}");
@@ -137,7 +141,7 @@ fn weighted_and_list_profiles_run_on_files_and_redis() {
 }
 
 #[test]
-fn sizes_are_measured_separately_and_give_a_slope() {
+fn each_size_is_measured_and_the_slope_computed() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -304,7 +308,7 @@ fn an_existing_database_must_be_empty_and_is_left_empty() {
     checked(&summary, "cm-redis");
     assert_eq!(server.keys(), [""; 0], "keys left in an empty database");
 
-    server.ask(&["SET", "zc:k:A_RECORD", "of a real shop"]);
+    server.ask(&["SET", "zc:k:A_RECORD", "foreign"]);
     let place = Place::new();
     let arguments = ["--target", &url, "--allow-shared"];
     let summary = Place::finish(small(&place, &arguments)).code(3).json();
@@ -386,9 +390,9 @@ fn a_setting_that_applies_to_no_target_is_refused() {
     };
     let url = "cm-redis=redis://127.0.0.1:1/1";
     let redis = ["--target", url, "--set", "redis.save=1 1"];
-    refused(&redis, &["--set redis.save=`1 1` would change nothing", "not ours to configure"]);
+    refused(&redis, &["--set redis.save=`1 1` has no effect", "does not configure"]);
     let mysql = ["--target", "zend-file", "--set", "mysql.x=1"];
-    refused(&mysql, &["--set mysql.x=`1` would change nothing", "(chosen: `zend-file`;"]);
+    refused(&mysql, &["--set mysql.x=`1` has no effect", "(chosen: `zend-file`;"]);
     let mut bench = place.command();
     bench.args(["bench", "redis", "--set", "memcached.threads=1", "--out"]).arg(place.records());
     Place::finish(bench).usage_error(&["--set `memcached.threads=1` has no effect", "`redis`"]);

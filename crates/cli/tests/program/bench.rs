@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::common::{Place, RedisServer, among, count, installed, row};
 
-/// `bench` with these arguments, small, with the summary as result.
+/// A small `bench` with these arguments; prints the summary as JSON.
 fn bench(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command();
     command.arg("bench").args(arguments);
@@ -49,7 +49,7 @@ fn a_private_server_is_measured_and_leaves_nothing() {
 }
 
 #[test]
-fn bytes_by_operation_are_those_of_request_and_reply() {
+fn bytes_per_operation_include_request_and_reply() {
     for (server, target, reply) in [("redis-server", "redis", 1_033), ("memcached", "memcached", 0)]
     {
         if !installed(&[server, "setpriv"]) {
@@ -73,7 +73,7 @@ fn bytes_by_operation_are_those_of_request_and_reply() {
 }
 
 #[test]
-fn under_a_rate_latency_counts_from_the_due_time() {
+fn open_load_latency_counts_from_the_due_time() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -103,7 +103,7 @@ fn a_run_on_an_existing_server_keeps_foreign_data() {
     good(row(&summary, "x", "mixed"));
     assert_eq!(server.keys(), [""; 0], "keys left in an empty database");
 
-    server.ask(&["SET", "key:000000000001", "somebody else's"]);
+    server.ask(&["SET", "key:000000000001", "foreign"]);
     let place = Place::new();
     let refused = Place::finish(bench(&place, &[&url])).code(3).json();
     let targets = among(&refused["targets"], |t| t["name"] == "x");
@@ -112,11 +112,11 @@ fn a_run_on_an_existing_server_keeps_foreign_data() {
     let summary = Place::finish(bench(&place, &[&url, "--allow-shared"])).measured().json();
     good(row(&summary, "x", "mixed"));
     assert_eq!(server.keys(), ["key:000000000001"]);
-    assert_eq!(server.ask(&["GET", "key:000000000001"]), "somebody else's");
+    assert_eq!(server.ask(&["GET", "key:000000000001"]), "foreign");
 }
 
 #[test]
-fn keys_that_were_not_filled_are_missed_as_planned() {
+fn keys_without_a_fill_miss_as_planned() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -164,14 +164,17 @@ fn invalid_arguments_are_refused_before_anything_starts() {
             &["--clients 50 times --pipeline 1000 times 512 MiB", "`24.4 TiB` in flight", "memory"],
         ),
         (&["redis", "--pipeline", "99999", "--clients", "20000"], &["`1999980000` requests"]),
-        (&["redis", "--threads", "60"], &["--threads `60` is more than the clients", "at most 50"]),
+        (
+            &["redis", "--threads", "60"],
+            &["--threads `60` exceeds the number of clients", "at most 50"],
+        ),
         (
             &["redis", "--threads", "3", "--client-stages", "1s:1-2"],
-            &["--threads `3` is more than the clients", "at most 2"],
+            &["--threads `3` exceeds the number of clients", "at most 2"],
         ),
         (
             &["redis", "--threads", "512", "--clients", "512"],
-            &["--threads `512` is more than the CPUs of the generator", "cachedyno doctor"],
+            &["--threads `512` exceeds the number of generator CPUs", "cachedyno doctor"],
         ),
     ] {
         let mut command = place.command();
@@ -181,7 +184,7 @@ fn invalid_arguments_are_refused_before_anything_starts() {
     let mut command = place.command();
     command.args(["bench", "redis", "--keys", "1000000000000", "--hit-ratio", "0.5"]);
     let parts =
-        ["--keys 1000000000000 times --hit-ratio 0.5 times 1 KiB", "to be filled", "memory"];
+        ["--keys 1000000000000 times --hit-ratio 0.5 times 1 KiB", "of filled data", "memory"];
     Place::finish(command).usage_error(&parts);
     assert_eq!(place.all_records().len(), 0);
     place.assert_nothing_left();

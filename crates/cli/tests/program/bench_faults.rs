@@ -12,7 +12,7 @@ use super::common::{Finished, Place, Scripted, Started, among, count, peak_memor
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Far less than the size of a gigantic or an endless reply.
 const MEMORY_KIB_MAX: u64 = 200 << 10;
-/// From here on the keys are filled, and faults may happen.
+/// Faults start after the fill.
 const LATE: &str = "faults-after=250";
 
 /// `bench` of a server at that URL, small, recorded from its first request on.
@@ -32,7 +32,7 @@ fn bench(place: &Place, url: &str, more: &[&str]) -> Command {
 fn finish(command: Command) -> Finished {
     let mut run = Started::new(command);
     let mut peak_kib = 0;
-    while run.runs() {
+    while run.is_running() {
         peak_kib = peak_kib.max(peak_memory_kib(run.pid()).unwrap_or(0));
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -83,7 +83,7 @@ fn error_replies_are_counted_by_class_with_an_example() {
         let script = format!("error=0.3:{words},{LATE},faults-on=set");
         let summary = invalid(&script, &["--op", "get=0.5,set=0.5"]);
         only_errors(&summary, "mixed.set", class, words);
-        // Three in ten failed: those are slower than seven in ten of all.
+        // Three in ten requests failed, which count as slower than all others.
         let times = &row(&summary, "x", "mixed.set")["metrics"];
         assert!(times["service_ns_p50"]["center"].is_number(), "{times}");
         assert!(times["service_ns_p90"]["at_least"].is_number(), "{times}");
@@ -95,7 +95,7 @@ fn error_replies_are_counted_by_class_with_an_example() {
 }
 
 #[test]
-fn a_referral_to_nowhere_is_an_error() {
+fn a_redirect_to_an_unreachable_server_is_an_error() {
     for words in ["MOVED 3999 127.0.0.1:1", "MOVED 3999 :0", "ASK 1 no.such.host:7000", "MOVED x"] {
         let script = format!("error=0.2:{words},{LATE},faults-on=get");
         let summary = invalid(&script, &["--op", "get=1"]);
@@ -128,19 +128,19 @@ fn malformed_replies_close_the_connection_without_using_memory() {
         let longest = &row(&summary, "x", "get")["metrics"]["service_ns_max"]["at_least"];
         let timed_out = class == "timeout";
         assert!(longest.as_f64().is_some_and(|ns| !timed_out || ns >= 3e8), "{longest}");
-        // Of the initial four connections, each fault closes one, and new ones are opened.
+        // Each fault closes one of the four connections, and the client reconnects.
         assert!(count(row(&summary, "x", "get"), "error") > 1, "{fault}");
     }
     only_errors(&invalid("reset-after=150", &["--op", "get=1"]), "get", "closed", "lost");
 }
 
 #[test]
-fn under_a_rate_no_request_is_skipped_when_connections_break() {
+fn an_open_load_skips_no_request_when_connections_break() {
     // Enough time for a loaded machine to send all due requests.
     let rate = ["--op", "get=1", "--rate", "2000", "--even", "--timeout", "20s"];
     let summary = invalid(&format!("reset=0.05,{LATE},faults-on=get"), &rate);
     let get = row(&summary, "x", "get");
-    // 2000 per second for 400 ms, all of which were sent and completed or failed.
+    // 2000 per second for 400 ms: all were sent, and completed or failed.
     assert_eq!(count(get, "ok") + count(get, "error"), 800, "{get}");
     assert_eq!((count(get, "wrong"), count(get, "miss")), (0, 0), "{get}");
 }
@@ -187,7 +187,7 @@ fn refused_connections_are_reported_with_the_servers_error() {
 }
 
 #[test]
-fn a_server_that_repeats_the_password_does_not_get_it_into_the_record() {
+fn a_password_quoted_by_the_server_is_not_recorded() {
     let place = Place::new();
     let server =
         Scripted::new(&format!("error=0.3:ERR who says sesame-81 here,{LATE},faults-on=get"));
@@ -196,5 +196,5 @@ fn a_server_that_repeats_the_password_does_not_get_it_into_the_record() {
     let get = row(&run.json(), "x", "get").clone();
     assert_eq!(get["counts"]["error_examples"]["reply"], "ERR who says *** here");
     assert!(!run.stdout.contains("sesame-81") && !run.stderr.contains("sesame-81"), "{run:#?}");
-    assert!(!place.record().holds("sesame-81"));
+    assert!(!place.record().contains("sesame-81"));
 }

@@ -7,7 +7,7 @@ use super::common::{Place, count, installed, row};
 
 const S: u64 = 1_000_000_000;
 
-/// `bench redis` with these arguments, small, with the summary as result.
+/// A small `bench redis` with these arguments; prints the summary as JSON.
 fn bench(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command();
     command.args(["bench", "redis", "--format", "json", "--warmup", "50ms"]).args(arguments);
@@ -134,12 +134,12 @@ fn stages_change_the_rate_and_are_reported_separately() {
         (&ramp["operation"], &ramp["load"]["arrivals"]),
         (&"mixed".into(), &"constant".into())
     );
-    // Of the one that rises without its first fifth.
+    // The expected rate of the rising stage excludes its first fifth.
     for (stage, planned) in ramp["stages"].as_array().unwrap().iter().zip([500, 1_700, 2_500]) {
         let own = stage["metrics"]["planned_per_s"]["center"].as_f64().unwrap();
         assert!((own - f64::from(planned)).abs() < 1.0, "{own}");
         let all = &stage["operations"]["all"];
-        // Of both blocks, each without the first fifth of its length.
+        // Both blocks together, without the first fifth of each stage.
         let length_s = if planned == 1_700 { 0.4 } else { 0.32 };
         let due = (2.0 * length_s * f64::from(planned)) as u64;
         assert!(count(all, "ok").abs_diff(due) <= 10, "{due}: {}", all["counts"]);
@@ -210,7 +210,7 @@ fn two_thousand_connections_work_and_too_many_are_refused_with_the_calculation()
         Place::finish(command)
     };
     let place = Place::new();
-    // The soft limit is raised.
+    // The soft limit of open files is raised.
     let summary = limited(&place, "200:2500", "2000").measured().json();
     good(row(&summary, "redis", "get"));
     place.assert_nothing_left();
@@ -226,7 +226,7 @@ fn invalid_stages_are_refused() {
     for (arguments, parts) in [
         (&["--stages", "10s"][..], &["--stages", "`10s` at character 1", "LENGTH:RATE"][..]),
         (&["--stages", "1s:5,0s:5"], &["`0s` at character 6", "more than 0"]),
-        (&["--stages", "1s:-3"], &["`-3` at character 4", "is no rate"]),
+        (&["--stages", "1s:-3"], &["`-3` at character 4", "is not a rate"]),
         (&["--stages", "1s:100000001"], &["`100000001`", "0 to 100000000"]),
         (&["--stages", "1s:0"], &["`1s:0` sends nothing"]),
         (&["--stages", "1s:5", "--rate", "5"], &["--rate", "cannot be used with"]),

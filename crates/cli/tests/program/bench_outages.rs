@@ -29,7 +29,7 @@ fn bench(place: &Place, url: &str, duration: &str, more: &[&str]) -> Command {
 }
 
 /// Waits until the fill is over and the measurement has started.
-fn is_measured(server: &RedisServer) {
+fn wait_for_measurement(server: &RedisServer) {
     let reads = || {
         let stats = server.ask(&["INFO", "commandstats"]);
         let line = stats.lines().find_map(|l| l.strip_prefix("cmdstat_get:calls="))?;
@@ -48,7 +48,7 @@ fn disturbed(
     let place = Place::new();
     server.ask(&["CONFIG", "RESETSTAT"]);
     let run = Started::new(bench(&place, &server.port_url(), duration, more));
-    is_measured(server);
+    wait_for_measurement(server);
     fault(server);
     // A small share of errors is acceptable.
     let summary = run.finish_within(PATIENCE).measured().json();
@@ -70,7 +70,7 @@ fn answered_at_the_end(place: &Place) -> u64 {
 }
 
 #[test]
-fn a_server_that_is_killed_fails_its_trial_in_time() {
+fn a_killed_server_fails_its_trial_in_time() {
     if !tools() {
         return;
     }
@@ -85,9 +85,9 @@ fn a_server_that_is_killed_fails_its_trial_in_time() {
     assert_eq!(summary["validity"], "invalid");
 }
 
-/// Every client waits for it sooner or later, and what was answered before is no result.
+/// Every client eventually waits for the dead server, and earlier replies are not a result.
 #[test]
-fn one_of_several_servers_that_is_killed_fails_the_trial() {
+fn killing_one_of_several_servers_fails_the_trial() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
@@ -109,9 +109,9 @@ fn one_of_several_servers_that_is_killed_fails_the_trial() {
     }
 }
 
-/// A closed load on so many servers, of which the last stands still for two seconds: the summary,
-/// the only trial, and the server's address.
-fn one_stands_still(count: usize, timeout: &str) -> (Value, Value, String) {
+/// Runs a closed load on `count` servers and stops the last one for two seconds. Returns the
+/// summary, the only trial, and that server's address.
+fn stall_last_of(count: usize, timeout: &str) -> (Value, Value, String) {
     let servers: Vec<_> = (0..count).map(|_| PortServer::memcached(&[])).collect();
     let places: Vec<_> = servers.iter().map(|s| format!("127.0.0.1:{}", s.port)).collect();
     let place = Place::new();
@@ -129,8 +129,7 @@ fn one_stands_still(count: usize, timeout: &str) -> (Value, Value, String) {
     (summary, trial, places.last().unwrap().clone())
 }
 
-/// The clients of a closed load wait for it in a request each, and the others answer them before
-/// and after.
+/// During the stall each client of the closed load waits for one request to the stopped server.
 #[test]
 fn a_stall_of_one_of_several_servers_is_reported() {
     if !installed(&["memcached", "setpriv"]) {
@@ -138,7 +137,7 @@ fn a_stall_of_one_of_several_servers_is_reported() {
     }
     // Requests are lost only with short timeouts.
     for timeout in ["5s", "500ms"] {
-        let (summary, trial, place) = one_stands_still(3, timeout);
+        let (summary, trial, place) = stall_last_of(3, timeout);
         let expected = format!("{place} gave no service for ");
         let is_reported = |r: &Value| r.as_str().unwrap().contains(&expected);
         assert_eq!(among(&summary["reasons"], is_reported).len(), 1, "{}", summary["reasons"]);
@@ -156,7 +155,7 @@ fn a_stall_of_a_single_server_is_not_an_outage() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
-    let (summary, trial, _) = one_stands_still(1, "5s");
+    let (summary, trial, _) = stall_last_of(1, "5s");
     assert_eq!(trial["outages"], json!([]));
     let slowest = &row(&summary, "x", "mixed")["metrics"]["response_ns_max"];
     assert!(slowest["center"].as_f64().unwrap() > 1.9e9, "{slowest}");
@@ -174,7 +173,7 @@ fn measurement_continues_after_a_server_restart() {
         server.start_again();
     });
     let mixed = row(&summary, "x", "mixed");
-    // Requests in flight at the crash failed; the lost data cause misses.
+    // Requests in flight at the crash fail, and lost data causes misses.
     assert_eq!(errors(mixed, "closed"), count(mixed, "error"), "{mixed}");
     assert!(count(mixed, "error") <= 4, "{mixed}");
     assert!(count(mixed, "miss") > 0, "{mixed}");
@@ -186,7 +185,7 @@ fn measurement_continues_after_a_server_restart() {
 }
 
 #[test]
-fn under_a_rate_a_restart_is_waited_for_and_counted() {
+fn an_open_load_waits_for_a_restart_and_records_the_outage() {
     if !tools() {
         return;
     }
@@ -346,7 +345,7 @@ fn a_server_pause_is_fully_visible() {
     let place = Place::new();
     let rate = ["--rate", "500", "--even", "--timeout", "5s"];
     let run = Started::new(bench(&place, &server.port_url(), "3s", &rate));
-    is_measured(&server);
+    wait_for_measurement(&server);
     // Like a slow command or a fork.
     server.signal(Signal::SIGSTOP);
     std::thread::sleep(Duration::from_millis(500));
@@ -356,7 +355,7 @@ fn a_server_pause_is_fully_visible() {
     assert_eq!((count(mixed, "ok"), count(mixed, "error")), (1500, 0), "{mixed}");
     let metric = |name: &str| mixed["metrics"][name]["center"].as_f64().unwrap();
     assert!(metric("response_ns_max") > 480e6, "{mixed}");
-    // A sixth of the requests was due during the pause, and waited half of it on average.
+    // A sixth of the requests were due during the pause and waited half of it on average.
     assert!(metric("response_ns_mean") > 30e6, "{mixed}");
     // The server was available: no outage.
     assert_eq!(place.record().trials()[0]["outages"], json!([]));

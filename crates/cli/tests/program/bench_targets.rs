@@ -19,7 +19,7 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs [`bench`] to its end in a new place.
+/// Runs [`bench`] to the end in a new place.
 fn ran(arguments: &[&str]) -> Finished {
     Place::finish(bench(&Place::new(), arguments))
 }
@@ -224,11 +224,11 @@ fn memcached_accounts_are_used_and_never_recorded() {
     );
     assert_not_run(ran(&[&url("")]), "x", &["denied"]);
     let alone = ran(&[&url("ann@")]).code(2).stderr;
-    assert!(alone.contains("a user without a password"), "{alone}");
+    assert!(alone.contains("a user but no password"), "{alone}");
     let open = PortServer::memcached(&[]);
     let login = format!("x=memcached://ann:let-me-in-73@127.0.0.1:{}", open.port);
-    assert_not_run(ran(&[&login]), "x", &["needs no user and password"]);
-    assert_eq!(open.stat("curr_items"), 0, "the login became a value");
+    assert_not_run(ran(&[&login]), "x", &["does not require a user and password"]);
+    assert_eq!(open.stat("curr_items"), 0, "the login was stored as a value");
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn unsuitable_options_are_refused_before_anything_starts() {
         ),
         (&["redis", "--set", "masterauth=x"], &["--set", "`masterauth`", "docs/FORMAT.md"]),
         (&["x=memcached://h/1"], &["`/1`", "no databases"]),
-        (&["x=memcached://h:1,h:1"], &["`h:1` twice"]),
+        (&["x=memcached://h:1,h:1"], &["duplicate: `h:1`"]),
         (&["x=redis://h?protocol=9"], &["`9`", "2 or 3"]),
         (&["x=redis+cluster://h/4"], &["`4`", "a cluster has no other"]),
         (&["x=redis://h?tls=1"], &["`tls`, which is unknown"]),
@@ -406,7 +406,7 @@ fn a_server_without_tls_is_reported() {
     let server = PortServer::redis(&[]);
     let url = format!("x=rediss://127.0.0.1:{}", server.port);
     let arguments = [&*url, "--tls-insecure", "--timeout", "1s"];
-    assert_not_run(ran(&arguments), "x", &["does it speak TLS there?"]);
+    assert_not_run(ran(&arguments), "x", &["does this port use TLS?"]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-/// The header of the record that the last run left.
+/// Header of the newest record.
 fn header(place: &Place) -> Value {
     let records = place.all_records().into_iter().filter(|path| path.is_dir());
     let latest = records.max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
@@ -34,8 +34,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// Points of a distribution are in order.
-fn ordered(late: &Value) {
+/// Asserts that the percentiles are ascending.
+fn assert_ascending(late: &Value) {
     let points = ["ns_p50", "ns_p99", "ns_p999", "ns_max"].map(|name| number(&late[name]));
     assert!(points.is_sorted() && points[3] > 0.0, "{late}");
 }
@@ -60,15 +60,15 @@ fn results_are_plausible_and_saved() {
     assert!(number(&found["clock"]["reading_ns"]) > 0.0, "{found}");
     assert!((0.0..=1.0).contains(&number(&found["pauses"]["share_over_1ms"])), "{found}");
     assert!(number(&found["load"]["rate_per_s"]) > 0.0, "{found}");
-    ordered(&found["timer"]);
-    ordered(&found["load"]["lag"]);
+    assert_ascending(&found["timer"]);
+    assert_ascending(&found["load"]["lag"]);
     let kept = fs::read(place.records().join("calibration.json")).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&kept).unwrap(), found);
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_later_run_carries_it_and_the_rate_of_the_null_server() {
+fn a_later_run_records_the_calibration_and_the_null_rate() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -98,7 +98,7 @@ fn a_later_run_carries_it_and_the_rate_of_the_null_server() {
 }
 
 #[test]
-fn a_command_that_the_null_server_does_not_know_is_not_checked() {
+fn a_command_unknown_to_the_null_server_is_not_checked() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }

@@ -46,7 +46,7 @@ impl Runs {
 }
 
 #[test]
-fn output_to_a_pipe_is_as_wide_as_columns_says() {
+fn columns_sets_the_width_of_output_to_a_pipe() {
     let runs = two_runs();
     let widest = |columns: &str| {
         let mut command = runs.place.command();
@@ -191,7 +191,7 @@ fn text_and_markdown_show_the_same_run() {
         assert!(markdown.contains(part), "no `{part}` in {markdown}");
     }
     assert!(text.contains("VALID") || text.contains("NOT-STEADY"), "{text}");
-    assert!(!text.contains('\u{1b}'), "colours without a terminal: {text:?}");
+    assert!(!text.contains('\u{1b}'), "colours in output to a pipe: {text:?}");
     assert!(markdown.contains("\n| "), "{markdown}");
     assert!(markdown.lines().any(|l| l.starts_with('#')), "{markdown}");
 }
@@ -219,7 +219,7 @@ fn csv_has_a_line_for_each_row_and_block() {
 }
 
 #[test]
-fn the_page_contains_its_data_and_loads_nothing() {
+fn the_page_contains_its_data_and_loads_no_resources() {
     let runs = two_runs();
     let ids = &runs.ids;
     let page = runs.place.path().join("page.html");
@@ -262,7 +262,7 @@ fn two_runs_are_compared_cell_by_cell() {
     for part in [ids[0].as_str(), ids[1].as_str(), "read", "write", "files"] {
         assert!(compared.contains(part), "no `{part}` in {compared}");
     }
-    assert!(!compared.contains('\u{1b}'), "colours without a terminal: {compared:?}");
+    assert!(!compared.contains('\u{1b}'), "colours in output to a pipe: {compared:?}");
     assert!(compared.lines().all(|line| line.chars().count() <= 100), "{compared}");
     runs.on_records(&["compare", &ids[0], "zzz"]).usage_error(&["no run `zzz`"]);
     runs.on_records(&["compare", &ids[0]]).code(2).error(&["required"]);
@@ -289,7 +289,7 @@ fn a_damaged_record_is_reported_and_does_not_hide_others() {
 
     let record =
         super::common::Record::new(place.all_records().into_iter().find(|p| *p != bad).unwrap());
-    // If the disk was too full for the page, there is no summary either.
+    // Without space on the disk for the page, there is no summary either.
     assert!(!listed().contains(" complete "), "{}", listed());
     fs::remove_file(record.path.join("summary.json")).unwrap();
     assert!(listed().contains(" complete "), "{}", listed());
@@ -374,7 +374,7 @@ fn quiet_and_json_print_only_the_result() {
 }
 
 #[test]
-fn an_unprintable_result_is_an_error_and_not_a_panic() {
+fn a_result_that_cannot_be_printed_is_an_error_and_not_a_panic() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("cachedyno"));
     let output = command.arg("studies").stdout(full).output().unwrap();

@@ -19,7 +19,7 @@ fn write(place: &Place, directory: &Path, more: &[&str]) -> Finished {
     Place::finish(command)
 }
 
-/// A run on Zend's files with the files in this directory.
+/// A run of `zend-file` with the data set in `directory`.
 fn measure(place: &Place, directory: &Path, more: &[&str]) -> Command {
     let fixed = ["app-cache", "--scale", "quick", "--target", "zend-file", "--format", "json"];
     let short = ["measure_ms=60", "warmup_ms=10", "blocks_min=1", "blocks_max=1"];
@@ -92,8 +92,8 @@ fn mismatched_files_are_refused() {
     };
     refused(&[], &["--data-set: ", "data.txt` cannot be read"]);
     write(&place, &directory, &[]).code(0);
-    refused(&["--set", "keys=5"], &["--set keys=`5` cannot be", "decide it"]);
-    refused(&["--set", "ops=100"], &["--set ops=`100` cannot be", "decide it", "leave one of"]);
+    refused(&["--set", "keys=5"], &["--set keys=`5` conflicts with --data-set", "determine it"]);
+    refused(&["--set", "ops=100"], &["--set ops=`100` conflicts with --data-set", "leave out one"]);
     let profile = ["--set", "profile=mollenhour"];
     refused(&profile, &["has lists for 2 clients", "expected 4", "--set clients=2"]);
     let list = directory.join("ops-client_1.json");
@@ -102,24 +102,24 @@ fn mismatched_files_are_refused() {
     let mut command = place.command();
     fs::remove_file(&list).unwrap();
     command.args(["run", "sessions", "--data-set"]).arg(&directory);
-    Place::finish(command).usage_error(&["--data-set is for studies of application caches"]);
-    // Before it is looked for.
+    Place::finish(command).usage_error(&["--data-set is only for studies of application caches"]);
+    // The study is rejected before the directory is searched for a data set.
     let mut command = place.command();
     command.args(["run", "ramp", "--data-set"]).arg(place.path());
-    Place::finish(command).usage_error(&["--data-set is for", "study `ramp` measures"]);
+    Place::finish(command).usage_error(&["--data-set is only for", "study `ramp` is not one"]);
     assert!(place.all_records().is_empty(), "wrong arguments leave no record");
 }
 
 #[test]
-fn a_run_is_only_resumed_with_the_files_that_it_began_with() {
+fn a_run_is_only_resumed_with_unchanged_files() {
     let place = Place::new();
     let directory = place.path().join("data");
     write(&place, &directory, &[]).code(0);
     let mut command = measure(&place, &directory, &["--set", "clients=2"]);
     command.args(["--set", "blocks_max=300", "--set", "blocks_min=300"]);
     let run = Started::new(command);
-    let begun = || (trials_so_far(&place.records()) > 0).then_some(());
-    wait_until("a trial has ended", Duration::from_secs(60), begun);
+    let has_trial = || (trials_so_far(&place.records()) > 0).then_some(());
+    wait_until("a trial has ended", Duration::from_secs(60), has_trial);
     run.signal_group(Signal::SIGINT);
     run.finish_within(Duration::from_secs(30)).code(130);
 

@@ -1,14 +1,14 @@
-//! Existing servers: their data belongs to others.
+//! Existing servers with foreign data.
 
 use serde_json::Value;
 
 use super::common::{MariadbServer, Place, RedisServer, count, installed, row, target};
 
-/// Keys of others, some named like ours.
+/// Foreign keys, some named like ours.
 const FOREIGN: [(&str, &str); 4] = [
     ("cart:17", "three eggs"),
     ("cachedyno-00000000-1_0", "not of this run"),
-    ("1_0", "a session of somebody else's"),
+    ("1_0", "a foreign session"),
     ("prefix*[a-z]?", "a pattern"),
 ];
 
@@ -16,7 +16,7 @@ fn foreign_data(server: &RedisServer) -> Vec<(String, String)> {
     server.keys().into_iter().map(|key| (key.clone(), server.ask(&["GET", &key]))).collect()
 }
 
-fn all_three_phases(summary: &Value, name: &str) {
+fn assert_all_phases(summary: &Value, name: &str) {
     for operation in ["write", "read", "change", "mixed"] {
         let row = row(summary, name, operation);
         assert!(count(row, "ok") > 0, "{row}");
@@ -37,7 +37,7 @@ fn an_existing_redis_database_is_used_only_when_empty_or_allowed() {
 
     let place = Place::new();
     let summary = Place::finish(place.fast(&arguments)).measured().json();
-    all_three_phases(&summary, "x");
+    assert_all_phases(&summary, "x");
     assert_eq!(server.keys(), [""; 0], "keys left in an empty database");
     assert!(row(&summary, "x", "read")["product"].as_str().unwrap().starts_with("Redis "));
 
@@ -58,16 +58,16 @@ fn an_existing_redis_database_is_used_only_when_empty_or_allowed() {
     let place = Place::new();
     let shared = [&arguments[..], &["--allow-shared", "--set", "profile=steady,page"]].concat();
     let summary = Place::finish(place.fast(&shared)).measured().json();
-    all_three_phases(&summary, "x");
+    assert_all_phases(&summary, "x");
     assert!(count(row(&summary, "x", "page.open"), "ok") > 0);
-    assert_eq!(foreign_data(&server), before, "the data of others, and nothing of ours");
+    assert_eq!(foreign_data(&server), before, "only the foreign data remains");
     let flushed = server.ask(&["INFO", "commandstats"]);
     assert!(!flushed.contains("cmdstat_flush"), "{flushed}");
     place.assert_nothing_left();
 }
 
 #[test]
-fn another_database_of_the_same_server_is_left_alone() {
+fn other_databases_of_the_same_server_stay_unchanged() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -77,7 +77,7 @@ fn another_database_of_the_same_server_is_left_alone() {
     let url = format!("x={}?db=5", server.url());
     let arguments = ["--set", "clients=1", "--target", &url];
     let summary = Place::finish(place.fast(&arguments)).measured().json();
-    all_three_phases(&summary, "x");
+    assert_all_phases(&summary, "x");
     assert!(target(&summary, "x")["place"].as_str().unwrap().ends_with("database 5"));
     assert_eq!(server.ask(&["-n", "5", "DBSIZE"]), "0");
     assert_eq!(foreign_data(&server), [("cart:17".into(), "three eggs".into())]);
@@ -110,15 +110,15 @@ fn an_existing_mysql_database_is_used_only_when_empty_or_allowed() {
     let mut command = place.fast(&shared);
     command.env("CACHEDYNO_PASSWORD_X", MariadbServer::PASSWORD);
     let summary = Place::finish(command).measured().json();
-    all_three_phases(&summary, "x");
+    assert_all_phases(&summary, "x");
     assert!(count(row(&summary, "x", "page.open"), "ok") > 0);
-    assert_eq!(server.ask("SHOW TABLES IN shop"), names, "tables of others, and none of ours");
+    assert_eq!(server.ask("SHOW TABLES IN shop"), names, "only the foreign tables remain");
     assert_eq!(server.ask("CHECKSUM TABLE shop.customers, shop.sessions"), tables);
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_trial_that_cannot_connect_all_clients_leaves_no_table_behind() {
+fn a_trial_that_cannot_connect_all_clients_leaves_no_table() {
     if !installed(&["mariadbd", "mariadb", "mariadb-install-db", "setpriv"]) {
         return;
     }

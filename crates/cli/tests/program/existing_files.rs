@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::common::{Place, count, installed, row, target};
 
-/// Names and contents below a directory, links by their targets.
+/// Names and contents of everything below a directory; for links, their targets.
 fn tree(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -32,7 +32,7 @@ fn foreign_files_and_links_stay_unchanged() {
     let (own, elsewhere) = (place.path().join("own"), place.path().join("elsewhere"));
     fs::create_dir_all(own.join("sub")).unwrap();
     fs::create_dir(&elsewhere).unwrap();
-    fs::write(own.join("sess_0123"), "a session of somebody else's").unwrap();
+    fs::write(own.join("sess_0123"), "a foreign session").unwrap();
     fs::write(own.join("sub/deep"), "deep").unwrap();
     fs::write(elsewhere.join("precious"), "precious").unwrap();
     symlink(&elsewhere, own.join("sessions")).unwrap();
@@ -59,19 +59,19 @@ fn an_application_cache_of_files_uses_its_own_directory() {
     let own = place.path().join("own");
     fs::create_dir_all(own.join("mage--0")).unwrap();
     // As in a shop's cache directory.
-    fs::write(own.join("mage--0/mage---A_RECORD"), "of a real shop").unwrap();
+    fs::write(own.join("mage--0/mage---A_RECORD"), "foreign").unwrap();
     fs::write(own.join("mage--0/mage---internal-metadatas---A_RECORD"), "its metadata").unwrap();
     let before = tree(&own);
     let url = format!("zend-file=file://{}", own.display());
     let summary = Place::finish(super::app_cache::small(&place, &["--target", &url]));
     let summary = summary.measured().json();
     assert!(count(row(&summary, "zend-file", "clean"), "ok") > 0);
-    assert_eq!(tree(&own), before, "only what the run made is cleaned and removed");
+    assert_eq!(tree(&own), before, "only files of the run are cleaned and removed");
     place.assert_nothing_left();
 }
 
 #[test]
-fn temporary_tables_of_other_servers_stay_when_a_mariadb_starts() {
+fn starting_mariadb_keeps_temporary_tables_of_other_servers() {
     if !installed(&["mariadbd", "mariadb-install-db"]) {
         return;
     }
@@ -85,7 +85,7 @@ fn temporary_tables_of_other_servers_stay_when_a_mariadb_starts() {
 }
 
 #[test]
-fn a_directory_given_by_a_link_is_the_users_own_choice() {
+fn a_directory_given_as_a_link_is_accepted() {
     let place = Place::new();
     let real = place.path().join("real");
     fs::create_dir(&real).unwrap();
@@ -98,7 +98,7 @@ fn a_directory_given_by_a_link_is_the_users_own_choice() {
 }
 
 #[test]
-fn a_file_is_no_directory() {
+fn a_file_instead_of_a_directory_is_refused() {
     let place = Place::new();
     let file = place.write("file", "mine");
     let url = format!("x=file://{}", file.display());

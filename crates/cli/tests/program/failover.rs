@@ -16,7 +16,7 @@ fn tools() -> bool {
     installed(&["redis-server", "redis-cli", "setpriv"])
 }
 
-/// A run on the cluster that `through` is of, under way.
+/// Starts a run on the cluster of the server `through`.
 fn bench(place: &Place, through: &PortServer, more: &[&str]) -> Started {
     let mut command = place.command();
     command.arg("bench").arg(format!("c=redis+cluster://127.0.0.1:{}", through.port));
@@ -27,7 +27,7 @@ fn bench(place: &Place, through: &PortServer, more: &[&str]) -> Started {
 }
 
 /// Waits until the fill is over and the measurement has started.
-fn is_measured(server: &PortServer) {
+fn wait_for_measurement(server: &PortServer) {
     let reads = || (server.calls("get") > 200).then_some(());
     wait_until("keys are read", Duration::from_secs(30), reads);
 }
@@ -37,7 +37,7 @@ fn trial(place: &Place) -> Value {
     place.record().trials().remove(0)
 }
 
-/// Requests answered in the last whole second of a phase that was planned to last so long.
+/// Requests answered in the last full second of a phase with this planned length.
 fn answered_at_the_end(trial: &Value, planned_ns: u64) -> u64 {
     let length_ns = trial["points"][0]["length_ns"].as_u64().unwrap();
     assert!(length_ns > planned_ns / 10 * 9, "{length_ns} of {planned_ns}");
@@ -52,13 +52,13 @@ fn assert_reported(summary: &Value, words: &str) {
     assert!(found, "no `{words}` in {}", summary["reasons"]);
 }
 
-/// No keys are left, on replicas either once they have followed.
-fn assert_emptied(cluster: &Cluster) {
+/// Waits until no server has keys, including replicas, which lag behind.
+fn wait_until_empty(cluster: &Cluster) {
     let empty = || cluster.sizes().iter().all(|keys| *keys == 0).then_some(());
     wait_until("no keys are left", Duration::from_secs(10), empty);
 }
 
-/// The replica of a server, by the address that this one tells.
+/// The replica of a server, found by the port in its `INFO replication`.
 fn replica_of<'a>(cluster: &'a Cluster, primary: &PortServer) -> &'a PortServer {
     let info = primary.ask(&["INFO", "replication"]);
     let is_named = |server: &&PortServer| info.contains(&format!("port={},", server.port));
@@ -71,7 +71,7 @@ fn a_primary_dies(more: &[&str]) {
     let place = Place::new();
     let arguments = [&["--duration", "9s", "--timeout", "20s"], more].concat();
     let run = bench(&place, &cluster.0[0], &arguments);
-    is_measured(&cluster.0[1]);
+    wait_for_measurement(&cluster.0[1]);
     drop(cluster.0.remove(1));
     let summary = run.finish_within(PATIENCE).code(4).json();
     assert_eq!(summary["failures"], serde_json::json!([]));
@@ -98,12 +98,12 @@ fn a_primary_dies(more: &[&str]) {
     let refused = classes["reply"].as_u64().unwrap_or(0);
     assert!(count(mixed, "error") - refused < 200, "{mixed}");
     assert!(refused == 0 || examples["reply"].to_string().contains("CLUSTERDOWN"), "{mixed}");
-    assert_emptied(&cluster);
+    wait_until_empty(&cluster);
     place.assert_nothing_left();
 }
 
 #[test]
-fn the_replica_of_a_primary_that_dies_is_asked_on() {
+fn requests_continue_on_the_replica_of_a_dead_primary() {
     if tools() {
         a_primary_dies(&[]);
     }
@@ -111,19 +111,19 @@ fn the_replica_of_a_primary_that_dies_is_asked_on() {
 
 #[test]
 #[ignore = "forms another cluster: `make soak` runs it"]
-fn under_a_rate_the_replica_of_a_primary_that_dies_is_asked_on() {
+fn open_load_continues_on_the_replica_of_a_dead_primary() {
     if tools() {
         a_primary_dies(&["--rate", "2000"]);
     }
 }
 
-/// A primary without a replica dies.
-fn fails_the_trial(more: &[&str]) {
+/// Asserts that the death of a primary without a replica fails the trial.
+fn a_primary_without_replica_dies(more: &[&str]) {
     let mut cluster = Cluster::new();
     let place = Place::new();
     let arguments = [&["--duration", "60s", "--timeout", "1s"], more].concat();
     let run = bench(&place, &cluster.0[0], &arguments);
-    is_measured(&cluster.0[2]);
+    wait_for_measurement(&cluster.0[2]);
     let port = cluster.0.remove(2).port;
     let summary = run.finish_within(PATIENCE).code(4).json();
     assert_eq!(summary["validity"], "invalid");
@@ -139,21 +139,21 @@ fn a_primary_without_replica_that_dies_fails_the_trial() {
     if !tools() {
         return;
     }
-    fails_the_trial(&[]);
+    a_primary_without_replica_dies(&[]);
 }
 
 #[test]
 #[ignore = "forms another cluster: `make soak` runs it"]
-fn under_a_rate_a_primary_without_replica_that_dies_fails_the_trial() {
+fn a_primary_without_replica_that_dies_fails_the_trial_of_an_open_load() {
     if !tools() {
         return;
     }
-    fails_the_trial(&["--rate", "2000"]);
+    a_primary_without_replica_dies(&["--rate", "2000"]);
 }
 
 #[test]
 #[ignore = "forms another cluster: `make soak` runs it"]
-fn a_primary_that_hands_over_loses_nothing() {
+fn a_manual_failover_loses_no_request() {
     if !tools() {
         return;
     }
@@ -161,7 +161,7 @@ fn a_primary_that_hands_over_loses_nothing() {
     let heir = replica_of(&cluster, &cluster.0[1]);
     let place = Place::new();
     let run = bench(&place, &cluster.0[0], &["--duration", "4s"]);
-    is_measured(&cluster.0[1]);
+    wait_for_measurement(&cluster.0[1]);
     heir.ask(&["CLUSTER", "FAILOVER"]);
     let summary = run.finish_within(PATIENCE).measured().json();
     let mixed = row(&summary, "c", "mixed");
@@ -169,12 +169,12 @@ fn a_primary_that_hands_over_loses_nothing() {
     let trial = trial(&place);
     assert!(answered_at_the_end(&trial, 4_000_000_000) > 100, "{trial}");
     assert!(heir.calls("get") > 100);
-    assert_emptied(&cluster);
+    wait_until_empty(&cluster);
 }
 
 #[test]
 #[ignore = "forms another cluster: `make soak` runs it"]
-fn a_server_that_joins_under_load_is_asked() {
+fn a_server_that_joins_under_load_gets_requests() {
     if !tools() {
         return;
     }
@@ -186,7 +186,7 @@ fn a_server_that_joins_under_load_is_asked() {
     let (port, bus) = (cluster.0[0].port.to_string(), bus.lines().last().unwrap().to_string());
     joins.ask(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
     cluster.0.push(joins);
-    wait_until("all know the new server", Duration::from_secs(30), || {
+    wait_until("all servers know the new one", Duration::from_secs(30), || {
         let known = |server: &PortServer| {
             server.ask(&["CLUSTER", "INFO"]).contains("cluster_known_nodes:4")
         };
@@ -201,8 +201,9 @@ fn a_server_that_joins_under_load_is_asked() {
     // The hash tag puts all keys into slot 0. The new server has no slots, so no map lists it.
     let arguments = ["--duration", "8s", "--key-prefix", "{06S}:"];
     let run = bench(&place, &cluster.0[1], &arguments);
-    is_measured(&cluster.0[0]);
-    // Its first slot, key after key: what was moved is referred by ASK, and at the end by MOVED.
+    wait_for_measurement(&cluster.0[0]);
+    // Moves slot 0 key by key. Requests for moved keys are redirected by ASK, and at the end by
+    // MOVED.
     let output = Command::new("redis-cli")
         .args(["--cluster", "reshard", &old, "--cluster-from", &ids[0], "--cluster-to", &ids[1]])
         .args(["--cluster-slots", "1", "--cluster-yes"])
@@ -216,5 +217,5 @@ fn a_server_that_joins_under_load_is_asked() {
     assert!(answered_at_the_end(&trial, 8_000_000_000) > 100, "{trial}");
     assert!(cluster.0[3].calls("get") > 100);
     assert_eq!(trial["outages"], serde_json::json!([]));
-    assert_emptied(&cluster);
+    wait_until_empty(&cluster);
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::common::{Place, Started, among, child_named, installed, row, wait_until};
 
-/// A long run on Redis and files; `fault` gets the Redis server's process once it is measured.
+/// A long run on Redis and files. Sends `fault` to the Redis server during its measurement.
 fn disturbed(place: &Place, more: &[&str], fault: Signal) -> (Value, Duration) {
     let arguments = ["--target", "redis", "--target", "files", "--set", "clients=1"];
     let run = Started::new(place.fast(&[&arguments[..], more].concat()));
@@ -20,7 +20,7 @@ fn disturbed(place: &Place, more: &[&str], fault: Signal) -> (Value, Duration) {
     let server = wait_until("a server is measured", Duration::from_secs(30), || {
         child_named(parent, "redis-server").filter(|pid| *pid != check)
     });
-    // In the middle of the first phase.
+    // Wait for the middle of the first phase.
     std::thread::sleep(Duration::from_millis(500));
     kill(Pid::from_raw(server.cast_signed()), fault).unwrap();
     let since = std::time::Instant::now();
@@ -28,7 +28,7 @@ fn disturbed(place: &Place, more: &[&str], fault: Signal) -> (Value, Duration) {
     (finished.json(), since.elapsed())
 }
 
-/// The only failed trial, of Redis.
+/// The only failed trial, which is of Redis.
 fn only_failure(summary: &Value) -> &Value {
     let failures = among(&summary["failures"], |_| true);
     assert_eq!(failures.len(), 1, "{failures:?}");
@@ -72,7 +72,7 @@ fn a_server_that_hangs_fails_its_trial_in_time() {
     assert_eq!(failure["class"], "timed out");
     let reason = failure["reason"].as_str().unwrap();
     assert!(reason.contains("no answer within 300 ms"), "{reason}");
-    // The files' trial of about four seconds may come after it.
+    // The trial of files, about four seconds, can come after it.
     assert!(took < Duration::from_secs(20), "{took:?}");
     assert_eq!(row(&summary, "files", "read")["blocks"], 1);
     assert_eq!(place.record().seal()["status"], "complete");
@@ -80,12 +80,12 @@ fn a_server_that_hangs_fails_its_trial_in_time() {
 }
 
 #[test]
-fn a_target_that_fails_over_and_over_is_left_out() {
+fn a_target_that_refuses_every_write_is_not_run() {
     if !installed(&["redis-server"]) {
         return;
     }
     let place = Place::new();
-    // A server that may use no memory for data refuses every write.
+    // A server without memory for data refuses every write.
     let redis = ["--set", "redis.maxmemory=1", "--set", "redis.maxmemory-policy=noeviction"];
     let targets = ["--target", "redis", "--target", "files", "--set", "clients=1"];
     let summary = Place::finish(place.fast(&[&redis[..], &targets].concat())).code(3).json();

@@ -1,5 +1,5 @@
 //! `find-max`: its result, curve and record, and every case without a result. The only assertions
-//! on rates are upper bounds given by a server's script.
+//! on rates are upper bounds that follow from a server's script.
 
 use std::process::Command;
 use std::time::Duration;
@@ -144,7 +144,7 @@ fn an_unreachable_limit_is_reported_with_advice() {
 /// requests per second.
 #[test]
 #[ignore = "takes most of a minute: `make soak` runs it"]
-fn a_bottleneck_of_clients_is_reported_with_advice() {
+fn a_client_bottleneck_is_reported_with_advice() {
     let (place, server) = (Place::new(), Scripted::new("service=constant:5ms,servers=1000"));
     let slo = ["--slo", "p99<2s", "--allow-shared", "--clients", "2"];
     let finished = search(&place, &server.url(), &slo).measured();
@@ -158,7 +158,7 @@ fn a_bottleneck_of_clients_is_reported_with_advice() {
             assert!(sentence.contains("--clients"), "{sentence}");
             assert_eq!((finished.code, &summary["validity"]), (Some(4), &"invalid".into()));
         }
-        // A machine under steal can be slower than the clients.
+        // With stolen CPU time the machine can be slower than the clients.
         other => assert!(matches!(other, "found" | "unsettled"), "{sentence}"),
     }
 }
@@ -303,16 +303,16 @@ fn an_existing_server_keeps_foreign_keys() {
 }
 
 #[test]
-fn invalid_limits_are_located() {
+fn errors_in_limits_are_located() {
     for (arguments, parts) in [
         (&["--slo", "p99<1"][..], &["--slo", "`1` at character 5 of `p99<1`", "1ms"][..]),
         (&["--slo", "p99"], &["has no `<`", "error<0.01%"]),
         (&["--slo", "mean<1ms"], &["`mean` at character 1", "as in p50"]),
         (&["--slo", "error<0.01"], &["`0.01` at character 7", "has no %", "error<0.01%"]),
-        (&["--slo", "p99<20s"], &["`20.0 s` is beyond the time-out of 5.00 s", "--timeout"]),
+        (&["--slo", "p99<20s"], &["`20.0 s` exceeds the timeout of 5.00 s", "--timeout"]),
         (
             &["--slo", "error<1%", "--slo", "p50<501ms", "--timeout", "500ms"],
-            &["`501 ms` is beyond the time-out of 500 ms", "--timeout"],
+            &["`501 ms` exceeds the timeout of 500 ms", "--timeout"],
         ),
         (&["--slo", "p99<1ms", "--probe", "10ms"], &["--probe `10ms`", "500ms"]),
         (&["--slo", "p99<1ms", "--probe", "99999h"], &["--probe 359996400 s", "--rounds 5"]),

@@ -1,4 +1,4 @@
-//! Records created or edited by somebody else: their contents are not executed, trusted or printed
+//! Records created or edited by other users: their contents are not executed, trusted or printed
 //! raw.
 
 use std::fs;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::common::{Finished, Place, Record, installed};
 
-/// A run of session files whose seal is gone, as if it had been killed.
+/// The record of a run on files without its seal, as if the run had been killed.
 fn unsealed(place: &Place) -> Record {
     Place::finish(place.fast(&["--set", "clients=1", "--target", "files"])).measured();
     let record = place.record();
@@ -38,7 +38,7 @@ fn a_plan_of_another_host_is_shown_and_needs_consent() {
     for change in [
         &|header: &mut Value| header["host_mark"] = json!("0".repeat(64)),
         &|header: &mut Value| drop(header.as_object_mut().unwrap().remove("host_mark")),
-        // The mark of this host, under another plan.
+        // The mark of this host with another plan.
         &|header: &mut Value| {
             header["host_mark"] = json!(mark);
             header["plan"]["seed"] = json!(4711);
@@ -51,7 +51,7 @@ fn a_plan_of_another_host_is_shown_and_needs_consent() {
         let refused = resume(&place, &[]);
         assert_eq!(refused.code, Some(2), "{refused:#?}");
         for words in
-            ["was planned on another host", "`files` writes files into a new", "--trust-record"]
+            ["was planned on another host", "writes files for `files` into a new", "--trust-record"]
         {
             assert!(refused.stderr.contains(words), "no `{words}` in {}", refused.stderr);
         }
@@ -63,7 +63,7 @@ fn a_plan_of_another_host_is_shown_and_needs_consent() {
 }
 
 #[test]
-fn a_record_cannot_choose_settings_that_no_list_has() {
+fn a_record_cannot_choose_unlisted_settings() {
     let place = Place::new();
     let record = unsealed(&place);
     let foreign = place.path().join("foreign.so");
@@ -107,7 +107,7 @@ fn an_unknown_run_id_is_refused_by_every_command() {
 }
 
 #[test]
-fn a_record_cannot_send_commands_that_reach_beyond_their_keys() {
+fn a_record_cannot_send_commands_that_access_foreign_keys() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -136,10 +136,10 @@ fn a_record_cannot_send_commands_that_reach_beyond_their_keys() {
         sends(foreign);
         let refused = resume(&place, &["--trust-record"]);
         let word = format!("`{}", foreign.split(' ').next().unwrap());
-        refused.usage_error(&["of a plan that this host did not make sends", &word]);
+        refused.usage_error(&["of a plan not made on this host sends", &word]);
     }
     sends("GETRANGE __key__ 0 5");
     let asked = resume(&place, &[]);
-    assert!(asked.stderr.contains("`redis` is sent `GETRANGE __key__ 0 5`"), "{asked:?}");
+    assert!(asked.stderr.contains("sends `GETRANGE __key__ 0 5` to `redis`"), "{asked:?}");
     place.assert_nothing_left();
 }

@@ -47,7 +47,7 @@ const READING: [&[&str]; 9] = [
 /// Timeout, far above the allowed CPU time, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A valid line about a target that is not in the plan.
+/// A valid line for a target that is not in the plan.
 const TARGET: &[u8] =
     b"{\"target\":\"x\",\"version\":null,\"configuration\":[],\"unavailable\":null}\n";
 
@@ -149,8 +149,8 @@ impl Foreign {
         known.filter(std::fs::Metadata::is_file).map(|known| known.len()).sum()
     }
 
-    /// Content and inode of every file here outside the record.
-    fn around(&self) -> BTreeMap<PathBuf, (Vec<u8>, u64)> {
+    /// Content and inode of every file outside the record.
+    fn outside_files(&self) -> BTreeMap<PathBuf, (Vec<u8>, u64)> {
         let mut all = BTreeMap::new();
         let mut open = vec![self.place.path().to_path_buf()];
         while let Some(directory) = open.pop() {
@@ -167,9 +167,9 @@ impl Foreign {
         all
     }
 
-    /// Runs a command on the records and asserts that it keeps the promises above.
+    /// Runs a command on the records and asserts the guarantees listed at the top of this file.
     fn check(&self, arguments: &[&str], what: &str) -> Finished {
-        let (before, size) = (self.around(), self.size());
+        let (before, size) = (self.outside_files(), self.size());
         let mut command = self.place.command();
         command.args(arguments).arg("--out").arg(self.place.records());
         let Measured { finished, memory_bytes } = measured(command);
@@ -180,7 +180,7 @@ impl Foreign {
         let most = 100_000_000 + 10 * size;
         assert!(memory_bytes < most, "{memory_bytes} bytes of memory for {size}: {context}");
         assert!(finished.took < PATIENCE, "{context}");
-        let around = self.around();
+        let around = self.outside_files();
         let differs = |(path, was): &(&PathBuf, &(Vec<u8>, u64))| around.get(*path) != Some(*was);
         let changed: Vec<_> = before.iter().filter(differs).map(|(path, _)| path).collect();
         assert!(changed.is_empty() && around.len() == before.len(), "{changed:?}: {context}");
@@ -289,11 +289,11 @@ fn a_record_behind_a_link_is_found_only_by_its_path() {
 fn resuming_refuses_symbolic_and_hard_links() {
     let foreign = Foreign::new();
     let resume = |name: &str, part: &str| {
-        let before = foreign.around();
+        let before = foreign.outside_files();
         let resumed = Place::finish(foreign.place.run(&["--resume", "latest"]));
         assert!(matches!(resumed.code, Some(1 | 2)), "{resumed:?}");
         resumed.error(&[name, part]);
-        assert!(before == foreign.around(), "{name} {part}");
+        assert!(before == foreign.outside_files(), "{name} {part}");
     };
     for name in ["trials.jsonl", "targets.jsonl", "samples.jsonl.gz", "lock"] {
         let kept = foreign.place.path().join("outside/kept");

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::common::{FAST, Place, Tmpfs, installed, row, target};
 
 #[test]
-fn files_that_a_disk_has_no_room_for_are_refused_and_the_rest_is_measured() {
+fn files_that_do_not_fit_on_the_disk_are_refused_and_other_targets_measured() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -33,7 +33,7 @@ fn a_trial_stops_before_it_fills_the_disk() {
     }
     let place = Place::new();
     let Some(small) = Tmpfs::new(&place, 24 << 10) else { return };
-    // A log of all writes, which nothing bounds.
+    // The append-only file grows without bound.
     let arguments = ["--set", "clients=1", "--set", "measure_ms=20000", "--target", "redis"];
     let log = ["--set", "redis.appendonly=yes"];
     let command = place.fast_at(&place.records(), small.path(), &[&arguments[..], &log].concat());
@@ -43,13 +43,13 @@ fn a_trial_stops_before_it_fills_the_disk() {
     assert_eq!(failures.len(), 1, "{failures:#?}");
     assert_eq!(failures[0]["class"], "not-ours", "{failures:#?}");
     let why = failures[0]["message"].as_str().unwrap();
-    assert!(why.contains("stopped to leave room for others"), "{why}");
+    assert!(why.contains("stopped to leave space for other programs"), "{why}");
     assert_eq!(std::fs::read_dir(small.path()).unwrap().count(), 0, "left on the small disk");
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_disk_without_any_room_fails_the_check() {
+fn a_full_disk_fails_the_check() {
     let place = Place::new();
     let Some(small) = Tmpfs::new(&place, 256) else { return };
     small.fill();
@@ -62,28 +62,28 @@ fn a_disk_without_any_room_fails_the_check() {
     place.assert_nothing_left();
 }
 
-/// A fast run of files whose records go to `out`.
+/// A fast run on files with its records in `out`.
 fn run_into(place: &Place, out: &Path, more: &[&str]) -> Command {
     let files = ["--set", "clients=1", "--target", "files"];
     place.fast_at(out, &place.disk(), &[&files, more].concat())
 }
 
 #[test]
-fn records_without_any_room_are_an_error_before_measuring() {
+fn a_full_disk_for_records_is_an_error_before_measuring() {
     let place = Place::new();
     let Some(small) = Tmpfs::new(&place, 256) else { return };
     small.fill();
     let finished = Place::finish(run_into(&place, small.path(), &[])).code(1);
     let finished = finished.error(&["cannot be written", "o space left on device", "--out DIR"]);
     assert!(finished.took.as_secs() < 20, "{finished:?}");
-    assert_eq!(std::fs::read_dir(small.path()).unwrap().count(), 1, "an empty record is left");
+    assert_eq!(std::fs::read_dir(small.path()).unwrap().count(), 1, "left on the full disk");
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_record_that_outgrows_its_disk_costs_the_record_and_not_the_result() {
+fn a_result_is_printed_even_if_its_record_does_not_fit_on_the_disk() {
     let place = Place::new();
-    // A record of these 24 trials takes twice as much, its page even more.
+    // A record of these 24 trials takes twice this size, and its page even more.
     let Some(small) = Tmpfs::new(&place, 96) else { return };
     let blocks = ["--set", "blocks_min=24", "--set", "blocks_max=24"];
     let short = ["--set", "measure_ms=10", "--set", "warmup_ms=0"];
@@ -109,7 +109,7 @@ fn a_record_that_outgrows_its_disk_costs_the_record_and_not_the_result() {
 }
 
 #[test]
-fn a_file_in_the_place_of_the_records_is_an_error() {
+fn a_file_instead_of_the_records_directory_is_an_error() {
     let place = Place::new();
     let file = place.write("records.txt", "mine");
     for out in [file.clone(), file.join("below")] {

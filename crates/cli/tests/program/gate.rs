@@ -39,7 +39,7 @@ fn requirements_are_checked_per_row_and_set_the_exit_code() {
 }
 
 #[test]
-fn so_many_requests_are_sent_in_each_block() {
+fn each_block_sends_the_requested_number_of_requests() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -72,7 +72,7 @@ fn invalid_requirements_are_reported() {
     let place = Place::new();
     for (arguments, expected) in [
         (["bench", "redis", "--require", "p99"], ["--require", "has no `<`"]),
-        (["run", "ramp", "--require", "p99<1ms"], ["looks for a limit", "find-max"]),
+        (["run", "ramp", "--require", "p99<1ms"], ["searches for a limit", "find-max"]),
     ] {
         let mut command = place.command();
         command.args(arguments);

@@ -10,7 +10,7 @@ use super::common::{
     Defect, Fake, Place, Started, child_named, freeze, installed, trials_so_far, wait_until,
 };
 
-/// Two trials of about two seconds each, of files and, where it is installed, of Redis.
+/// Two trials of about two seconds each: of files and, if it is installed, of Redis.
 const TWO_TRIALS: [&str; 4] = ["--set", "clients=1", "--set", "measure_ms=350"];
 
 fn targets() -> &'static [&'static str] {
@@ -21,7 +21,7 @@ fn targets() -> &'static [&'static str] {
     }
 }
 
-/// Ends a run after its first trial; what it printed.
+/// Ends a run after its first trial and returns its summary.
 fn ended_by(place: &Place, end: fn(&Started)) -> Value {
     let run = Started::new(place.fast(&[&TWO_TRIALS[..], targets()].concat()));
     wait_until("the first trial has ended", Duration::from_secs(60), || {
@@ -31,21 +31,21 @@ fn ended_by(place: &Place, end: fn(&Started)) -> Value {
     end(&run);
     let since = std::time::Instant::now();
     let finished = run.finish_within(Duration::from_secs(30)).code(130);
-    // An operation of a few milliseconds, and the record on a disk that others use.
+    // The operation in flight takes milliseconds, but a busy disk can delay writing the record.
     assert!(since.elapsed() < Duration::from_secs(15), "{:?}", since.elapsed());
     place.assert_nothing_left();
     finished.json()
 }
 
-fn interrupted_and_resumed(end: fn(&Started)) {
+fn interrupt_and_resume(end: fn(&Started)) {
     let place = Place::new();
     let summary = ended_by(&place, end);
     assert_eq!((&summary["status"], &summary["blocks"]), (&"interrupted".into(), &0.into()));
     assert_eq!(summary["stopped_because"], "interrupted");
-    assert!(!summary["cells"].as_array().unwrap().is_empty(), "no result so far: {summary}");
+    assert!(!summary["cells"].as_array().unwrap().is_empty(), "no partial result: {summary}");
     let record = place.record();
     assert_eq!(record.seal()["status"], "interrupted");
-    assert_eq!(record.trials().len(), 1, "a trial that was broken off counts");
+    assert_eq!(record.trials().len(), 1, "an interrupted trial is recorded");
     assert!(record.path.join("report.html").is_file());
 
     let resume = ["--resume", "latest", "--format", "json"];
@@ -57,16 +57,16 @@ fn interrupted_and_resumed(end: fn(&Started)) {
 
 #[test]
 fn ctrl_c_ends_the_run_with_its_result_so_far() {
-    interrupted_and_resumed(|run| run.signal_group(Signal::SIGINT));
+    interrupt_and_resume(|run| run.signal_group(Signal::SIGINT));
 }
 
 #[test]
-fn sigterm_ends_it_alike() {
-    interrupted_and_resumed(|run| run.signal(Signal::SIGTERM));
+fn sigterm_ends_the_run_like_ctrl_c() {
+    interrupt_and_resume(|run| run.signal(Signal::SIGTERM));
 }
 
 #[test]
-fn a_signal_before_the_first_trial_leaves_a_run_to_resume() {
+fn a_run_interrupted_before_its_first_trial_can_be_resumed() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -76,7 +76,7 @@ fn a_signal_before_the_first_trial_leaves_a_run_to_resume() {
     let server = wait_until("a server is checked", Duration::from_secs(20), || {
         child_named(parent, "redis-server")
     });
-    // While it stands still, the check cannot end before the signal is there.
+    // While the server is stopped, the check cannot end before the signal arrives.
     let server = Pid::from_raw(server.cast_signed());
     let stopped = kill(server, Signal::SIGSTOP).is_ok();
     run.signal(Signal::SIGINT);
@@ -95,7 +95,7 @@ fn a_signal_before_the_first_trial_leaves_a_run_to_resume() {
     assert_eq!(place.record().seal()["status"], "complete");
 }
 
-/// A run whose Redis server stands still, with a time-out longer than the test.
+/// A run whose Redis server hangs, with a timeout longer than the test.
 fn hanging(place: &Place) -> Started {
     let arguments = ["--target", "redis", "--set", "clients=1", "--set", "measure_ms=2000"];
     let run = Started::new(place.fast(&[&arguments[..], &["--timeout", "60s"]].concat()));
@@ -111,7 +111,7 @@ fn hanging(place: &Place) -> Started {
 }
 
 #[test]
-fn a_second_ctrl_c_ends_it_at_once() {
+fn a_second_ctrl_c_exits_at_once() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -119,7 +119,7 @@ fn a_second_ctrl_c_ends_it_at_once() {
     let mut run = hanging(&place);
     run.signal(Signal::SIGINT);
     std::thread::sleep(Duration::from_millis(500));
-    if !run.runs() {
+    if !run.is_running() {
         let finished = run.finish_within(Duration::from_secs(10));
         panic!("the first signal did not wait for the operation in flight: {finished:#?}");
     }
@@ -148,7 +148,7 @@ fn a_killed_run_leaves_no_server_behind() {
 }
 
 #[test]
-fn ctrl_c_ends_a_cleaning_that_would_never_end() {
+fn ctrl_c_ends_an_endless_cleanup() {
     let (place, server) = (Place::new(), Fake::new(Defect::EndlessScan));
     let target = format!("--target=x={}", server.url());
     let run = Started::new(place.fast(&[&target, "--allow-shared", "--set", "clients=1"]));

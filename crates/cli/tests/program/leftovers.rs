@@ -47,14 +47,14 @@ fn shell(place: &Place, command: &str) {
 }
 
 #[test]
-fn the_shown_command_removes_keys_of_a_killed_session_run() {
+fn the_printed_command_removes_the_keys_of_a_killed_session_run() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
     let server = RedisServer::new();
     let foreign = ["cachedyno-00000000-1_0", "cart:17"];
     for key in foreign {
-        server.ask(&["SET", key, "of somebody else"]);
+        server.ask(&["SET", key, "foreign"]);
     }
     let place = Place::new();
     let url = format!("x={}", server.url());
@@ -70,7 +70,7 @@ fn the_shown_command_removes_keys_of_a_killed_session_run() {
 }
 
 #[test]
-fn the_note_on_a_killed_cache_run_names_its_database() {
+fn the_note_about_a_killed_cache_run_names_its_database() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -126,11 +126,11 @@ fn clean_removes_only_the_items_of_a_killed_bench() {
     let run = place.record().header()["run"].as_str().unwrap().to_string();
     std::fs::write(record.join("header.json"), header.replace(&run, "00000000")).unwrap();
     clean(&place).usage_error(&["it is of run `00000000`", "an unmodified record"]);
-    assert_eq!(server.stat("curr_items"), 2, "the other run's key is there");
+    assert_eq!(server.stat("curr_items"), 2, "the other run's key is kept");
 }
 
 #[test]
-fn a_server_that_lists_no_keys_is_refused_before_it_is_filled() {
+fn a_server_that_cannot_list_keys_is_refused_before_it_is_filled() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }

@@ -8,7 +8,7 @@ use super::common::{
     Defect, Fake, Place, PortServer, RedisServer, Started, among, installed, wait_until,
 };
 
-/// One block, in which no value that is read is compared.
+/// A `bench` of one block that does not verify the values it reads.
 fn bench(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command();
     command.arg("bench").args(arguments).args(["--format", "json"]);
@@ -20,10 +20,10 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-/// Sets keys alone for as long.
+/// A load of only sets.
 const SETS: [&str; 6] = ["--op", "set=1", "--value", "40", "--duration", "300ms"];
 
-/// The sentence about lost writes, without which the run must not be.
+/// Asserts that the run is INVALID because of lost writes; returns that reason.
 #[track_caller]
 fn reason(summary: &Value) -> String {
     assert_eq!(summary["validity"], "invalid", "{}", summary["reasons"]);
@@ -51,20 +51,21 @@ fn a_store_that_keeps_old_values_is_invalid() {
     assert!(text.contains("contain an older value than the last acknowledged one"), "{text}");
     let outcome = read_back(&place).remove(0);
     let (read, older) = (number(&outcome, "read"), number(&outcome, "older"));
-    // One in twenty, by chance between one in sixty and one in eight.
+    // One in twenty on average; the bounds allow for chance.
     assert!(read > 1_000 && (read / 60..read / 8).contains(&older), "{outcome}");
 }
 
-/// The fill writes 100,000 keys, the load few of them: only these can contain an older value.
+/// The fill writes 100,000 keys and the load overwrites few of them. Only these can contain an
+/// older value.
 #[test]
-fn few_writes_of_many_keys_are_read_back_too() {
+fn writes_to_few_of_many_keys_are_read_back_too() {
     let (place, fake) = (Place::new(), Fake::new(Defect::KeepsOldOneIn(20)));
     let mut command = bench(&place, &[&fake.url(), "--value", "40", "--keys", "100000"]);
     command.args(["--op", "get=0.9,set=0.1"]);
     command.args(["--rate", "3000", "--duration", "1s"]);
     let summary = Place::finish(command).code(4).json();
     assert!(reason(&summary).contains("contain an older value"), "{}", reason(&summary));
-    // Some 300 sets.
+    // About 300 sets, one in twenty of which is dropped.
     let outcome = read_back(&place).remove(0);
     assert!((5..40).contains(&number(&outcome, "older")), "{outcome}");
 }
@@ -78,7 +79,7 @@ fn a_store_that_forgets_keys_is_invalid() {
 }
 
 #[test]
-fn a_lifetime_explains_only_keys_that_outlived_it() {
+fn a_ttl_excuses_only_expired_keys() {
     let (place, fake) = (Place::new(), Fake::new(Defect::ForgetsOneIn(100)));
     // The trial is longer than the TTL, which can expire a second early; few keys are that old.
     let ttl = ["--ttl", "3s", "--op", "set=1", "--value", "40", "--duration", "2200ms"];
@@ -120,12 +121,12 @@ fn unverifiable_writes_are_reported() {
 }
 
 #[test]
-fn sessions_that_a_store_does_not_keep_make_a_run_invalid() {
+fn lost_session_writes_make_a_run_invalid() {
     let (place, fake) = (Place::new(), Fake::new(Defect::KeepsOldOneIn(20)));
     let target = format!("liar={}", fake.url());
-    // Without verifying values read during the run.
-    let unseen = ["--set", "verify_one_in=1000000", "--set", "clients=1", "--target", &target];
-    let summary = Place::finish(place.fast(&unseen)).code(4).json();
+    // Values read during the run are not verified.
+    let unverified = ["--set", "verify_one_in=1000000", "--set", "clients=1", "--target", &target];
+    let summary = Place::finish(place.fast(&unverified)).code(4).json();
     let text = reason(&summary);
     assert!(text.contains("sessions read back after the load"), "{text}");
     assert!(text.contains("contain an older value"), "{text}");
@@ -169,7 +170,7 @@ fn evicted_keys_do_not_count_as_lost() {
 }
 
 #[test]
-fn data_that_somebody_flushes_are_lost() {
+fn data_flushed_by_another_client_counts_as_lost() {
     if !installed(&["redis-server", "setpriv"]) {
         return;
     }
@@ -178,7 +179,7 @@ fn data_that_somebody_flushes_are_lost() {
     command.args(["--rate", "200", "--duration", "2s"]);
     let run = Started::new(command);
     let filled = || (server.ask(&["DBSIZE"]) == "2000").then_some(());
-    wait_until("the keys", Duration::from_secs(20), filled);
+    wait_until("the keys are filled", Duration::from_secs(20), filled);
     server.ask(&["FLUSHALL"]);
     let summary = run.finish_within(Duration::from_secs(30)).code(4).json();
     assert!(reason(&summary).contains("are missing"), "{}", reason(&summary));

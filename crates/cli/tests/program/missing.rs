@@ -1,14 +1,15 @@
-//! Servers that are missing or do not start: a reason instead of their results.
+//! Servers that are missing or do not start: the result gives the reason.
 
 use std::path::Path;
 
 use super::common::{Place, among, installed, row, skipped, target};
 
-/// With a PATH of nothing only what lies in the system's directories for servers is found.
+/// True if an empty PATH hides the program: it is in none of the system directories that are always
+/// searched.
 fn hidden_by_path(program: &str) -> bool {
     let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
     let found = system.iter().any(|d| Path::new(d).join(program).is_file());
-    !found || skipped(&format!("{program} lies in a directory that is always searched"))
+    !found || skipped(&format!("{program} is in a directory that is always searched"))
 }
 
 #[test]
@@ -33,7 +34,7 @@ fn missing_programs_are_reported_and_other_targets_measured() {
 }
 
 #[test]
-fn a_named_target_that_is_not_installed_is_exit_code_3() {
+fn a_named_target_that_is_not_installed_gives_exit_code_3() {
     if !hidden_by_path("redis-server") {
         return;
     }
@@ -50,7 +51,7 @@ fn a_named_target_that_is_not_installed_is_exit_code_3() {
 }
 
 #[test]
-fn a_server_that_refuses_a_setting_is_quoted() {
+fn the_error_of_a_server_that_rejects_a_setting_is_quoted() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -67,7 +68,7 @@ fn a_server_that_refuses_a_setting_is_quoted() {
 }
 
 #[test]
-fn a_setting_that_is_on_no_list_is_refused() {
+fn an_unlisted_setting_is_refused() {
     let place = Place::new();
     let unlisted = "not on the list of settings that a plan can choose (expected one that \
                     docs/FORMAT.md lists";
@@ -103,11 +104,11 @@ fn a_setting_that_is_on_no_list_is_refused() {
 }
 
 #[test]
-fn nobody_at_the_address_is_said() {
+fn an_address_without_a_server_is_reported() {
     let place = Place::new();
     let socket = place.path().join("nobody.sock");
     let url = format!("x=redis+unix://{}", socket.display());
-    // Alone it leaves no record.
+    // Without another target, no record is written.
     let alone = place.fast(&["--set", "clients=1", "--target", &url]);
     Place::finish(alone).code(3).error(&[
         "cannot connect to `x` at",

@@ -32,7 +32,7 @@ fn redis_with_an_order() -> (PortServer, String) {
 }
 
 #[test]
-fn commands_that_may_reach_other_keys_of_a_redis_are_refused_unsent() {
+fn redis_commands_that_could_access_other_keys_are_never_sent() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -52,7 +52,7 @@ fn commands_that_may_reach_other_keys_of_a_redis_are_refused_unsent() {
         let refused = bench(&[&url, "--allow-shared", "--command", text]);
         refused.usage_error(&["--command `", problem, "(expected ", "--i-own-this-server"]);
     }
-    // Each of several is looked at, and by every command that takes them.
+    // Every `--command` is checked, by `bench` and by `find-max`.
     let several = [&url, "--allow-shared", "--command", "GET __key__", "--command", "DEL order:1"];
     bench(&several).usage_error(&["`DEL order:1`"]);
     let search = [&several[..], &["--slo", "p99<1s"]].concat();
@@ -64,7 +64,7 @@ fn commands_that_may_reach_other_keys_of_a_redis_are_refused_unsent() {
 
     let owner = [&url, "--allow-shared", "--i-own-this-server", "--command", "DEL order:1"];
     bench(&owner).measured();
-    assert_eq!(server.ask(&["DBSIZE"]), "0", "the owner may");
+    assert_eq!(server.ask(&["DBSIZE"]), "0", "the owner's command ran");
 }
 
 #[test]
@@ -91,12 +91,12 @@ fn commands_on_own_keys_run_next_to_foreign_keys() {
         let row = row(&summary, "x", &format!("mixed.{operation}"));
         assert!(count(row, "ok") > 0 && count(row, "error") == 0, "{row}");
     }
-    assert_eq!(server.ask(&["KEYS", "*"]), "order:1", "nothing of ours is left");
+    assert_eq!(server.ask(&["KEYS", "*"]), "order:1", "only the foreign key remains");
     assert_eq!(server.ask(&["GET", "order:1"]), "three eggs");
 }
 
 #[test]
-fn a_server_that_names_other_keys_than_the_command_does_is_refused() {
+fn a_command_is_refused_if_the_server_reports_other_keys_for_it() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -113,7 +113,7 @@ fn a_server_that_names_other_keys_than_the_command_does_is_refused() {
 }
 
 #[test]
-fn a_record_whose_command_was_edited_is_refused_before_its_load() {
+fn an_edited_command_in_a_record_is_never_sent() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -122,7 +122,7 @@ fn a_record_whose_command_was_edited_is_refused_before_its_load() {
     let blocks = ["--blocks", "3", "--duration", "400ms", "--warmup", "0s"];
     let allowed = [&url, "--allow-shared", "--command", "DEL __key__"];
     let run = Started::new(command(&place, "bench", &[&allowed[..], &blocks].concat()));
-    wait_until("a trial is done", Duration::from_secs(60), || {
+    wait_until("a trial has ended", Duration::from_secs(60), || {
         (trials_so_far(&place.records()) >= 1).then_some(())
     });
     run.signal(Signal::SIGKILL);
@@ -138,12 +138,12 @@ fn a_record_whose_command_was_edited_is_refused_before_its_load() {
     fs::write(&header, edited).unwrap();
     let resume = ["--resume", "latest", "--target", &url, "--allow-shared", "--trust-record"];
     let refused = Place::finish(place.run(&resume));
-    refused.usage_error(&["this host did not make sends", "`DEL order:1`"]);
+    refused.usage_error(&["not made on this host sends", "`DEL order:1`"]);
     assert_eq!(server.ask(&["GET", "order:1"]), "three eggs");
 }
 
 #[test]
-fn commands_on_an_existing_memcached_name_only_own_keys() {
+fn memcached_commands_that_could_access_other_keys_are_never_sent() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
@@ -169,7 +169,7 @@ fn commands_on_an_existing_memcached_name_only_own_keys() {
     assert_eq!(count(row(&summary, "x", "mg"), "error"), 0);
     let summary = shared("gat 60 __key__").measured().json();
     assert_eq!(count(row(&summary, "x", "gat"), "error"), 0);
-    assert_eq!(server.stat("curr_items"), 1, "nothing of ours is left");
+    assert_eq!(server.stat("curr_items"), 1, "only the foreign item remains");
     shared("delete order:1").measured();
-    assert_eq!(server.stat("curr_items"), 0, "the owner may");
+    assert_eq!(server.stat("curr_items"), 0, "the owner's command ran");
 }

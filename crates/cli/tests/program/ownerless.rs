@@ -160,7 +160,7 @@ fn leftovers_of_a_stopped_container_are_removed_from_outside() {
     let before = [ours(&place.disk()), ours(&sockets)].concat();
     assert!(!before.is_empty());
     doctor(&place, &place.disk(), &["--clean"]).code(0);
-    assert!(run.runs(), "the run continues");
+    assert!(run.is_running(), "the run continues");
     let more = || (trials_so_far(&place.records()) > 4).then_some(());
     wait_until("further trials have ended", Duration::from_secs(60), more);
     let program = child_with(run.pid(), "run").expect("the program");
@@ -171,7 +171,7 @@ fn leftovers_of_a_stopped_container_are_removed_from_outside() {
     wait_until("all processes of the container have ended", Duration::from_secs(5), ended);
     assert!(!ours(&place.disk()).is_empty());
     let cleaned = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
-    assert!(cleaned.contains("made in another container"), "{cleaned}");
+    assert!(cleaned.contains("created in another container"), "{cleaned}");
     for parent in [place.disk(), sockets] {
         assert_only_unmarked(&parent);
     }

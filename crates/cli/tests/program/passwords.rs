@@ -20,7 +20,7 @@ fn assert_secret(place: &Place, finished: &Finished, secrets: &[&str]) {
         }
         for path in place.all_records() {
             let record = super::common::Record::new(path);
-            assert!(!record.holds(secret), "`{secret}` is in {}", record.path.display());
+            assert!(!record.contains(secret), "`{secret}` is in {}", record.path.display());
         }
     }
 }
@@ -112,7 +112,7 @@ fn the_right_password_works_and_is_never_shown() {
             place.all_records().pop().filter(|path| path.join("targets.jsonl").exists())
         });
         let mut samples = 0;
-        while run.runs() {
+        while run.is_running() {
             let line = command_line(pid);
             assert!(!line.contains(RIGHT), "{line}");
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -121,7 +121,7 @@ fn the_right_password_works_and_is_never_shown() {
             samples += usize::from(line.contains("--target"));
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(samples > 0, "the command line was never seen");
+        assert!(samples > 0, "the command line was never read");
         let finished = run.finish_within(Duration::from_secs(60)).measured();
         assert_eq!(row(&finished.json(), "x", "read")["blocks"], 1);
         assert_secret(&place, &finished, &[RIGHT]);
@@ -248,7 +248,7 @@ fn started_programs_do_not_get_the_passwords() {
     let programs = place.path().join("programs");
     std::fs::create_dir(&programs).unwrap();
     let log = place.path().join("environments");
-    // Fake programs that log their environment.
+    // Fake programs log their environment.
     for program in ["redis-server", "memcached", "mysqld", "valkey-server", "chattr"] {
         let script = format!("#!/bin/sh\n/usr/bin/env >> {}\nexit 1\n", log.display());
         let path = programs.join(program);

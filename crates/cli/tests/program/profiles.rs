@@ -31,7 +31,7 @@ fn pages_and_the_2019_script_run_on_all_stores() {
         return;
     }
     let place = Place::new();
-    // A disk that stalls under the builds of others is no fault of a store.
+    // A long timeout, since other processes can stall the disk.
     let arguments = ["--set", "profile=page,maxcluster-2019", "--timeout", "60s"];
     let arguments = [&arguments[..], &["--set", "sessions=40"]].concat();
     let summary = Place::finish(place.fast(&arguments)).measured().json();
@@ -46,18 +46,18 @@ fn pages_and_the_2019_script_run_on_all_stores() {
             let contended = page["load"]["one_session"] == true;
             let waits = count(page, "lock_waits");
             if contended && page["operation"] != "page.close" {
-                assert!(waits > 0, "nobody waited for the lock: {page}");
+                assert!(waits > 0, "no client waited for the lock: {page}");
             }
             // With one client on MySQL, a stalled statement looks like a wait.
             if page["load"]["clients"] == 1 && target != "mysql" {
-                assert_eq!(waits, 0, "a lone client waited: {page}");
+                assert_eq!(waits, 0, "a single client waited: {page}");
             }
         }
         let script = rows(&summary, target, "maxcluster-2019");
         for clients in [1, 8] {
             assert_eq!(operations(&script, clients, false), ["change", "read", "write"]);
         }
-        // The script ends by count: every client's every session, once an operation.
+        // The script ends by count: each operation runs once per session of each client.
         for row in &script {
             assert_eq!(count(row, "ok"), 40 * row["load"]["clients"].as_u64().unwrap(), "{row}");
         }
@@ -82,7 +82,7 @@ fn drawing_values_inside_the_timed_span_is_recorded_and_noted() {
 }
 
 #[test]
-fn the_control_measures_one_target_twice() {
+fn the_aa_control_measures_one_target_twice() {
     let place = Place::new();
     let arguments = ["--set", "clients=1", "--target", "files", "--aa"];
     let blocks = ["--set", "blocks_min=2", "--set", "blocks_max=2"];
@@ -97,7 +97,7 @@ fn the_control_measures_one_target_twice() {
 }
 
 #[test]
-fn a_seed_repeats_its_plan_and_another_does_not() {
+fn a_seed_reproduces_its_plan_and_another_does_not() {
     let plan = |seed: Option<&str>| {
         let place = Place::new();
         let blocks = ["--set", "blocks_min=2", "--set", "blocks_max=2", "--set", "clients=1,2,3"];

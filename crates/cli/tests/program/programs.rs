@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use model::{Kin, Program};
+use model::{Program, RedisCompatible};
 use nix::sys::signal::Signal;
 
 use super::common::{
@@ -15,13 +15,13 @@ use super::common::{
 
 const VALKEY: [&str; 6] = ["--set", "clients=1", "--set", "measure_ms=150", "--target", "valkey"];
 
-/// A program of that name, which is Redis and leaves a line for each start.
-struct StandIn {
+/// A script under another program's name that starts Redis and logs each start.
+struct FakeProgram {
     directory: PathBuf,
     starts: PathBuf,
 }
 
-impl StandIn {
+impl FakeProgram {
     fn new(place: &Place, name: &str) -> Self {
         let directory = place.path().join("programs");
         fs::create_dir(&directory).unwrap();
@@ -33,8 +33,8 @@ impl StandIn {
         Self { directory, starts }
     }
 
-    /// The command with the program first in its PATH.
-    fn before(&self, mut command: Command) -> Command {
+    /// Puts the script first in the command's PATH.
+    fn first_in_path(&self, mut command: Command) -> Command {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut directories = vec![self.directory.clone()];
         directories.extend(std::env::split_paths(&path));
@@ -56,14 +56,14 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn a_program_is_recorded_and_started_again_when_a_run_is_resumed() {
+fn a_resumed_run_starts_the_recorded_program() {
     if !installed(&["redis-server"]) {
         return;
     }
     let place = Place::new();
-    let valkey = StandIn::new(&place, "valkey-server");
+    let valkey = FakeProgram::new(&place, "valkey-server");
     let three = ["--set", "blocks_min=3", "--set", "blocks_max=3"];
-    let run = Started::new(valkey.before(place.fast(&[&VALKEY[..], &three].concat())));
+    let run = Started::new(valkey.first_in_path(place.fast(&[&VALKEY[..], &three].concat())));
     wait_until("a trial is recorded", Duration::from_secs(60), || {
         (trials_so_far(&place.records()) >= 1).then_some(())
     });
@@ -78,26 +78,26 @@ fn a_program_is_recorded_and_started_again_when_a_run_is_resumed() {
     assert!(before >= 2, "{before}");
 
     let resumed = place.run(&["--resume", "latest", "--format", "json"]);
-    let summary = Place::finish(valkey.before(resumed)).measured().json();
+    let summary = Place::finish(valkey.first_in_path(resumed)).measured().json();
     assert_eq!(summary["blocks"], 3);
-    assert!(valkey.starts() >= before + 2, "{before} and then {}", valkey.starts());
+    assert!(valkey.starts() >= before + 2, "{before} before, {} after", valkey.starts());
     let valkey = target(&summary, "valkey");
     assert_eq!(valkey["place"], "a private valkey-server, started fresh for each trial");
     assert_eq!(valkey["kind"], "redis");
-    assert_eq!(valkey["settings"]["appendonly"], "no", "as those of redis: {valkey}");
+    assert_eq!(valkey["settings"]["appendonly"], "no", "same settings as redis: {valkey}");
     place.assert_nothing_left();
 }
 
 #[test]
-fn bench_starts_redis_and_another_program_side_by_side() {
+fn bench_compares_redis_with_another_program() {
     if !installed(&["redis-server"]) {
         return;
     }
     let place = Place::new();
-    let keydb = StandIn::new(&place, "keydb-server");
+    let keydb = FakeProgram::new(&place, "keydb-server");
     let command = bench(&place, &["redis", "keydb", "--set", "hz=20"]);
-    let summary = Place::finish(keydb.before(command)).measured().json();
-    assert_eq!(keydb.starts(), 2, "a check and a trial");
+    let summary = Place::finish(keydb.first_in_path(command)).measured().json();
+    assert_eq!(keydb.starts(), 2, "one start for the check, one for the trial");
     for name in ["redis", "keydb"] {
         assert!(count(row(&summary, name, "mixed"), "ok") > 50, "{name}");
         assert_eq!(target(&summary, name)["settings"]["hz"], "20", "{name}");
@@ -110,10 +110,12 @@ fn bench_starts_redis_and_another_program_side_by_side() {
 }
 
 #[test]
-fn a_program_that_is_not_installed_is_named_with_its_cure() {
-    for Program { target: name, kin: Kin { program, .. }, package, .. } in Program::ALL {
-        if is_there(program, &["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from)) {
-            skipped(&format!("{program} lies in a directory that is always searched"));
+fn a_missing_program_is_reported_with_its_package() {
+    for Program { target: name, server: RedisCompatible { program, .. }, package, .. } in
+        Program::ALL
+    {
+        if is_in_any(program, &["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from)) {
+            skipped(&format!("{program} is in a directory that is always searched"));
             continue;
         }
         let place = Place::new();
@@ -131,8 +133,9 @@ fn a_program_that_is_not_installed_is_named_with_its_cure() {
 fn installed_programs_are_measured_under_their_own_name() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    for Program { target: name, kin: Kin { program, title, .. }, .. } in Program::ALL {
-        if !is_there(program, &directories) {
+    for Program { target: name, server: RedisCompatible { program, title, .. }, .. } in Program::ALL
+    {
+        if !is_in_any(program, &directories) {
             skipped(&format!("{program} is not installed"));
             continue;
         }
@@ -146,6 +149,6 @@ fn installed_programs_are_measured_under_their_own_name() {
     }
 }
 
-fn is_there(program: &str, directories: &[PathBuf]) -> bool {
+fn is_in_any(program: &str, directories: &[PathBuf]) -> bool {
     directories.iter().any(|directory| directory.join(program).is_file())
 }

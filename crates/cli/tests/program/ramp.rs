@@ -71,8 +71,8 @@ fn counted(operation: &Value, name: &str) -> u64 {
     operation["counts"][name].as_u64().unwrap()
 }
 
-/// Asserts that the operations of a stage add up to its total row. An operation that was never due
-/// has no row.
+/// Asserts that the operations of a stage add up to its total row. An operation without a due
+/// request has no row.
 fn assert_adds_up(stage: &Value) {
     let both = operation(stage, "ramp");
     let all = list(&stage["operations"]);
@@ -151,7 +151,7 @@ fn rates_are_shares_of_each_stores_peak() {
             assert!((planned - share * peak_per_s / 1e3).abs() < 1.0, "{planned} of {peak_per_s}");
         }
         assert_both_succeeded(&stages);
-        // On a busy machine a single stage can have no CPU time of either.
+        // On a busy machine a single stage can lack CPU time of server or generator.
         for name in ["server_cpu_ns", "generator_cpu_ns"] {
             let in_all: u64 = stages.iter().map(|stage| stage[name].as_u64().unwrap()).sum();
             assert!(in_all > 0, "{name} of {}", trial["cell"]);
@@ -282,8 +282,8 @@ fn results_are_kept_if_keys_cannot_be_removed() {
     let ramp = &summary["ramps"][0];
     assert!(ramp["metrics"]["knee_per_s"]["center"].as_f64().unwrap() > 1_000.0, "{ramp}");
     let notes = summary["footnotes"].to_string();
-    let left = "in block 1: denied: what this run wrote is still there, remove what begins with \
-        `cachedyno-";
+    let left = "in block 1: denied: this run's data is still in the store, remove all names \
+        that start with `cachedyno-";
     assert!(notes.contains("mine/open/64") && notes.contains(left), "{notes}");
     assert!(!server.keys().is_empty());
 }
@@ -340,9 +340,9 @@ fn a_server_out_of_connections_fails_its_trial_with_its_message() {
 fn too_many_threads_are_refused_before_anything_starts() {
     let place = Place::new();
     for (sets, part) in [
-        (["threads=500", "clients=20,400"], "is more than the clients (expected at most 400"),
-        (["threads=500", "clients=20,500"], "is more than the CPUs of the generator"),
-        (["threads=500", "profile=putra-2024"], "is more than the CPUs of the generator"),
+        (["threads=500", "clients=20,400"], "exceeds the number of clients (expected at most 400"),
+        (["threads=500", "clients=20,500"], "exceeds the number of generator CPUs"),
+        (["threads=500", "profile=putra-2024"], "exceeds the number of generator CPUs"),
     ] {
         let sets = ["--target", "redis", "--set", sets[0], "--set", sets[1]];
         Place::finish(small(&place, &sets)).usage_error(&["--set threads `500`", part]);

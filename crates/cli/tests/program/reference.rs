@@ -12,8 +12,12 @@ use super::common::{Finished, Place, Started, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Starts a reference server on a socket of the place, lets a client use it, and ends it.
-fn used(command: &str, arguments: &[&str], client: impl FnOnce(UnixStream)) -> (Place, Finished) {
+/// Runs `client` against a reference server on a unix socket, then stops the server.
+fn with_server(
+    command: &str,
+    arguments: &[&str],
+    client: impl FnOnce(UnixStream),
+) -> (Place, Finished) {
     let place = Place::new();
     let socket = place.path().join("s");
     let mut started = place.command();
@@ -39,14 +43,15 @@ fn ask(stream: &mut UnixStream, request: &str, expected: &str) {
 
 #[test]
 fn the_null_server_serves_until_it_is_interrupted() {
-    let (_place, finished) = used("null-server", &["--value", "3B", "--threads", "2"], |mut s| {
-        ask(&mut s, "GET k\r\n", "$3\r\nxxx\r\n");
-        ask(&mut s, "SET k v\r\n", "+OK\r\n");
-    });
+    let (_place, finished) =
+        with_server("null-server", &["--value", "3B", "--threads", "2"], |mut s| {
+            ask(&mut s, "GET k\r\n", "$3\r\nxxx\r\n");
+            ask(&mut s, "SET k v\r\n", "+OK\r\n");
+        });
     let served = "\nserved 2 requests on 1 connection in ";
     assert!(finished.stdout.contains(served), "{finished:#?}");
-    used("null-server", &["--miss"], |mut s| ask(&mut s, "GET k\r\n", "$-1\r\n"));
-    used("null-server", &["--remember", "9"], |mut s| {
+    with_server("null-server", &["--miss"], |mut s| ask(&mut s, "GET k\r\n", "$-1\r\n"));
+    with_server("null-server", &["--remember", "9"], |mut s| {
         ask(&mut s, "SET k v\r\nGET k\r\n", "+OK\r\n$1\r\nv\r\n");
     });
 }
@@ -57,7 +62,7 @@ fn the_scripted_server_writes_a_log_and_reports_faults() {
     let log = place.path().join("log.csv");
     let arguments = ["--script", "service=constant:1ms", "--script", "wrong=1", "--log"];
     let arguments = [&arguments[..], &[log.to_str().unwrap()]].concat();
-    let (_other, finished) = used("scripted-server", &arguments, |mut s| {
+    let (_other, finished) = with_server("scripted-server", &arguments, |mut s| {
         ask(&mut s, "SET k good\r\nGET k\r\n", "+OK\r\n$4\r\ngnod\r\n");
     });
     let text = &finished.stdout;
@@ -73,7 +78,7 @@ fn the_scripted_server_writes_a_log_and_reports_faults() {
         assert!(fields[3] - fields[2] >= 1_000_000 * (number as u64 + 1), "{log}");
     }
     let hang = ["--script", "hang=1", "--log", "hang.csv"];
-    let (place, finished) = used("scripted-server", &hang, |mut s| {
+    let (place, finished) = with_server("scripted-server", &hang, |mut s| {
         s.write_all(b"PING\r\n").unwrap();
         s.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
         assert!(s.read(&mut [0]).is_err(), "it answers");
@@ -84,7 +89,7 @@ fn the_scripted_server_writes_a_log_and_reports_faults() {
 }
 
 #[test]
-fn a_time_ends_them_too() {
+fn servers_stop_after_the_given_time() {
     for command in ["null-server", "scripted-server"] {
         let place = Place::new();
         let mut started = place.command();

@@ -24,13 +24,13 @@ const THREE_BLOCKS: [&str; 10] = [
     "files",
 ];
 
-/// A run of three blocks of two cells that was killed in its second block.
-fn killed(place: &Place) {
+/// Starts a run of three blocks and two cells, and kills it in its second block.
+fn kill_in_second_block(place: &Place) {
     let run = Started::new(place.fast(&THREE_BLOCKS));
-    wait_until("block 2 is under way", Duration::from_secs(60), || {
+    wait_until("block 2 has started", Duration::from_secs(60), || {
         (trials_so_far(&place.records()) >= 3).then_some(())
     });
-    // Other commands can read the record in the meantime.
+    // Other commands can read the record of a running run.
     assert!(place.on_records(&["list"]).code(0).stdout.contains("running"));
     let shown = place.on_records(&["show", "--format", "json"]).code(0).json();
     assert_eq!(shown["status"], "running");
@@ -47,7 +47,7 @@ fn resumed(place: &Place, run: &str) -> std::process::Command {
 #[test]
 fn a_resumed_run_measures_only_missing_trials() {
     let place = Place::new();
-    killed(&place);
+    kill_in_second_block(&place);
     let record = place.record();
     assert!(!record.path.join("seal.json").exists());
     let listed = place.on_records(&["list"]).code(0);
@@ -74,22 +74,22 @@ fn a_resumed_run_measures_only_missing_trials() {
 
     let id = summary["run"].as_str().unwrap();
     Place::finish(resumed(&place, id)).usage_error(&[id, "complete", "nothing to resume"]);
-    assert_eq!(record.read("trials.jsonl"), after, "a complete record is left as it is");
+    assert_eq!(record.read("trials.jsonl"), after, "a complete record stays unchanged");
     assert_eq!(record.seal()["status"], "complete");
 }
 
 #[test]
-fn a_run_that_is_still_going_is_in_use() {
+fn the_record_of_a_running_run_is_in_use() {
     let place = Place::new();
     let mut run = Started::new(place.fast(&THREE_BLOCKS));
     wait_until("the first trial has ended", Duration::from_secs(60), || {
         (trials_so_far(&place.records()) >= 1).then_some(())
     });
     let mut second = resumed(&place, "latest");
-    // Somewhere else: nobody who measures keeps it away, but the record has its own lock.
+    // With another TMPDIR the measurement lock is free, but the record has its own lock.
     second.env("TMPDIR", place.path());
     let second = Place::finish(second);
-    assert!(run.runs(), "the run was over too soon to say anything");
+    assert!(run.is_running(), "the run ended too soon for this test");
     second.usage_error(&["in use by another cachedyno"]);
     run.finish_within(Duration::from_secs(60)).measured();
     let measured = place.record().measured();
@@ -116,7 +116,7 @@ fn a_resumed_run_cannot_change_its_plan() {
 }
 
 #[test]
-fn another_study_and_another_place_are_refused() {
+fn another_study_and_another_store_are_refused() {
     let place = Place::new();
     let (here, there) = (place.path().join("here"), place.path().join("there"));
     fs::create_dir(&here).unwrap();
@@ -126,7 +126,7 @@ fn another_study_and_another_place_are_refused() {
     wait_until("a trial has ended", Duration::from_secs(60), || {
         (trials_so_far(&place.records()) >= 1).then_some(())
     });
-    // In the middle of the next one.
+    // Kill the run in the middle of the next trial.
     std::thread::sleep(Duration::from_millis(200));
     run.signal(Signal::SIGKILL);
     run.finish_within(Duration::from_secs(20));
@@ -154,7 +154,7 @@ fn another_study_and_another_place_are_refused() {
 }
 
 #[test]
-fn all_existing_stores_are_asked_for_at_once() {
+fn one_error_lists_all_existing_stores_to_name_again() {
     let place = Place::new();
     let directories = ["one", "two"].map(|name| place.path().join(name));
     let at = |i: usize| format!("s{i}=file://{}", directories[i].display());
@@ -174,9 +174,9 @@ fn all_existing_stores_are_asked_for_at_once() {
     refused.usage_error(&["target `s0` was", "target `s1` was", &command]);
 }
 
-/// A run on an existing store is killed in its second of three blocks and resumed, which first
-/// removes what the killed run has left there.
-fn killed_and_resumed_on(target: &str, password: Option<&str>) {
+/// Kills a run on an existing store in the second of three blocks and resumes it. Resuming first
+/// removes the leftovers of the killed run from the store.
+fn kill_and_resume_on(target: &str, password: Option<&str>) {
     let place = Place::new();
     let with_password = |mut command: Command| {
         command.envs(password.map(|password| ("CACHEDYNO_PASSWORD_X", password)));
@@ -184,8 +184,8 @@ fn killed_and_resumed_on(target: &str, password: Option<&str>) {
     };
     let plan = [&THREE_BLOCKS[..6], &["--set", "clients=1", "--target", target]].concat();
     let mut run = Started::new(with_password(place.fast(&plan)));
-    wait_until("block 2 is under way", Duration::from_secs(60), || {
-        assert!(run.runs(), "the run has ended");
+    wait_until("block 2 has started", Duration::from_secs(60), || {
+        assert!(run.is_running(), "the run has ended");
         (trials_so_far(&place.records()) >= 1).then_some(())
     });
     std::thread::sleep(Duration::from_millis(200));
@@ -206,13 +206,13 @@ fn a_killed_run_on_an_existing_redis_is_resumed_and_cleaned_up() {
         return;
     }
     let server = RedisServer::new();
-    killed_and_resumed_on(&format!("x={}", server.url()), None);
-    assert_eq!(server.keys(), [""; 0], "also what the killed run had left");
+    kill_and_resume_on(&format!("x={}", server.url()), None);
+    assert_eq!(server.keys(), [""; 0], "leftovers of the killed run");
 }
 
-/// Also one that was killed before its first trial ended.
+/// Even if the run was killed before its first trial ended.
 #[test]
-fn a_run_that_is_resumed_in_vain_can_be_resumed_again() {
+fn a_run_can_be_resumed_again_after_a_refusal() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -220,21 +220,21 @@ fn a_run_that_is_resumed_in_vain_can_be_resumed_again() {
     let target = format!("x={}", server.url());
     let plan = ["--set", "clients=1", "--set", "warmup_ms=60000", "--target", &target];
     let run = Started::new(place.fast(&plan));
-    wait_until("the run writes", Duration::from_secs(60), || {
+    wait_until("the run has written keys", Duration::from_secs(60), || {
         (!server.keys().is_empty()).then_some(())
     });
     run.signal(Signal::SIGKILL);
     run.finish_within(Duration::from_secs(20));
     place.assert_nothing_left();
 
-    server.ask(&["SET", "somebody's", "value"]);
+    server.ask(&["SET", "foreign", "value"]);
     let resume = || Place::finish(place.run(&["--resume", "latest", "--target", &target]));
     let refused = resume().code(3);
     assert!(refused.stdout.contains("is not empty"), "{refused:?}");
     assert_eq!(place.record().seal()["status"], "interrupted");
-    server.ask(&["DEL", "somebody's"]);
+    server.ask(&["DEL", "foreign"]);
     let started = Started::new(place.run(&["--resume", "latest", "--target", &target]));
-    wait_until("the run goes on", Duration::from_secs(60), || {
+    wait_until("the resumed run has written keys", Duration::from_secs(60), || {
         (!server.keys().is_empty()).then_some(())
     });
     started.signal(Signal::SIGINT);
@@ -248,7 +248,7 @@ fn a_killed_run_on_an_existing_mysql_is_resumed() {
         return;
     }
     let server = MariadbServer::new();
-    killed_and_resumed_on(&format!("x={}", server.url()), Some(MariadbServer::PASSWORD));
+    kill_and_resume_on(&format!("x={}", server.url()), Some(MariadbServer::PASSWORD));
     let left = server.ask("SHOW TABLES IN shop");
-    assert_eq!(left.trim(), "", "also what the killed run had left");
+    assert_eq!(left.trim(), "", "leftovers of the killed run");
 }

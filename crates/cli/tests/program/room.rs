@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 fn redis(policy: &str) -> PortServer {
     let server = PortServer::redis(&["--maxmemory", "6mb", "--maxmemory-policy", policy]);
     let words: Vec<String> =
-        (0..FOREIGN).flat_map(|n| [format!("order:{n}"), format!("of somebody {n}")]).collect();
+        (0..FOREIGN).flat_map(|n| [format!("order:{n}"), format!("foreign {n}")]).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     server.ask(&[&["MSET"], &words[..]].concat());
     server
@@ -52,7 +52,7 @@ fn bench(place: &Place, target: &str, more: &[&str]) -> Command {
     command
 }
 
-/// Reason reason a target was not run.
+/// Reason why a target was not run.
 fn refusal(finished: Finished, name: &str) -> String {
     let summary = finished.code(3).json();
     target(&summary, name)["not_run"].as_str().unwrap().to_string()
@@ -173,7 +173,7 @@ fn lowering_maxmemory_stops_a_run_and_a_search() {
         run.finish_within(PATIENCE).code(4);
         assert_contains(
             &failure(place),
-            &["stopped to protect data of others", "90 % of its maxmemory"],
+            &["stopped to protect other users' data", "90 % of its maxmemory"],
         );
         assert_untouched(&server);
     };
@@ -227,7 +227,7 @@ fn evictions_after_the_stop_are_reported() {
     let run = bench(&place, &url(&server), &[&load[..], &["--duration", "30s"]].concat());
     Place::finish(run).code(4);
     let reason = failure(&place);
-    assert_contains(&reason, &["stopped to protect data of others"]);
+    assert_contains(&reason, &["stopped to protect other users' data"]);
     assert_eq!(reason.contains("has evicted"), field(&server, "evicted_keys") > 0, "{reason}");
     assert_eq!(server.ask(&["-n", "9", "DBSIZE"]), "0");
 }
@@ -244,12 +244,12 @@ fn a_fill_stops_when_another_client_fills_the_server() {
     wait_until("the fill runs", PATIENCE, || (server.calls("set") > 1_000).then_some(()));
     server.ask(&["SETRANGE", "order:0", "120000000", "x"]);
     run.finish_within(PATIENCE).code(4);
-    assert_contains(&failure(&place), &["stopped to protect data of others"]);
+    assert_contains(&failure(&place), &["stopped to protect other users' data"]);
     assert_untouched(&server);
 }
 
 #[test]
-fn an_owned_server_can_be_filled_and_the_record_says_so() {
+fn an_owned_server_can_be_filled_and_this_is_recorded() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -262,7 +262,7 @@ fn an_owned_server_can_be_filled_and_the_record_says_so() {
     assert_contains(&shown, &["existing stores", OWN]);
 
     // The flag does not allow a database with keys.
-    server.ask(&["-n", "9", "SET", "order:1", "of somebody"]);
+    server.ask(&["-n", "9", "SET", "order:1", "foreign"]);
     let reason = refusal(Place::finish(bench(&place, &url(&server), &many)), "x");
     assert_contains(&reason, &["is not empty", "--allow-shared"]);
 }
@@ -277,7 +277,7 @@ fn a_resumed_run_checks_memory_and_records_the_ownership() {
     let short = ["--set", "value_bytes=32", "--set", "clients=1", "--set", "blocks_min=400"];
     let long = ["--set", "blocks_max=400", "--target", &target];
     let run = Started::new(place.fast(&[&short[..], &long].concat()));
-    wait_until("it measures", PATIENCE, || (server.calls("setex") > 100).then_some(()));
+    wait_until("the run measures", PATIENCE, || (server.calls("setex") > 100).then_some(()));
     run.signal(Signal::SIGINT);
     run.finish_within(PATIENCE).code(130);
     assert_untouched(&server);
@@ -286,7 +286,7 @@ fn a_resumed_run_checks_memory_and_records_the_ownership() {
     let before = server.calls("setex");
     let run = Started::new(place.run(&[&resumed[..], &[OWN]].concat()));
     let goes_on = || (server.calls("setex") > before + 100).then_some(());
-    wait_until("it measures again", PATIENCE, goes_on);
+    wait_until("the resumed run measures", PATIENCE, goes_on);
     let conditions = place.record().header()["conditions"].to_string();
     assert!(conditions.contains(OWN), "{conditions}");
     run.signal(Signal::SIGINT);
@@ -299,7 +299,7 @@ fn a_resumed_run_checks_memory_and_records_the_ownership() {
 }
 
 #[test]
-fn a_server_that_hides_its_memory_is_left_alone() {
+fn a_server_that_does_not_report_its_memory_is_refused() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
@@ -317,7 +317,7 @@ fn a_server_that_hides_its_memory_is_left_alone() {
 }
 
 #[test]
-fn memcached_with_items_is_left_alone_even_when_shared() {
+fn memcached_with_items_is_refused_even_when_shared() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }

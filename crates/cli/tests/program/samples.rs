@@ -5,8 +5,7 @@ use std::fs;
 
 use super::common::{Place, RedisServer, installed};
 
-/// The lines of `export --csv-samples`, by the names of the columns. No field of these runs holds a
-/// comma.
+/// The lines of `export --csv-samples`, by column name. No field of these runs contains a comma.
 fn samples(place: &Place, run: &str) -> Vec<BTreeMap<String, String>> {
     let csv = place.on_records(&["export", run, "--csv-samples"]).code(0).stdout;
     let mut lines = csv.lines().map(|line| line.split(',').map(String::from));

@@ -75,7 +75,7 @@ fn a_run_reports_its_progress_and_is_not_delayed_by_stuck_readers() {
     let mut run = Started::new(bench(&place, address, &stages));
     let mut stuck = Vec::new();
     let metrics = wait_until("requests of the second stage are reported", PATIENCE, || {
-        assert!(run.runs(), "the run ended unwatched");
+        assert!(run.is_running(), "the run ended before its metrics were read");
         if let Ok(mut stream) = TcpStream::connect(address)
             && stuck.len() < 8
         {
@@ -109,7 +109,7 @@ fn metrics_count_every_measured_request() {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let rate = ["--rate", "1500", "--duration", "1400ms"];
     let run = Started::new(bench(&place, address, &rate));
-    // The run waits for readers of events, so that they receive the last one.
+    // The run waits for readers of events until they have received the last one.
     let mut reader = wait_until("the run is served", PATIENCE, || TcpStream::connect(address).ok());
     reader.set_read_timeout(Some(PATIENCE)).unwrap();
     reader.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();

@@ -29,7 +29,7 @@ fn events(summary: &Value, kind: &str) -> Vec<f64> {
 }
 
 #[test]
-fn a_save_under_load_copies_pages_by_two_witnesses() {
+fn info_and_the_control_group_agree_on_pages_copied_by_a_save() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -42,9 +42,9 @@ fn a_save_under_load_copies_pages_by_two_witnesses() {
         skipped(why);
         return;
     }
-    let began = events(&summary, "save-began");
-    // A third of nine seconds.
-    assert!(began.len() == 1 && (2.8..4.5).contains(&began[0]), "{began:?}");
+    let saves = events(&summary, "save-began");
+    // The save starts after a third of the nine seconds.
+    assert!(saves.len() == 1 && (2.8..4.5).contains(&saves[0]), "{saves:?}");
     let copied = |source| fact(&summary, "save", "copied_bytes", source).unwrap();
     let (info, group) = (copied("INFO"), copied("memory group"));
     assert!(info > 4e6 && (group / info - 1.0).abs() < 0.25, "INFO {info}, memory group {group}");
@@ -54,7 +54,7 @@ fn a_save_under_load_copies_pages_by_two_witnesses() {
 }
 
 #[test]
-fn data_beyond_memory_are_served_from_swap_or_the_trial_explains_why_not() {
+fn data_larger_than_memory_is_swapped_or_the_failure_says_why() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -105,7 +105,7 @@ fn a_deadline_ends_a_cell_and_keeps_its_results() {
 }
 
 #[test]
-fn a_killed_primary_is_followed_and_its_absence_measured() {
+fn failover_after_a_killed_primary_is_measured() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -125,7 +125,7 @@ fn a_killed_primary_is_followed_and_its_absence_measured() {
         let name = format!("{operation}.unavailable_ns");
         let silent_s = fact(&summary, "sentinel", &name, "clients").unwrap() / 1e9;
         assert!(silent_s > promoted - killed, "{operation} was silent for {silent_s} s");
-        assert!((silent_s - outage_s).abs() < 0.3, "{silent_s} s against {outage_s} s");
+        assert!((silent_s - outage_s).abs() < 0.3, "{silent_s} s silent, outage of {outage_s} s");
         let row = row(&summary, "redis", &format!("steady.{operation}"));
         assert!(row["counts"]["ok"].as_u64() > Some(2_500), "{row}");
     }
@@ -139,7 +139,7 @@ fn a_killed_primary_is_followed_and_its_absence_measured() {
     place.assert_nothing_left();
 }
 
-/// The process of the replica, which is started second, once all servers of a run are there.
+/// Process id of the replica, the second store to start; `None` until all servers of a run are up.
 fn replica(place: &Place) -> Option<u32> {
     let (sentinels, mut stores): (Vec<_>, Vec<_>) = place
         .processes()
@@ -152,7 +152,7 @@ fn replica(place: &Place) -> Option<u32> {
 }
 
 #[test]
-fn a_replica_that_is_gone_before_its_primary_is_named() {
+fn a_replica_that_dies_before_its_primary_is_reported() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -160,8 +160,9 @@ fn a_replica_that_is_gone_before_its_primary_is_named() {
     let mut arguments = vec!["failover", "--set", "kill_ms=7000", "--set", "measure_ms=9000"];
     arguments.extend(["--set", "timeout_ms=2000"]);
     let run = started(&place, &arguments);
-    // Those by which targets are checked are gone sooner; after that it is in sync, and under load.
-    let pid = wait_until("there is a replica under load", PATIENCE, || {
+    // The servers that check the target end within four seconds. A replica that lives longer is in
+    // sync and under load.
+    let pid = wait_until("a replica is under load", PATIENCE, || {
         let pid = replica(&place)?;
         std::thread::sleep(Duration::from_secs(4));
         (replica(&place) == Some(pid)).then_some(pid)
@@ -170,7 +171,7 @@ fn a_replica_that_is_gone_before_its_primary_is_named() {
     let summary = run.finish_within(PATIENCE).code(4).json();
     let trial = place.record().trials().remove(0);
     let why = trial["failure"]["message"].as_str().unwrap();
-    // Which of five it was: the last one that had the data.
+    // The message identifies which of the five servers died: the last one with the data.
     let parts = ["the replica 127.0.0.1:", "after the primary 127.0.0.1:", "died (was killed by"];
     assert!(parts.iter().all(|part| why.contains(part)), "{why}");
     assert_eq!(summary["validity"], "invalid", "{}", summary["reasons"]);
@@ -185,7 +186,10 @@ fn an_existing_server_is_never_limited_saved_or_killed() {
         let place = Place::new();
         let arguments = [study, "--target", "redis=redis://127.0.0.1:1/0"];
         let finished = started(&place, &arguments).finish_within(PATIENCE);
-        finished.usage_error(&["the server of target `redis` is not ours", "private"]);
+        finished.usage_error(&[
+            "the server of target `redis`, which it did not start",
+            "a private server",
+        ]);
     }
 }
 
@@ -197,7 +201,7 @@ fn a_kill_that_cannot_be_measured_is_refused() {
         finished.usage_error(parts);
     };
     let late = ["--set", "kill_ms=9000", "--set", "measure_ms=9000"];
-    refused(&late, &["killed after `9000` ms of 9000 ms", "and before the end"]);
+    refused(&late, &["kill_ms `9000` does not fit measure_ms `9000`", "kill_ms < measure_ms"]);
     refused(&["--set", "kill_ms=0"], &["kill_ms", "1500"]);
-    refused(&["--target", "memcached"], &["target `memcached`", "has no primary to be killed"]);
+    refused(&["--target", "memcached"], &["target `memcached`", "has no primary to kill"]);
 }

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::common::{Defect, Fake, Finished, Place};
 
-/// Clears the screen, sets the title, hides text, returns, rings, and turns text around.
+/// Clears the screen, sets the title, hides text, returns the carriage, rings the bell and reverses
+/// text.
 const HOSTILE: &str =
     "x\u{1b}[2J\u{1b}]0;title\u{7}\u{1b}[8m\u{1b}[1;31m\r\u{8}\u{9b}2J\u{7f}\u{202e}y";
 
@@ -30,7 +31,7 @@ fn record_fields_are_filtered_for_the_terminal() {
     let place = Place::new();
     Place::finish(place.fast(&["--set", "clients=1", "--target", "files"])).measured();
     let record = place.record();
-    assert!(coloured(&place, &["show"]).stdout.contains("\u{1b}[1m"), "colours of our own pass");
+    assert!(coloured(&place, &["show"]).stdout.contains("\u{1b}[1m"), "our own colours pass");
 
     let mut header = record.header();
     for field in ["title", "question", "source"] {
@@ -74,7 +75,7 @@ fn record_fields_are_filtered_for_the_terminal() {
     let lines = coloured(&place, &["export", "--csv"]).stdout;
     assert!(lines.starts_with("run,") && lines.ends_with("\r\n"), "{lines:?}");
     let shown = coloured(&place, &["show", "--format", "json"]).json();
-    assert_eq!(shown["title"], HOSTILE, "JSON escapes, and loses nothing");
+    assert_eq!(shown["title"], HOSTILE, "JSON escapes without loss");
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn server_replies_are_filtered_for_the_terminal() {
     command.args(bench).arg("--out").arg(place.records());
     let finished = Place::finish(command);
     is_clean(&finished);
-    assert!(finished.stderr.contains("0.0.7"), "the version was seen: {finished:#?}");
+    assert!(finished.stderr.contains("0.0.7"), "the version was printed: {finished:#?}");
     let address = fake.url();
     let port = address.rsplit_once(':').unwrap().1.split('/').next().unwrap();
     let mut command = place.command();

@@ -74,7 +74,10 @@ fn unusable_urls_are_explained() {
     let target = |url: &str, parts: &[&str]| refused(&["sessions", "--target", url], parts);
     target("x=redis//localhost", &["`redis//localhost` is not a URL", "redis://host:port/db"]);
     target("x=valkey://localhost", &["unknown scheme `valkey`", "redis://host:port/db"]);
-    target("x=memcached://localhost", &["target `x`", "no session store", "`bench`"]);
+    target(
+        "x=memcached://localhost",
+        &["target `x`", "not supported as a session store", "`bench`"],
+    );
     target("x=redis://localhost/first", &["database", "`first`", "a number"]);
     target("x=mysql://localhost", &["database", "missing", "existing database"]);
     target("x=redis+unix://", &["socket path", "missing"]);

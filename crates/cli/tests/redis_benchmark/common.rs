@@ -30,7 +30,8 @@ pub(crate) fn tools() -> bool {
     installed(&["redis-server", "redis-benchmark", "redis-cli", "setpriv"])
 }
 
-/// A Redis server on a port and a unix socket. It ends with the test, even if the test is killed.
+/// A Redis server on a port and a unix socket. It is killed when the test ends, even if the test is
+/// killed.
 pub(crate) struct Server {
     child: Child,
     directory: TempDir,
@@ -68,7 +69,7 @@ impl Server {
             let exited = child.try_wait().unwrap();
             let log = || fs::read_to_string(directory.path().join("log")).unwrap();
             let late = started.elapsed() > Duration::from_secs(30);
-            assert!(exited.is_none() && !late, "it did not start: {}", log());
+            assert!(exited.is_none() && !late, "redis-server did not start: {}", log());
             std::thread::sleep(Duration::from_millis(10));
         }
         let password = more.iter().position(|word| *word == "--requirepass");

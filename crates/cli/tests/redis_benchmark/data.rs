@@ -23,8 +23,9 @@ fn contents(server: &Server, database: &str) -> Vec<String> {
     keys.iter().map(of).collect()
 }
 
+/// Asserts that both programs leave the same data in the database, and returns it.
 #[track_caller]
-fn same(arguments: &[&str], database: &str) -> Vec<String> {
+fn assert_same_as_original(arguments: &[&str], database: &str) -> Vec<String> {
     let (theirs, ours) = (Server::new(), Server::new());
     theirs.run(Program::Original, arguments).code(0);
     ours.run(Program::Ours, arguments).code(0);
@@ -40,13 +41,19 @@ fn all_tests_leave_the_same_data() {
     if !tools() {
         return;
     }
-    let left = same(&["-n", "500", "-q", "-d", "20", "-t", NAMES], "0");
+    let left = assert_same_as_original(&["-n", "500", "-q", "-d", "20", "-t", NAMES], "0");
     assert_eq!(left.len(), 6, "{left:?}");
     assert!(left.contains(&"counter:__rand_int__ string 500".to_string()), "{left:?}");
-    same(&["-n", "300", "-q", "-t", "set,lpush", "--dbnum", "3", "--threads", "2"], "3");
-    same(&["-n", "300", "-q", "-P", "10", "-t", "rpush,incr"], "0");
-    same(&["-n", "100", "-q", "set", "k:__rand_int__", "a b"], "0");
-    same(&["-n", "100", "-q", "-r", "1", "set", "k:__rand_int__", "\\x00 \"q\""], "0");
+    assert_same_as_original(
+        &["-n", "300", "-q", "-t", "set,lpush", "--dbnum", "3", "--threads", "2"],
+        "3",
+    );
+    assert_same_as_original(&["-n", "300", "-q", "-P", "10", "-t", "rpush,incr"], "0");
+    assert_same_as_original(&["-n", "100", "-q", "set", "k:__rand_int__", "a b"], "0");
+    assert_same_as_original(
+        &["-n", "100", "-q", "-r", "1", "set", "k:__rand_int__", "\\x00 \"q\""],
+        "0",
+    );
 }
 
 #[test]

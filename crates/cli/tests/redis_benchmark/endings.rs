@@ -1,4 +1,4 @@
-//! Errors and interruptions: exit codes, the server's error replies, and secret passwords.
+//! Errors and interruptions: exit codes, the server's error replies, and hidden passwords.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -92,8 +92,8 @@ fn errors_name_the_invalid_argument() {
         (&["-n"], "the argument of option `-n` is missing"),
         (&["-n", "1e6"], "invalid value `1e6` of option `-n` (expected a whole number)"),
         (&["--mptcp"], "not supported"),
-        (&["-c", "1000", "-P", "100000", "-n", "99999999"], "are `99999999` requests at once"),
-        (&["-c", "1000", "-d", "1073741824"], "times -d 1073741824 are `1000 GiB` (expected at"),
+        (&["-c", "1000", "-P", "100000", "-n", "99999999"], "is `99999999` requests in flight"),
+        (&["-c", "1000", "-d", "1073741824"], "times -d 1073741824 is `1000 GiB` (expected at"),
     ] {
         let mut command = Command::new(ours());
         let ran = run(command.arg("redis-benchmark").args(arguments)).code(1).with_stderr(words);
@@ -153,7 +153,7 @@ fn ctrl_c_prints_the_result_so_far() {
     }
     let server = Server::new();
     let running = Running::new(&server, &["-n", "1000000000", "-t", "incr,lpush"]);
-    wait_until("it counts", || server.ask(&["EXISTS", "counter:__rand_int__"]) == "1");
+    wait_until("requests are counted", || server.ask(&["EXISTS", "counter:__rand_int__"]) == "1");
     thread::sleep(Duration::from_millis(300));
     let ran = running.interrupt().code(130);
     let reported = ran.stdout.split(" requests completed in ").next().unwrap();
@@ -174,7 +174,7 @@ fn loops_end_with_ctrl_c() {
     let server = Server::new();
     let running = Running::new(&server, &["-l", "-q", "-n", "50", "-t", "incr"]);
     let count = || server.ask(&["GET", "counter:__rand_int__"]).parse().unwrap_or(0);
-    wait_until("it has started over", || count() > 200);
+    wait_until("the next loop has started", || count() > 200);
     let ran = running.interrupt().code(130);
     assert!(ran.stdout.matches("INCR: ").count() >= 4, "{ran:?}");
     assert!(ran.stdout.contains("msec\n\n \rINCR"), "{ran:?}");
@@ -188,7 +188,7 @@ fn idle_connections_do_nothing() {
     let server = Server::new();
     let running = Running::new(&server, &["-I", "-c", "20"]);
     // One more connection has read the configuration.
-    wait_until("all are connected", || clients(&server) == 21);
+    wait_until("all clients are connected", || clients(&server) == 21);
     thread::sleep(Duration::from_millis(400));
     assert_eq!(server.ask(&["DBSIZE"]), "0");
     let ran = running.interrupt().code(130);
@@ -197,7 +197,7 @@ fn idle_connections_do_nothing() {
     assert_eq!(clients(&server), 0);
 
     let mut running = Running::new(&server, &["-I", "-c", "3"]);
-    wait_until("all are connected", || clients(&server) == 4);
+    wait_until("all clients are connected", || clients(&server) == 4);
     thread::sleep(Duration::from_millis(100));
     server.ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     let ran = Ran::of(&running.0.take().unwrap().wait_with_output().unwrap()).code(1);
@@ -224,7 +224,7 @@ fn a_lost_connection_is_an_error() {
     }
     let server = Server::new();
     let mut running = Running::new(&server, &["-n", "1000000000", "-q", "-t", "incr"]);
-    wait_until("it counts", || server.ask(&["EXISTS", "counter:__rand_int__"]) == "1");
+    wait_until("requests are counted", || server.ask(&["EXISTS", "counter:__rand_int__"]) == "1");
     server.ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     let ran = Ran::of(&running.0.take().unwrap().wait_with_output().unwrap()).code(1);
     ran.with_stderr("Error: ").with_stderr("lost");
@@ -242,7 +242,9 @@ fn passwords_never_appear_in_the_process_list_or_output() {
     for arguments in [&["-a", "hushed-word"][..], &["-u", &alone], &["-u", &of_user]] {
         let long = [arguments, &["-n", "1000000000", "-q", "-t", "incr", "--tls-ciphers", "x"]];
         let running = Running::new(&server, &long.concat());
-        wait_until("it counts", || server.ask(&["EXISTS", "counter:__rand_int__"]) == "1");
+        wait_until("requests are counted", || {
+            server.ask(&["EXISTS", "counter:__rand_int__"]) == "1"
+        });
         let proc = |file: &str| {
             let text = fs::read(format!("/proc/{}/{file}", running.pid())).unwrap();
             String::from_utf8_lossy(&text).into_owned()

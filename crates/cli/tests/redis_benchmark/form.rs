@@ -4,9 +4,10 @@ use std::process::{Command, Stdio};
 
 use super::common::{Program, Ran, Server, form, run, tools, without_xadd};
 
-/// Runs both programs with the same arguments, each against its own server, and compares output.
+/// Asserts that both programs print the same output for the same arguments, each against its own
+/// server.
 #[track_caller]
-fn same(settings: &[&str], arguments: &[&str]) {
+fn assert_same_as_original(settings: &[&str], arguments: &[&str]) {
     if !tools() {
         return;
     }
@@ -25,59 +26,62 @@ fn assert_same(original: &Ran, own: &Ran) {
 
 #[test]
 fn all_tests() {
-    same(&[], &["-n", "1000"]);
+    assert_same_as_original(&[], &["-n", "1000"]);
 }
 
 #[test]
-fn all_tests_in_one_line_each() {
-    same(&[], &["-n", "1000", "-q"]);
+fn all_tests_with_one_line_each() {
+    assert_same_as_original(&[], &["-n", "1000", "-q"]);
 }
 
 #[test]
-fn all_tests_comma_separated() {
-    same(&[], &["-n", "1000", "--csv"]);
+fn all_tests_as_csv() {
+    assert_same_as_original(&[], &["-n", "1000", "--csv"]);
 }
 
 #[test]
 fn two_tests_with_pipelines_and_random_keys() {
-    same(&[], &["-n", "4000", "-t", "set,get", "-P", "16", "-r", "1000", "-d", "100"]);
+    assert_same_as_original(
+        &[],
+        &["-n", "4000", "-t", "set,get", "-P", "16", "-r", "1000", "-d", "100"],
+    );
 }
 
 #[test]
 fn a_custom_command() {
     let arguments = ["-n", "500", "-r", "100", "hset", "h:__rand_int__", "f", "a b"];
-    same(&[], &arguments);
-    same(&[], &[&["-q"], &arguments[..]].concat());
-    same(&[], &[&["--csv"], &arguments[..]].concat());
+    assert_same_as_original(&[], &arguments);
+    assert_same_as_original(&[], &[&["-q"], &arguments[..]].concat());
+    assert_same_as_original(&[], &[&["--csv"], &arguments[..]].concat());
 }
 
 #[test]
 fn threads_are_shown() {
-    same(&[], &["-n", "1000", "-t", "set", "--threads", "2"]);
+    assert_same_as_original(&[], &["-n", "1000", "-t", "set", "--threads", "2"]);
 }
 
 #[test]
 fn databases_resp3_and_tracking() {
-    same(&[], &["-n", "500", "-t", "set,lpush", "--dbnum", "3"]);
-    same(&[], &["-n", "500", "-t", "set,get", "-3", "-q"]);
-    same(&[], &["-n", "500", "-t", "set,get", "-3", "--enable-tracking", "-q"]);
+    assert_same_as_original(&[], &["-n", "500", "-t", "set,lpush", "--dbnum", "3"]);
+    assert_same_as_original(&[], &["-n", "500", "-t", "set,get", "-3", "-q"]);
+    assert_same_as_original(&[], &["-n", "500", "-t", "set,get", "-3", "--enable-tracking", "-q"]);
 }
 
 #[test]
 fn passwords_and_persistence() {
     let settings = ["--requirepass", "hush", "--save", "", "--appendonly", "yes"];
-    same(&settings, &["-n", "200", "-t", "set", "-a", "hush"]);
+    assert_same_as_original(&settings, &["-n", "200", "-t", "set", "-a", "hush"]);
 }
 
 #[test]
 fn a_server_without_config_command() {
-    same(&["--rename-command", "CONFIG", ""], &["-n", "200", "-t", "set"]);
+    assert_same_as_original(&["--rename-command", "CONFIG", ""], &["-n", "200", "-t", "set"]);
 }
 
 #[test]
 fn few_digits_and_few_clients() {
-    same(&[], &["-n", "2000", "-t", "set", "-c", "3", "--precision", "1"]);
-    same(&[], &["-n", "1", "-t", "set,get", "-q"]);
+    assert_same_as_original(&[], &["-n", "2000", "-t", "set", "-c", "3", "--precision", "1"]);
+    assert_same_as_original(&[], &["-n", "1", "-t", "set,get", "-q"]);
 }
 
 #[test]

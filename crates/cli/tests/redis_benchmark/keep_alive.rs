@@ -23,10 +23,10 @@ fn ran(program: Program, settings: &[&str], arguments: &[&str]) -> (Vec<String>,
     (form(&done.stdout), made, sets)
 }
 
-/// Both programs print the same form and open one connection per batch plus a few: for the server's
-/// settings, and for clients without remaining requests.
+/// Asserts that both programs print the same format and open one connection per batch, plus a few
+/// to read the server's settings and for clients without remaining requests.
 #[track_caller]
-fn same(settings: &[&str], arguments: &[&str], batches: u64, clients: u64) {
+fn assert_same_as_original(settings: &[&str], arguments: &[&str], batches: u64, clients: u64) {
     if !tools() {
         return;
     }
@@ -41,23 +41,23 @@ fn same(settings: &[&str], arguments: &[&str], batches: u64, clients: u64) {
 
 #[test]
 fn each_request_has_its_own_connection() {
-    same(&[], &["-n", "200", "-c", "5"], 200, 5);
+    assert_same_as_original(&[], &["-n", "200", "-c", "5"], 200, 5);
 }
 
 #[test]
 fn each_pipeline_has_its_own_connection() {
-    same(&[], &["-n", "400", "-c", "4", "-P", "8", "-q"], 50, 4);
+    assert_same_as_original(&[], &["-n", "400", "-c", "4", "-P", "8", "-q"], 50, 4);
 }
 
 #[test]
 fn threads_share_the_requests() {
-    same(&[], &["-n", "300", "-c", "6", "--threads", "2"], 300, 6);
+    assert_same_as_original(&[], &["-n", "300", "-c", "6", "--threads", "2"], 300, 6);
 }
 
 #[test]
 fn each_connection_logs_in_and_selects_its_database() {
     let login = ["-a", "word", "--dbnum", "3", "-n", "60", "-c", "3", "-q"];
-    same(&["--requirepass", "word"], &login, 60, 3);
+    assert_same_as_original(&["--requirepass", "word"], &login, 60, 3);
 }
 
 #[test]

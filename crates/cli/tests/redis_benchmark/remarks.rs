@@ -108,7 +108,7 @@ fn a_stall_delays_all_requests_due_during_it() {
     let cells: Vec<&str> = ran.stdout.lines().nth(1).unwrap().split("\",\"").collect();
     let p95_ms: f64 = cells[5].parse().unwrap();
     assert!(p95_ms < 250.0, "{ran:?}");
-    // A quarter of the requests was due during the stall and waited up to 0.9 s.
+    // A quarter of the requests were due during the stall and waited up to 0.9 s.
     let row = ran.stderr.lines().find(|line| line.starts_with("INCR")).unwrap();
     let words: Vec<&str> = row.split_whitespace().collect();
     let p99_ms: f64 = words[3].parse().unwrap();

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use load::wire::route::Route;
-use model::{ErrorClass, Failure, Layout, Memcached, NetAddress, Spelling, StoreCounters};
+use model::{ErrorClass, Failure, Layout, Memcached, MemcachedProtocol, NetAddress, StoreCounters};
 use workloads::store::StoreError;
 
 use super::line::{Line, unexpected};
@@ -261,7 +261,7 @@ impl Admin for MemcachedAdmin {
     }
 
     fn check_commands(&mut self, commands: &[&str]) -> Result<(), Failure> {
-        let dialect = Dialect::Memcached(Spelling::default());
+        let dialect = Dialect::Memcached(MemcachedProtocol::default());
         commands.iter().try_for_each(|command| admin::check_own_keys(dialect, command))
     }
 

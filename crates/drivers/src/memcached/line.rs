@@ -60,7 +60,7 @@ impl Line {
     fn log_in(&mut self, user: &str, password: &Secret) -> Result<(), StoreError> {
         self.send(b"version\r\n")?;
         if self.next()?.starts_with(b"VERSION") {
-            let message = "the server needs no user and password (leave them out)";
+            let message = "the server does not require a user and password (omit them)";
             return Err(StoreError::fatal(ErrorClass::Denied, message));
         }
         self.send(&hello(user, password).0)?;

@@ -9,7 +9,7 @@
 
 use load::wire::protocol::{Expect, Greeting, Shape};
 use load::wire::template::Segment;
-use model::{Secret, Spelling};
+use model::{MemcachedProtocol, Secret};
 use stats::append_number;
 
 use crate::command::{EMPTY, arguments, is_one_of, length, literal, pieces, segment, sum, unknown};
@@ -47,7 +47,7 @@ const READING: [&str; 2] = ["get", "gets"];
 /// seconds of what it writes or touches. Errors: an unknown name, or a lifetime of more than 30
 /// days.
 pub fn operation(
-    spelling: Spelling,
+    spelling: MemcachedProtocol,
     name: &str,
     ttl_s: Option<u64>,
     holes: &Placeholders,
@@ -62,7 +62,7 @@ pub fn operation(
              larger numbers as a date)"
         ));
     }
-    let spelled = if spelling == Spelling::Text { text } else { meta };
+    let spelled = if spelling == MemcachedProtocol::Text { text } else { meta };
     custom(&spelled.replace('@', &ttl_s.to_string()), holes)
 }
 

@@ -52,7 +52,9 @@ fn operations_are_encoded_as_text_and_meta_commands() {
         ("ping", "version\r\n".into(), "mn\r\n".into(), Shape::Any),
     ];
     for (name, text, meta, shape) in cases {
-        for (spelling, expected) in [(Spelling::Text, text), (Spelling::Meta, meta)] {
+        for (spelling, expected) in
+            [(MemcachedProtocol::Text, text), (MemcachedProtocol::Meta, meta)]
+        {
             for holes in [FIXED, VARYING] {
                 let request = operation(spelling, name, Some(60), &holes).unwrap();
                 assert_eq!(sent(&request), expected, "{name}");
@@ -62,7 +64,7 @@ fn operations_are_encoded_as_text_and_meta_commands() {
             }
         }
     }
-    let without = operation(Spelling::Text, "set", None, &FIXED).unwrap();
+    let without = operation(MemcachedProtocol::Text, "set", None, &FIXED).unwrap();
     assert!(sent(&without).starts_with("set key:000000000007 0 0 20\r\n"));
 }
 
@@ -99,12 +101,12 @@ fn invalid_commands_are_rejected() {
     assert!(problem("get ''").contains("argument 1 contains a space"));
     assert!(problem(&format!("get {}__key__", "x".repeat(235))).contains("a key of `251` bytes"));
     assert!(problem("").contains("an empty command"));
-    let life = operation(Spelling::Text, "set", Some(2_592_001), &FIXED).unwrap_err();
+    let life = operation(MemcachedProtocol::Text, "set", Some(2_592_001), &FIXED).unwrap_err();
     assert!(
         life.starts_with("a lifetime of `2592001` seconds (expected at most 2592000"),
         "{life}"
     );
-    let unknown = operation(Spelling::Meta, "lpush", None, &FIXED).unwrap_err();
+    let unknown = operation(MemcachedProtocol::Meta, "lpush", None, &FIXED).unwrap_err();
     assert!(unknown.starts_with("unknown operation `lpush` (expected get, gets,"), "{unknown}");
 }
 

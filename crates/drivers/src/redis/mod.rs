@@ -1,4 +1,4 @@
-//! Redis and what speaks its protocol (Valkey and others), by RESP2 over TCP or a unix socket.
+//! Redis and compatible servers such as Valkey, with RESP2 over TCP or a unix socket.
 //!
 //! - `resp`: the codec, pure.
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
@@ -41,7 +41,7 @@ mod wire;
 use std::time::Duration;
 
 use load::wire::route::{Route, Single};
-use model::{Backend, Endpoint, ErrorClass, Failure, NetAddress, RedisWay};
+use model::{Backend, Endpoint, ErrorClass, Failure, NetAddress, RedisOptions};
 use workloads::app_cache::TaggedCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
@@ -161,7 +161,7 @@ fn is_cluster(endpoint: &Endpoint) -> bool {
 fn host_and_port(endpoint: &Endpoint) -> Result<(&str, u16), StoreError> {
     match endpoint {
         Endpoint::Redis { address: NetAddress::Tcp(host, port), .. } => Ok((host, *port)),
-        _ => Err(StoreError::fatal(ErrorClass::Other, "not reached by TCP")),
+        _ => Err(StoreError::fatal(ErrorClass::Other, "not a TCP address")),
     }
 }
 
@@ -171,7 +171,7 @@ fn with_address(cluster: &Endpoint, host: &str, address: NetAddress) -> Endpoint
     let mut one = cluster.clone();
     if let Endpoint::Redis { address: own, way, .. } = &mut one {
         *own = address;
-        *way = RedisWay { is_cluster: false, ..way.clone() };
+        *way = RedisOptions { is_cluster: false, ..way.clone() };
         if let Some(tls) = &mut way.tls {
             tls.name.get_or_insert_with(|| host.into());
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use load::wire::Address;
 use load::wire::route::{Layout, Route, Survey};
-use model::{Endpoint, ErrorClass, Failure, NetAddress, RedisWay};
+use model::{Endpoint, ErrorClass, Failure, NetAddress, RedisOptions};
 use workloads::store::StoreError;
 
 use super::resp::{Tree, text};
@@ -127,7 +127,7 @@ fn replica([host, port, link, offset]: [&Tree; 4]) -> Option<Role> {
 
 /// The primary according to a Sentinel.
 fn primary_of(wire: &mut Wire) -> Result<NetAddress, StoreError> {
-    let name = RedisWay::SENTINEL_NAME.as_bytes();
+    let name = RedisOptions::SENTINEL_NAME.as_bytes();
     let answer = wire.ask(&[b"SENTINEL", b"get-master-addr-by-name", name])?;
     let address = match &answer {
         Tree::List(parts) => match parts.as_slice() {
@@ -216,14 +216,14 @@ fn confirmed_primary(
         StoreError::fatal(ErrorClass::Refused, message)
     };
     if seen.contains(&address) {
-        return Err(no("which is not one".into()));
+        return Err(no("which is not a primary".into()));
     }
     seen.push(address.clone());
     let primary = at(endpoint, &address);
     let role = Wire::open(&primary, None, timeout).and_then(|mut wire| ask_role(&mut wire));
     match role {
         Ok(Role::Primary { .. }) => Ok(primary),
-        Ok(_) => Err(no("which is not one".into())),
+        Ok(_) => Err(no("which is not a primary".into())),
         Err(e) => Err(no(format!("which does not confirm it: {}", e.message))),
     }
 }

@@ -1,6 +1,6 @@
 //! Parses `INFO server`: product, version, and whether the server is part of a cluster.
 
-use model::Kin;
+use model::RedisCompatible;
 
 /// Whether the reply to `INFO server` is that of a cluster member; Valkey uses its own field name.
 pub(super) fn is_of_cluster(info: &str) -> bool {
@@ -16,15 +16,15 @@ pub(super) fn version(info: &str) -> String {
     };
     let executable = field("executable").unwrap_or_default();
     let file = executable.rsplit('/').next().unwrap_or_default();
-    let compatible = Kin::all().find_map(|kin| {
-        let version = match kin.version_field {
+    let compatible = RedisCompatible::all().find_map(|server| {
+        let version = match server.version_field {
             Some(name) => field(name)?,
-            None if file.starts_with(kin.program) => field("redis_version")?,
+            None if file.starts_with(server.program) => field("redis_version")?,
             None => return None,
         };
         // Dragonfly reports `df-v1.40.1`.
         let number = version.trim_start_matches(|c: char| !c.is_ascii_digit());
-        Some(format!("{} {number}", kin.title))
+        Some(format!("{} {number}", server.title))
     });
     compatible.unwrap_or_else(|| {
         format!("Redis {}", field("redis_version").unwrap_or_else(|| "of unknown version".into()))

@@ -1,7 +1,7 @@
 //! Statements of Symfony's `PdoSessionHandler` on SQLite. PDO compiles each statement again.
 //!
 //! `BEGIN IMMEDIATE TRANSACTION`, which locks the whole database against other writers, so that
-//! only one page at a time has a session open; `SELECT`; `INSERT OR REPLACE`, `COMMIT`.
+//! only one page at a time can have an open session; `SELECT`; `INSERT OR REPLACE`, `COMMIT`.
 
 use std::time::Duration;
 

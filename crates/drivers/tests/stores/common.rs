@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachedyno_drivers::{CleanupDeadline, SessionOptions};
-use model::{Connections, Database, Endpoint, ErrorClass, NetAddress, RedisWay, Secret};
+use model::{Connections, Database, Endpoint, ErrorClass, NetAddress, RedisOptions, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -199,7 +199,7 @@ impl Server {
             user: None,
             password: password.map(Secret::new),
             database: 0,
-            way: RedisWay::default(),
+            way: RedisOptions::default(),
         }
     }
 

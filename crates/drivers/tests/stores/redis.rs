@@ -10,7 +10,7 @@ use super::common::{
     Server, contention, installed, options, page_store, patience, plain_store, timed,
 };
 use cachedyno_drivers::{admin, open_page_store, open_session_store};
-use model::{Endpoint, ErrorClass, Layout, NetAddress, RedisWay, Secret};
+use model::{Endpoint, ErrorClass, Layout, NetAddress, RedisOptions, Secret};
 use nix::sys::signal::Signal;
 use std::path::Path;
 use workloads::store::{Closed, Found, StoreError};
@@ -136,7 +136,7 @@ fn errors_have_the_right_class() {
         user: None,
         password: None,
         database: 0,
-        way: RedisWay::default(),
+        way: RedisOptions::default(),
     };
     assert_eq!(open_session_store(&gone, &options).err().unwrap().class, ErrorClass::Refused);
 }
@@ -161,7 +161,7 @@ fn tcp_users_and_databases_work() {
         user: Some("shop".into()),
         password: Some(Secret::new("hush")),
         database: 3,
-        way: RedisWay::default(),
+        way: RedisOptions::default(),
     };
     let mut store = open_session_store(&endpoint, &options(Path::new(""))).unwrap();
     plain_store(store.as_mut());
@@ -240,7 +240,7 @@ fn scripted(pieces: Vec<Vec<u8>>, pause: Duration) -> StoreError {
         user: None,
         password: None,
         database: 0,
-        way: RedisWay::default(),
+        way: RedisOptions::default(),
     };
     let mut options = options(Path::new(""));
     options.timeout = Duration::from_millis(200);

@@ -6,16 +6,22 @@ use std::time::Duration;
 use cachedyno_drivers::memcached::Replies;
 use cachedyno_drivers::memcached::requests::{Placeholders, custom, hello, operation};
 use load::wire::protocol::{Expect, Judged};
-use model::{ErrorClass, Secret, Spelling};
+use model::{ErrorClass, MemcachedProtocol, Secret};
 
 use super::common::{ANY, DONE, Line, OK, Server, VALUE, VALUE_BYTES, installed};
 
 const HOLES: Placeholders =
     Placeholders { key_bytes: Some(16), value_bytes: Some(VALUE_BYTES), below: None };
-const SPELLINGS: [Spelling; 2] = [Spelling::Text, Spelling::Meta];
+const SPELLINGS: [MemcachedProtocol; 2] = [MemcachedProtocol::Text, MemcachedProtocol::Meta];
 
 /// Runs a named operation on a key and returns its reply.
-fn done(line: &mut Line<Replies>, spelling: Spelling, name: &str, key: u64, ttl_s: u64) -> Judged {
+fn done(
+    line: &mut Line<Replies>,
+    spelling: MemcachedProtocol,
+    name: &str,
+    key: u64,
+    ttl_s: u64,
+) -> Judged {
     let request = operation(spelling, name, Some(ttl_s), &HOLES).unwrap();
     line.fill_in(&request.segments, key, 1);
     let bytes = request.reads_whole.then_some(VALUE_BYTES as u32);

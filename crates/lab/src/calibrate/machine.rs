@@ -1,6 +1,6 @@
 //! Properties of the machine that affect every measurement: clock, late wake-ups, pauses.
 
-use model::calibration::{Clock, Host, Late, Pauses};
+use model::calibration::{Clock, DelayPercentiles, Host, Pauses};
 use model::{Condition, ErrorClass, Failure};
 use nix::sys::prctl::set_timerslack;
 use nix::time::{ClockId, clock_getres};
@@ -67,7 +67,7 @@ pub(super) fn clock(facts: &[Condition]) -> Clock {
 }
 
 /// How late a thread on these CPUs wakes up from repeated sleeps of 1 ms.
-pub(super) fn timer(cpus: &[usize], length: Duration) -> Result<Late, Failure> {
+pub(super) fn timer(cpus: &[usize], length: Duration) -> Result<DelayPercentiles, Failure> {
     on(cpus, || {
         // If this is refused, the kernel's default slack of 50 µs shows in the result.
         let _ = set_timerslack(1);
@@ -103,8 +103,8 @@ pub(super) fn pauses(cpus: &[usize], length: Duration) -> Result<Pauses, Failure
 }
 
 /// Percentiles and maximum of a distribution.
-pub(super) fn late(times: &Histogram) -> Late {
-    Late {
+pub(super) fn late(times: &Histogram) -> DelayPercentiles {
+    DelayPercentiles {
         ns_p50: times.quantile_ns(0.5),
         ns_p99: times.quantile_ns(0.99),
         ns_p999: times.quantile_ns(0.999),

@@ -308,7 +308,7 @@ pub(crate) fn stage_points(
             let answered = own.map_or(all, |own| stage.answered[own]);
             operation.rate_per_s = answered as f64 / stage.span.seconds();
             if let Some(slowest) = &mut operation.slowest {
-                slowest.begin_at(from_ns);
+                slowest.drop_before(from_ns);
             }
         }
         Point {

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 pub(super) use self::tables::Defaults;
 use self::tables::{COUNT, Profile, Size};
 use super::phases::StudyPhase;
-use super::planning::{Keys, Own, Run};
+use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, named, number, put};
 use super::targets::Stores;
 use super::wire::{Study, StudyWorkload};
@@ -19,7 +19,7 @@ use crate::memory::{MemoryLimit, MemoryPlan, PageCache};
 use crate::phase::Phase;
 use crate::plan::{Cell, Workload};
 
-/// Bytes of a record.
+/// Range of record sizes, bytes.
 const RECORD: RangeInclusive<u64> = 1..=16 << 20;
 const CHANCE: RangeInclusive<u64> = 1..=1_000_000;
 
@@ -51,7 +51,7 @@ impl Keys for Defaults {
     const STORES: Stores = Stores::Caches;
     const OPERATIONS: &'static [&'static str] = &["read", "write", "clean"];
 
-    fn fault(own: &Own<Self>) -> Option<Fault> {
+    fn fault(own: &WorkloadTables<Self>) -> Option<Fault> {
         own.profiles.iter().find_map(|profile| {
             let fault = |phase: &StudyPhase| phase.fault(Self::OPERATIONS, profile.as_original);
             profile.phases.iter().find_map(fault).or_else(|| sizes::fault_in_file(profile, own))
@@ -75,14 +75,14 @@ impl Keys for Defaults {
     }
 
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
-        files_decide_alone(run.choices)?;
-        sizes::agree(run)?;
+        reject_conflicts_with_files(run.choices)?;
+        sizes::check(run)?;
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for data in sizes::of(profile, run) {
                 for load in run.clients().into_iter().map(Load::closed) {
                     let cache = app_cache(profile, data, &load, run);
-                    files_suit(&cache, load.clients)?;
+                    check_files(&cache, load.clients)?;
                     cells.extend(run.on_each_target(&load, |target| {
                         let fill = target.backend.map_or(Fill::Save, |b| cache.fill.on(b));
                         Workload::AppCache(AppCache { fill, ..cache.clone() })
@@ -94,7 +94,7 @@ impl Keys for Defaults {
     }
 }
 
-/// The workload of a profile under a load, on a store that can be filled in any way.
+/// The workload of a profile under a load, on a backend that supports every fill.
 fn app_cache(
     profile: &Profile,
     data: Option<DataSize>,
@@ -134,55 +134,54 @@ fn app_cache(
     }
 }
 
-/// Whether files of a data set decide what this `--set` key does elsewhere.
+/// True if the files of `--data-set` determine the value of this `--set` key.
 pub fn decided_by_files(key: &str) -> bool {
     let data = ["keys", "tags", "min_tags", "max_tags", "min_rec_size", "max_rec_size"];
     data.contains(&key) || ["ops", "write_chance", "clean_chance"].contains(&key)
 }
 
 impl Study {
-    /// Errors where a data set's files mean nothing to the study.
+    /// Fails if the study does not use the files of `--data-set`.
     pub fn takes_files(&self) -> Result<(), StudyError> {
-        let problem = "--data-set is for studies of application caches";
-        let wrong =
-            || StudyError::Choice(format!("{problem} (study `{}` measures none)", self.name));
+        let problem = "--data-set is only for studies of application caches";
+        let wrong = || StudyError::Choice(format!("{problem} (study `{}` is not one)", self.name));
         (self.workload == StudyWorkload::AppCache).then_some(()).ok_or_else(wrong)
     }
 }
 
-/// Refuses what files decide where it is set as well.
-fn files_decide_alone(choices: &Choices) -> Result<(), StudyError> {
+/// Rejects `--set` keys whose values the files of `--data-set` determine.
+fn reject_conflicts_with_files(choices: &Choices) -> Result<(), StudyError> {
     let set = choices.sets.iter().find(|(key, _)| decided_by_files(key));
     let (Some(files), Some((key, value))) = (&choices.files, set) else { return Ok(()) };
     Err(StudyError::Choice(format!(
-        "--set {key}=`{value}` cannot be: the files of --data-set `{}` decide it (leave one of the \
-         two out; `cachedyno data-set` writes files of other sizes)",
+        "--set {key}=`{value}` conflicts with --data-set `{}`, whose files determine it (leave out \
+         one of the two; `cachedyno data-set` writes files of other sizes)",
         files.directory
     )))
 }
 
-/// Whether the files that are read suit a profile: one data set, and a list for each client that
-/// follows one.
-fn files_suit(cache: &AppCache, clients: u32) -> Result<(), StudyError> {
+/// Rejects files of `--data-set` that do not fit the profile: it must measure one data set, and
+/// clients that follow lists need one list each.
+fn check_files(cache: &AppCache, clients: u32) -> Result<(), StudyError> {
     let Some(files) = &cache.files else { return Ok(()) };
     let name = cache.sizes_of.as_ref().unwrap_or(&cache.profile);
     let (directory, lists) = (&files.directory, files.lists);
     let problem = if cache.sizes_of.is_some() {
         format!(
-            "holds one data set, but profile `{name}` measures several (expected another --set \
-             profile)"
+            "contains one data set, but profile `{name}` measures several (choose another profile \
+             with --set profile=NAME)"
         )
     } else if cache.as_original && lists == 0 {
         format!(
-            "holds no list of operations, which profile `{name}` follows (expected \
-             `ops-client_0.json` to `ops-client_{}.json` in it, or a profile that draws its \
+            "contains no lists of operations, which profile `{name}` needs (expected \
+             `ops-client_0.json` to `ops-client_{}.json` in it, or a profile with random \
              operations, as in --set profile=weighted)",
             clients.saturating_sub(1)
         )
     } else if cache.as_original && lists < clients {
         format!(
             "has lists for {lists} clients (expected {clients} for profile `{name}`, up to \
-             `ops-client_{}.json`; --set clients={lists} uses what is there)",
+             `ops-client_{}.json`; or use --set clients={lists})",
             clients - 1
         )
     } else {

@@ -57,7 +57,7 @@ fn every_profile_runs_on_every_backend_of_the_source() {
 }
 
 #[test]
-fn the_original_profile_has_the_originals_values() {
+fn the_original_profile_has_the_values_of_the_benchmark() {
     let full = Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
         scale: Scale::Full,
         sets: vec![("profile".into(), "mollenhour".into())],
@@ -82,7 +82,7 @@ fn at(scale: Scale, profile: &str, sets: &[(&str, &str)]) -> Plan {
 }
 
 #[test]
-fn each_size_is_a_cell_of_its_own() {
+fn each_size_is_a_separate_cell() {
     let plan = plan(&[("profile", "by-records")], &["zend-file", "cm-redis"]).unwrap();
     let ids: Vec<&str> = plan.cells.iter().map(|c| c.id.as_str()).collect();
     assert_eq!(
@@ -106,7 +106,7 @@ fn each_size_is_a_cell_of_its_own() {
 }
 
 #[test]
-fn one_of_records_and_records_of_a_tag_grows_at_every_scale() {
+fn sizes_vary_either_records_or_records_per_tag() {
     for scale in [Scale::Quick, Scale::Standard, Scale::Full] {
         let plan = at(scale, "by-records", &[]);
         let (first, last) = (caches(&plan)[0], caches(&plan)[plan.cells.len() - 1]);
@@ -121,7 +121,7 @@ fn one_of_records_and_records_of_a_tag_grows_at_every_scale() {
     let full = at(Scale::Full, "by-records", &[]);
     let keys: Vec<u64> = caches(&full).iter().map(|c| c.keys).collect();
     assert_eq!(keys, [10_000, 50_000, 200_000, 1_000_000]);
-    // The published study tells 744 records a tag; its records never have one tag alone.
+    // The published study reports 744 records per tag; no record has exactly one tag.
     let original = at(Scale::Full, "mollenhour", &[]);
     assert!(same(caches(&original)[0].records_of_tag(), 743.75));
     assert!(same(caches(&at(Scale::Full, "weighted", &[]))[0].records_of_tag(), 750.0));
@@ -132,7 +132,7 @@ fn same(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn sizes_can_be_set_and_wrong_ones_say_why() {
+fn sizes_can_be_set_and_invalid_ones_are_rejected() {
     let sizes = ("sizes", "300x30, 900x90");
     let set = at(Scale::Quick, "by-records", &[sizes]);
     let ids: Vec<&str> = set.cells.iter().map(|c| c.id.as_str()).collect();
@@ -149,11 +149,11 @@ fn sizes_can_be_set_and_wrong_ones_say_why() {
         );
     }
     for (text, problem) in [
-        ("300x30", "fewer than two sizes show no growth (expected two or more)"),
+        ("300x30", "growth needs at least two sizes (expected two or more)"),
         ("300x30,0x30", "size `0x30` (expected 1 to 100000000 records and tags)"),
-        ("300x30,300x30", "size `300x30` twice"),
+        ("300x30,300x30", "duplicate size `300x30`"),
         ("300x30,300x3", "size `300x3` has fewer tags than max_tags `15`"),
-        ("300x30,900x30", "sizes `300x30` and `900x30` change both the records and the records"),
+        ("300x30,900x30", "sizes `300x30` and `900x30` vary both the number of records and the"),
     ] {
         let text = wrong(&[("sizes", text)]);
         let expected = format!("--set: profile `by-records`: {problem}");
@@ -161,15 +161,12 @@ fn sizes_can_be_set_and_wrong_ones_say_why() {
     }
     assert!(wrong(&[("max_tags", "101")]).contains("size `1000x100` has fewer tags"));
     let text = wrong(&[("keys", "500")]);
-    assert!(
-        text.starts_with("--set keys would change nothing: `by-records` has sizes of its own"),
-        "{text}"
-    );
+    assert!(text.starts_with("--set keys has no effect: `by-records` has its own sizes"), "{text}");
     let text = message(&[sizes], &[]);
-    assert!(text.contains("fits `0` of the chosen profiles"), "{text}");
-    assert!(text.ends_with("with sizes are: `by-records` and `by-tag-size`)"), "{text}");
+    assert!(text.contains("applies to `0` of the chosen profiles"), "{text}");
+    assert!(text.ends_with("profiles with sizes: `by-records` and `by-tag-size`)"), "{text}");
     let both = message(&[("profile", "by-records,by-tag-size"), sizes], &[]);
-    assert!(both.contains("fits `2` of the chosen profiles"), "{both}");
+    assert!(both.contains("applies to `2` of the chosen profiles"), "{both}");
     let with_another = plan(&[("profile", "weighted,by-records"), ("keys", "500")], &[]).unwrap();
     let keys: Vec<u64> = caches(&with_another).iter().map(|c| c.keys).collect();
     assert_eq!((keys[0], keys[4]), (500, 1000));
@@ -190,15 +187,15 @@ fn settings_reach_the_plan() {
 }
 
 #[test]
-fn a_fast_fill_is_planned_where_a_backend_can() {
+fn a_fast_fill_is_planned_if_the_backend_supports_it() {
     let fills = |sets: &[(&str, &str)]| {
         let plan = plan(sets, &[]).unwrap();
         caches(&plan).iter().map(|cache| cache.fill).collect::<Vec<_>>()
     };
     assert_eq!(fills(&[("fill", "save")]), [Fill::Save; 4]);
-    // Zend's files and memcached before them have no way but saves.
+    // Zend's files, with or without memcached in front, only support saves.
     let fast = [Fill::Save, Fill::Fast, Fill::Save, Fill::Fast];
-    assert_eq!(fills(&[]), fast, "as the study says");
+    assert_eq!(fills(&[]), fast, "the study's default");
     assert_eq!(fills(&[("fill", "save"), ("fill", "fast")]), fast);
     assert_eq!(fills(&[("fill", "fast"), ("fill", "save")]), [Fill::Save; 4]);
     assert_eq!(
@@ -212,7 +209,7 @@ fn a_fast_fill_is_planned_where_a_backend_can() {
 }
 
 #[test]
-fn wrong_settings_say_what_is_expected() {
+fn invalid_settings_name_the_expected_values() {
     let text = message(&[("sessions", "7")], &[]);
     assert!(text.starts_with("unknown key `sessions` in --set for study `app-cache`"), "{text}");
     assert!(text.contains("`keys`") && text.contains("`memcached.NAME`"), "{text}");
@@ -244,20 +241,20 @@ fn wrong_settings_say_what_is_expected() {
 }
 
 #[test]
-fn a_cold_profile_warms_nothing_up() {
+fn a_cold_profile_has_no_warm_up() {
     let both = plan(&[("profile", "weighted,cold")], &["zend-file"]).unwrap();
     let [warm, cold] = caches(&both)[..] else { panic!("two cells") };
     assert_eq!((warm.page_cache, cold.page_cache), (PageCache::Warm, PageCache::Cold));
     assert!(warm.phases.iter().all(|p| p.warmup_ns == 100_000_000), "{warm:?}");
     assert!(cold.phases.iter().all(|p| p.warmup_ns == 0), "{cold:?}");
-    assert_eq!(plan(&[], &[]).unwrap().profiles, ["weighted"], "cold runs only when it is chosen");
+    assert_eq!(plan(&[], &[]).unwrap().profiles, ["weighted"], "cold runs only if chosen");
     let text = serde_json::to_string(&both).unwrap();
-    assert_eq!(text.matches(r#""page_cache":"cold""#).count(), 1, "warm is left out");
+    assert_eq!(text.matches(r#""page_cache":"cold""#).count(), 1, "warm is omitted");
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), both);
 }
 
 #[test]
-fn a_memory_limit_is_for_private_servers_and_files() {
+fn memory_limits_apply_to_private_servers_and_files() {
     let limited = plan(&[("memory_limit", "96MiB")], &["cm-redis", "zend-file=file:///d"]);
     let limited = limited.unwrap();
     assert!(caches(&limited).iter().all(|c| c.memory.unwrap().limit_bytes == 96 << 20));
@@ -272,7 +269,10 @@ fn a_memory_limit_is_for_private_servers_and_files() {
     }
     let theirs = plan(&[("memory_limit", "1GiB")], &["cm-redis=redis://127.0.0.1:7000"]).unwrap();
     let text = theirs.check().unwrap_err();
-    assert!(text.starts_with("the server of target `cm-redis` is not ours to limit"), "{text}");
+    assert!(
+        text.starts_with("cachedyno does not limit, save or kill the server of target `cm-redis`"),
+        "{text}"
+    );
     let in_study =
         APP_CACHE.replacen("magento = true", "magento = true\nmemory_limit = \"1GiB\"", 1);
     let of_study = Study::parse("app-cache", &in_study).unwrap().plan(&choices()).unwrap();
@@ -280,7 +280,7 @@ fn a_memory_limit_is_for_private_servers_and_files() {
 }
 
 #[test]
-fn a_name_says_whose_layout_a_store_has() {
+fn the_target_name_selects_the_layout() {
     let plan = plan(&[], &["cm-redis-lua", "cm-redis=redis://127.0.0.1:7000/2"]).unwrap();
     let backends: Vec<_> = plan.targets.iter().map(|t| t.backend).collect();
     assert_eq!(backends, [Some(Backend::CmRedisLua), Some(Backend::CmRedis)]);
@@ -288,9 +288,9 @@ fn a_name_says_whose_layout_a_store_has() {
     let text = message(&[], &["redis://127.0.0.1:7000"]);
     assert!(text.starts_with("unknown target `redis` (known: `zend-file`, `cm-file`"), "{text}");
     let text = message(&[], &["two-levels-file=memcached://127.0.0.1:7000"]);
-    assert!(text.contains("consists of memcached and files (expected no URL"), "{text}");
+    assert!(text.contains("uses memcached and files (expected no URL"), "{text}");
     let text = message(&[], &["zend-file=redis://127.0.0.1:7000"]);
-    assert!(text.contains("keeps its records in files (expected no redis URL)"), "{text}");
+    assert!(text.contains("stores its records in files (expected no redis URL)"), "{text}");
     let text = message(&[], &["laravel-redis=redis://127.0.0.1:7000"]);
     assert!(text.contains("is indistinguishable from other data"), "{text}");
 }
@@ -314,10 +314,14 @@ fn faults_in_a_study_are_located() {
     );
     assert!(fault("magento = true", "").0.ends_with("missing field `magento`"));
     assert!(fault("backend = \"zend-file\"", "backend = \"zend\"").0.contains("`laravel-redis`"));
-    assert!(fault("backend = \"zend-file\"", "product = \"files\"").0.contains("is not a key of"));
+    assert!(fault("backend = \"zend-file\"", "product = \"files\"").0.contains("is not a key in"));
     assert!(fault("workload = \"app-cache\"", "workload = \"shop\"").0.contains("`sessions`"));
     assert!(fault("{ clean = 1.0 }", "{ change = 1.0 }").0.contains("`write` and `clean`"));
-    assert!(fault("mix = {}", "mix = { read = 1.0 }").0.contains("the original's list decides"));
+    assert!(
+        fault("mix = {}", "mix = { read = 1.0 }")
+            .0
+            .contains("the original's list determines the operations")
+    );
     assert!(fault("page_cache = \"cold\"", "page_cache = \"icy\"").0.contains("`warm` or `cold`"));
     let (text, at) = fault("magento = true", "magento = true\nmemory_limit = \"1MiB\"");
     assert!(text.contains(&format!("line {}: memory_limit `1MiB` does not fit", at + 1)), "{text}");
@@ -334,7 +338,7 @@ fn faults_in_a_study_are_located() {
         )
     );
     let text = fault("{ keys = 1000, tags = 100 },", "{ keys = 1000, tags = 50 },").0;
-    assert!(text.contains("change both the records and the records of a tag"), "{text}");
+    assert!(text.contains("vary both the number of records and the records per tag"), "{text}");
     assert!(fault("{ keys = 1000, tags = 100 }", "{ keys = 1000 }").0.contains("field `tags`"));
     assert!(fault("{ keys = 1000, tags", "{ key = 1000, tags").0.contains("field `key`"));
     let text = fault("quick = [\n  { keys = 1000,", "fast = [\n  { keys = 1000,").0;
@@ -344,21 +348,20 @@ fn faults_in_a_study_are_located() {
     let (text, _) = fault(quick, "");
     assert!(text.ends_with("profile `by-records` has no sizes for scale `quick`"), "{text}");
     let text = fault(quick, "quick = [{ keys = 1000, tags = 100 }]\n").0;
-    assert!(text.ends_with("fewer than two sizes show no growth (expected two or more)"), "{text}");
+    assert!(text.ends_with("growth needs at least two sizes (expected two or more)"), "{text}");
     let text = fault("source = [\"cm-redis\", \"zend-file\"]", "source = [\"nfs\"]").0;
     assert!(text.contains("unknown target `nfs`"), "{text}");
 }
 
 #[test]
-fn the_module_for_redis_has_settings_of_its_own() {
+fn cm_redis_has_its_own_settings() {
     let sets = [("cm.removal", "unlink"), ("cm.compression", "zstd")];
     let chosen = plan(&sets, &["cm-redis", "two-levels-redis", "zend-file"]).unwrap();
     let cm = |name: &str| chosen.target(name).unwrap().cm_settings();
     assert_eq!(cm("cm-redis")["removal"], "unlink");
     assert_eq!(cm("two-levels-redis").len(), 2);
     assert!(chosen.target("zend-file").unwrap().settings.is_empty());
-    // What belongs to the software stays with a server of the user's own; the study's settings of
-    // servers do not.
+    // On an existing server, settings of the software apply; the study's server settings do not.
     let there = plan(&sets, &["cm-redis=redis://localhost/1"]).unwrap();
     let settings = &there.target("cm-redis").unwrap().settings;
     assert_eq!(settings.keys().collect::<Vec<_>>(), ["cm.compression", "cm.removal"]);
@@ -373,19 +376,19 @@ fn the_module_for_redis_has_settings_of_its_own() {
 }
 
 #[test]
-fn a_setting_of_no_store_of_a_target_is_refused() {
+fn settings_of_unused_products_are_rejected() {
     let odd = APP_CACHE.replacen("settings = { \"redis.save\"", "settings = { \"reddis.save\"", 1);
     let study = Study::parse("app-cache", &odd).unwrap();
     let e = study.plan(&choices());
     let e = e.unwrap_err().to_string();
     assert!(
-        e.contains("setting `reddis.save` of target `cm-redis` is of none of its stores"),
+        e.contains("setting `reddis.save` of target `cm-redis` belongs to none of its stores"),
         "{e}"
     );
 }
 
 #[test]
-fn files_decide_what_the_data_set_is() {
+fn files_determine_the_data_set() {
     let files = DataFiles {
         directory: "/data".into(),
         md5: String::new(),
@@ -406,21 +409,21 @@ fn files_decide_what_the_data_set_is() {
     let cache = caches(&read)[0];
     assert_eq!((cache.keys, cache.tags, cache.phases[0].stop), (77, 9, Stop::Count(500)));
     assert_eq!(cache.files.as_ref(), Some(&files));
-    // Operations drawn by weights need no lists.
+    // Randomly chosen operations do not need lists.
     assert!(with(&[]).is_ok());
     let e = with(&[("profile", "by-records")]).unwrap_err().to_string();
-    assert!(e.contains("holds one data set, but profile `by-records` measures several"), "{e}");
+    assert!(e.contains("contains one data set, but profile `by-records` measures several"), "{e}");
     for key in ["keys", "tags", "ops", "max_tags", "clean_chance", "write_chance"] {
         let e = with(&[("profile", "mollenhour"), ("clients", "2"), (key, "5")]).unwrap_err();
-        let begins = format!(
-            "--set {key}=`5` cannot be: the files of --data-set `/data` decide it (leave one of"
+        let prefix = format!(
+            "--set {key}=`5` conflicts with --data-set `/data`, whose files determine it (leave"
         );
-        assert!(e.to_string().starts_with(&begins), "{e}");
+        assert!(e.to_string().starts_with(&prefix), "{e}");
     }
 }
 
 #[test]
-fn a_data_set_without_lists_says_which_files_are_missing() {
+fn missing_lists_are_named() {
     let files = DataFiles {
         directory: "/data".into(),
         md5: String::new(),
@@ -435,28 +438,28 @@ fn a_data_set_without_lists_says_which_files_are_missing() {
     let e = Study::parse("app-cache", APP_CACHE).unwrap().plan(&choices).unwrap_err();
     assert_eq!(
         e.to_string(),
-        "--data-set `/data` holds no list of operations, which profile `mollenhour` follows \
-         (expected `ops-client_0.json` to `ops-client_3.json` in it, or a profile that draws its \
+        "--data-set `/data` contains no lists of operations, which profile `mollenhour` needs \
+         (expected `ops-client_0.json` to `ops-client_3.json` in it, or a profile with random \
          operations, as in --set profile=weighted)"
     );
 }
 
 #[test]
-fn settings_that_no_target_would_get_are_refused() {
+fn settings_that_apply_to_no_target_are_rejected() {
     let refused = |set: (&str, &str), targets: &[&str], words: &str| {
         let text = message(&[set], targets);
-        let begins = format!("--set {}=`{}` would change nothing: ", set.0, set.1);
-        assert!(text.starts_with(&begins) && text.contains(words), "{text}");
+        let prefix = format!("--set {}=`{}` has no effect: ", set.0, set.1);
+        assert!(text.starts_with(&prefix) && text.contains(words), "{text}");
     };
     let url = "cm-redis=redis://127.0.0.1:7000";
-    let at_url = "the redis server is at a URL and not ours to configure (chosen: `cm-redis`;";
+    let at_url = "cachedyno does not configure the redis server at a URL (chosen: `cm-redis`;";
     refused(("redis.maxmemory", "1gb"), &[url], at_url);
     let none = "no chosen target has a mysql server (chosen: `zend-file` and `cm-redis`;";
     refused(("mysql.x", "1"), &["zend-file", "cm-redis"], none);
     refused(("memcached.threads", "1"), &["cm-redis"], "no chosen target has a memcached server");
     let cm = "no chosen target uses Cm_Cache_Backend_Redis (chosen: `zend-file`; leave";
     refused(("cm.removal", "unlink"), &["zend-file"], cm);
-    // One of several gets it.
+    // It is enough that one target uses the setting.
     assert!(plan(&[("redis.save", "")], &[url, "two-levels-redis"]).is_ok());
     assert!(plan(&[("cm.removal", "del")], &["zend-file", url]).is_ok());
 }

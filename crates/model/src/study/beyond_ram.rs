@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 
 use super::phases::{fault_in_length, plain, timed};
-use super::planning::{Keys, Own, Run};
+use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, VALUE_BYTES, number, put};
 use super::targets::Stores;
 use super::{Fault, StudyError};
@@ -14,20 +14,20 @@ use crate::load::Load;
 use crate::memory::{MemoryLimit, MemoryPlan};
 use crate::plan::{Cell, Kv, Workload};
 
-/// Operations, with a phase for each.
+/// Operations; each has its own phase.
 const OPERATIONS: [&str; 2] = ["set", "get"];
 /// Key names as `redis-benchmark` generated them in 2013: 21 bytes.
 const KEY_PREFIX: &str = "key:rand:";
 const KEY_BYTES: u64 = 21;
-/// What Redis takes of a key besides its name and value: an entry of the hash table (24 bytes), its
-/// slot (8, or 16 after the table grew), an object (16), and the heads of two strings (8).
+/// Redis' overhead per key in addition to name and value: an entry of the hash table (24 bytes),
+/// its slot (8, or 16 after the table grew), an object (16), and two string headers (8).
 const ENTRY_BYTES: u64 = 24 + 12 + 16 + 8;
 /// Maximum amount of data, as a multiple of the memory.
 const DATA_MAX: f64 = 8.0;
 /// Memory of a store that must not swap, as a multiple of its data: a save may copy all of it.
-const ROOM: u64 = 4;
+const MEMORY_FACTOR: u64 = 4;
 /// Swap, as a multiple of the data.
-const SWAP: u64 = 2;
+const SWAP_FACTOR: u64 = 2;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +79,7 @@ impl Keys for Defaults {
     const STORES: Stores = Stores::Keys;
     const OPERATIONS: &'static [&'static str] = &OPERATIONS;
 
-    fn fault(own: &Own<Self>) -> Option<Fault> {
+    fn fault(own: &WorkloadTables<Self>) -> Option<Fault> {
         own.profiles.iter().find_map(fault_in_profile)
     }
 
@@ -134,9 +134,9 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
         what: Act::Save,
     };
     let memory = if profile.swap {
-        MemoryPlan { limit_bytes: memory_bytes, swap_bytes: data_bytes * SWAP }
+        MemoryPlan { limit_bytes: memory_bytes, swap_bytes: data_bytes * SWAP_FACTOR }
     } else {
-        MemoryPlan { limit_bytes: data_bytes.max(memory_bytes) * ROOM, swap_bytes: 0 }
+        MemoryPlan { limit_bytes: data_bytes.max(memory_bytes) * MEMORY_FACTOR, swap_bytes: 0 }
     };
     let name = profile.name.get_ref();
     Kv {
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_are_rounded_up_as_jemalloc_does() {
+    fn string_sizes_are_rounded_up_to_jemalloc_classes() {
         let classes = [23, 64, 128, 129, 1006, 1024, 1025, 4000].map(size_class);
         assert_eq!(classes, [32, 64, 128, 160, 1024, 1024, 1280, 4096]);
     }

@@ -58,8 +58,8 @@ impl TargetChoice {
         equals.map_or((None, text), |at| (Some(&text[..at]), &text[at + 1..]))
     }
 
-    /// The product at its URL; or what its bare name starts, with the program where that is not
-    /// the product's own. `None` for a name that starts nothing.
+    /// The product at the URL, or the product that a bare name starts, with its program if that is
+    /// not the product's own. `None` if no product or program has this name.
     pub fn server(&self) -> Option<(Product, Option<Program>)> {
         if let Some(endpoint) = &self.endpoint {
             return Some((endpoint.product(), None));
@@ -70,7 +70,7 @@ impl TargetChoice {
     }
 }
 
-/// True for a valid target name. Names are printed and become part of commands.
+/// True for a valid target name. Names are printed and inserted into commands.
 pub(super) fn is_target_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !name.is_empty() && name.len() <= 40 && name.chars().all(good)
@@ -79,7 +79,7 @@ pub(super) fn is_target_name(name: &str) -> bool {
 fn checked_name(name: &str) -> Result<String, StudyError> {
     if !is_target_name(name) {
         return Err(StudyError::Choice(format!(
-            "--target name `{}` is not a name (expected 1 to 40 letters, digits, `-`, `_` or `.`)",
+            "invalid --target name `{}` (expected 1 to 40 letters, digits, `-`, `_` or `.`)",
             mask_text(name)
         )));
     }

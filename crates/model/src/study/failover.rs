@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use toml::Spanned;
 
 use super::phases::{plain, timed};
-use super::planning::{Keys, Own, Run};
+use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, VALUE_BYTES, number};
 use super::targets::Stores;
 use super::{Fault, StudyError};
@@ -31,7 +31,7 @@ pub(super) struct Defaults {
     keys: u64,
 }
 
-/// When the primary may be killed: the rate of ten intervals of 100 ms before it must be known.
+/// Allowed times of the kill: the rate before it is taken from ten intervals of 100 ms.
 const KILL_MS: RangeInclusive<u64> = 1_500..=86_400_000;
 
 #[derive(Deserialize)]
@@ -63,7 +63,7 @@ impl Keys for Defaults {
     const STORES: Stores = Stores::Keys;
     const OPERATIONS: &'static [&'static str] = &OPERATIONS;
 
-    fn fault(_: &Own<Self>) -> Option<Fault> {
+    fn fault(_: &WorkloadTables<Self>) -> Option<Fault> {
         None
     }
 
@@ -72,8 +72,8 @@ impl Keys for Defaults {
         if !KILL_MS.contains(&size.kill_ms) || size.kill_ms >= scale.measure_ms {
             let (kill_ms, measure_ms, least) = (size.kill_ms, scale.measure_ms, KILL_MS.start());
             return Err(StudyError::Choice(format!(
-                "the primary is killed after `{kill_ms}` ms of {measure_ms} ms (expected {least} \
-                 ms or more, and before the end: another --set kill_ms or a higher --set \
+                "kill_ms `{kill_ms}` does not fit measure_ms `{measure_ms}` (expected kill_ms >= \
+                 {least} and kill_ms < measure_ms: change it with --set kill_ms or --set \
                  measure_ms)"
             )));
         }

@@ -1,11 +1,11 @@
-//! What parses as a study and makes no sense, each with its place in the file.
+//! Faults in a study that parses, each with its position in the file.
 
 use toml::Spanned;
 use toml::de::DeTable;
 
 use super::choices::is_target_name;
 use super::phases::unknown_operation;
-use super::planning::{Keys, Own, SHARED};
+use super::planning::{Keys, SHARED, WorkloadTables};
 use super::statements::{Advice, Claim, Expectation};
 use super::targets::Stores;
 use super::wire::{STUDY_FORMAT, Study};
@@ -16,7 +16,7 @@ impl Study {
         &self,
         document: &DeTable<'_>,
     ) -> Result<Option<Fault>, StudyError> {
-        let mut own = self.own::<Own<K>>()?;
+        let mut own = self.own::<WorkloadTables<K>>()?;
         Ok(self
             .fault_in_head()
             .or_else(|| self.fault_in_names(K::STORES))
@@ -32,9 +32,7 @@ impl Study {
         let problem = if *format != STUDY_FORMAT {
             format!("format `{format}` (this version reads {STUDY_FORMAT})")
         } else if name.is_empty() || !name.chars().all(good) {
-            format!(
-                "name `{name}` is not a valid name (expected lower-case letters, digits and `-`)"
-            )
+            format!("invalid name `{name}` (expected lower-case letters, digits and `-`)")
         } else if self.targets.is_empty() || self.profiles.is_empty() {
             "a study needs at least one target and one profile".into()
         } else {
@@ -47,7 +45,7 @@ impl Study {
         let names = |names: Vec<&Spanned<String>>, what: &str| {
             names.iter().enumerate().find_map(|(i, name)| {
                 let twice = names[..i].iter().any(|n| n.get_ref() == name.get_ref());
-                twice.then(|| (name.span().start, format!("{what} `{}` twice", name.get_ref())))
+                twice.then(|| (name.span().start, format!("duplicate {what} `{}`", name.get_ref())))
             })
         };
         let unfit = self.targets.iter().find_map(|t| Some((t.name.span().start, stores.fault(t)?)));
@@ -69,7 +67,7 @@ impl Study {
             })
     }
 
-    /// Values that every study has, beyond their range.
+    /// Finds the first out-of-range value among those that every study has.
     fn fault_in_values(&self, document: &DeTable<'_>) -> Option<Fault> {
         self.scales.iter().find_map(|(scale, values)| {
             let values = (&mut self.clone(), &mut values.clone());
@@ -90,8 +88,10 @@ impl Study {
         let expect = &claim.get_ref().expect;
         if expect.is_of_ramps() && !K::IS_RAISED {
             let kinds = quoted_list(["ratio", "highest", "lowest", "narrowest"]);
-            let problem = format!("a claim about ramps in a study without (expected {kinds})");
-            return Some((offset, problem));
+            return Some((
+                offset,
+                format!("a claim about ramps in a study without ramps (expected {kinds})"),
+            ));
         }
         let (targets, operations, numbers) = parts(expect);
         let together = if K::IS_RAISED { RAMP } else { "mixed" };
@@ -107,7 +107,7 @@ impl Study {
         };
         let no_range = || match expect {
             Expectation::Ratio { min, max, .. } if *min < 0.0 || max.is_some_and(|m| m < *min) => {
-                Some((offset, format!("ratio from {min} to {max:?} is not a range")))
+                Some((offset, "invalid range of a ratio (expected 0 <= min <= max)".to_string()))
             }
             _ => None,
         };
@@ -128,7 +128,7 @@ impl Study {
     }
 }
 
-/// Targets and operations that a claim names, and numbers that must be above 0.
+/// Targets and operations that a claim names, and its numbers that must be above 0.
 fn parts(expect: &Expectation) -> (Vec<&String>, Vec<&String>, Vec<f64>) {
     match expect {
         Expectation::Ratio { a, b, operation, .. } => (vec![a, b], vec![operation], Vec::new()),

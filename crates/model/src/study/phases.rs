@@ -30,7 +30,7 @@ pub(super) struct StudyPhase {
     length: Option<Spanned<f64>>,
 }
 
-/// Fault of an invalid phase length, in units of the scale's `measure_ms`.
+/// Returns the fault of a phase length that is out of range.
 pub(super) fn fault_in_length(length: &Spanned<f64>) -> Option<Fault> {
     let (is_length, at) = ((0.001..=1_000.0).contains(length.get_ref()), length.span().start);
     let problem = format!("length `{}` does not fit (expected 0.001 to 1000)", length.get_ref());
@@ -38,8 +38,8 @@ pub(super) fn fault_in_length(length: &Spanned<f64>) -> Option<Fault> {
 }
 
 impl StudyPhase {
-    /// Fault of a mix with unknown operations or without positive weights, or of any mix with a
-    /// list.
+    /// Returns the fault of a mix with unknown operations or without positive weights, or of a mix
+    /// where a list determines the operations.
     pub(super) fn fault(&self, known: &[&str], is_listed: bool) -> Option<Fault> {
         let mix = self.mix.get_ref();
         let unknown = mix.keys().find(|o| !known.contains(&o.as_str()));
@@ -47,7 +47,7 @@ impl StudyPhase {
         let problem = match unknown {
             Some(name) => unknown_operation(name, known),
             None if is_listed && !mix.is_empty() => {
-                "the original's list decides (expected an empty mix: `{}`)".into()
+                "the original's list determines the operations (expected an empty mix: `{}`)".into()
             }
             None if !is_listed && !is_drawn => "weights of a mix must be above 0".into(),
             None => return self.length.as_ref().and_then(fault_in_length),

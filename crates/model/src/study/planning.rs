@@ -39,7 +39,7 @@ pub(super) trait Keys: DeserializeOwned + 'static {
     type Size: DeserializeOwned + 'static;
     /// A table of `[[profiles]]`.
     type Profile: DeserializeOwned;
-    /// Keys of `--set`: those of both tables, and others.
+    /// Keys of `--set`: those of both tables, and keys that only `--set` has.
     const SET: &'static [Key<Self, Self::Size>];
     /// Required kind of store.
     const STORES: Stores;
@@ -49,9 +49,9 @@ pub(super) trait Keys: DeserializeOwned + 'static {
     const IS_RAISED: bool = false;
 
     /// Finds the first fault in a file other than single values out of range.
-    fn fault(own: &Own<Self>) -> Option<Fault>;
+    fn fault(own: &WorkloadTables<Self>) -> Option<Fault>;
 
-    /// Values that contradict each other, in a file or after `--set`.
+    /// Describes values that contradict each other, in a file or after `--set`.
     fn contradiction(&self) -> Option<String> {
         None
     }
@@ -69,19 +69,19 @@ pub(super) trait Keys: DeserializeOwned + 'static {
 /// The parts of a study file that are specific to its workload.
 #[derive(Deserialize)]
 #[serde(bound = "K: Keys")]
-pub(super) struct Own<K: Keys> {
+pub(super) struct WorkloadTables<K: Keys> {
     pub(super) defaults: K,
-    pub(super) scales: BTreeMap<Scale, OfScale<K::Size>>,
+    pub(super) scales: BTreeMap<Scale, WorkloadScale<K::Size>>,
     pub(super) profiles: Vec<K::Profile>,
 }
 
 /// The part of a scale that is specific to the workload.
 #[derive(Deserialize)]
-pub(super) struct OfScale<S> {
+pub(super) struct WorkloadScale<S> {
     pub(super) size: S,
 }
 
-impl<K: Keys> Own<K> {
+impl<K: Keys> WorkloadTables<K> {
     pub(super) fn fault(&mut self, document: &DeTable<'_>) -> Option<Fault> {
         let out_of_range = self.scales.iter_mut().find_map(|(scale, own)| {
             let paths = [&["defaults"][..], &["scales", scale.name(), "size"]];
@@ -114,9 +114,9 @@ pub(super) struct Run<'a, K: Keys> {
 
 impl<'a, K: Keys> Run<'a, K> {
     pub(super) fn new(study: &Study, choices: &'a Choices) -> Result<Self, StudyError> {
-        let Own { defaults, mut scales, profiles } = study.own()?;
+        let WorkloadTables { defaults, mut scales, profiles } = study.own()?;
         let scale = study.scales.get(&choices.scale).zip(scales.remove(&choices.scale));
-        let Some((scale, OfScale { size })) = scale else {
+        let Some((scale, WorkloadScale { size })) = scale else {
             let known = quoted_list(study.scales.keys().map(|s| s.name()));
             let (name, scale) = (&study.name, choices.scale.name());
             return Err(StudyError::Choice(format!(
@@ -140,7 +140,7 @@ impl<'a, K: Keys> Run<'a, K> {
             }
         }
         run.study.timeout_ms = choices.timeout_ms.unwrap_or(run.study.timeout_ms);
-        run.agree_on_blocks()?;
+        run.resolve_block_limits()?;
         run.targets = run.study.planned_targets(choices, &run.settings, K::STORES)?;
         Ok(run)
     }
@@ -191,8 +191,8 @@ impl<'a, K: Keys> Run<'a, K> {
         }
     }
 
-    /// Adjusts the scale's minimum or maximum to the one that the user set.
-    fn agree_on_blocks(&mut self) -> Result<(), StudyError> {
+    /// Raises or lowers the scale's own limit to the conflicting one that the user set.
+    fn resolve_block_limits(&mut self) -> Result<(), StudyError> {
         let (min, max) = (self.scale.blocks_min, self.scale.blocks_max);
         match (self.is_set("blocks_min"), self.is_set("blocks_max")) {
             _ if min <= max => {}

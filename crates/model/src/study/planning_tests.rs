@@ -29,7 +29,7 @@ fn with_set(key: &str, value: &str) -> Result<Plan, StudyError> {
 fn sessions(plan: &Plan) -> &Sessions {
     match &plan.cells[0].workload {
         Workload::Sessions(sessions) => sessions,
-        _ => panic!("not a study of sessions"),
+        _ => panic!("not a session workload"),
     }
 }
 
@@ -61,7 +61,7 @@ fn every_scale_and_profile_plans() {
         let sets = vec![("profile".to_string(), "all".to_string())];
         let plan = study().plan(&Choices { scale, sets, ..choices() }).unwrap();
         assert_eq!(plan.profiles, ["steady", "maxcluster-2019", "page"]);
-        // Two loads of two profiles, three of the page profile, three targets each.
+        // Two profiles with two loads, the page profile with three; three targets each.
         assert_eq!(plan.cells.len(), 21);
     }
 }
@@ -93,9 +93,12 @@ fn settings_of_unmeasured_stores_are_rejected() {
         study().plan(&Choices { sets, targets, ..choices() }).unwrap_err().to_string()
     };
     let text = message("mysql.x", "redis");
-    assert!(text.starts_with("--set mysql.x=`1` would change nothing: no chosen target"), "{text}");
+    assert!(text.starts_with("--set mysql.x=`1` has no effect: no chosen target"), "{text}");
     let text = message("redis.hz", "prod=redis://127.0.0.1:7000/2");
-    assert!(text.contains("at a URL and not ours to configure (chosen: `prod`;"), "{text}");
+    assert!(
+        text.contains("does not configure the redis server at a URL (chosen: `prod`;"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn valkey_uses_the_settings_of_redis_by_default() {
 }
 
 #[test]
-fn the_control_repeats_redis() {
+fn the_control_repeats_the_redis_target() {
     let plan = study().plan(&Choices { control: true, ..choices() }).unwrap();
     let control = plan.target("redis-again").unwrap();
     assert_eq!(control.control_of.as_deref(), Some("redis"));
@@ -118,7 +121,7 @@ fn the_control_repeats_redis() {
 }
 
 #[test]
-fn named_targets_replace_those_of_the_study() {
+fn chosen_targets_replace_those_of_the_study() {
     let targets = ["files", "prod=redis://:hush@127.0.0.1:7000/2"];
     let targets = targets.iter().map(|t| TargetChoice::parse(t).unwrap()).collect();
     let plan = study().plan(&Choices { targets, ..choices() }).unwrap();
@@ -129,7 +132,7 @@ fn named_targets_replace_those_of_the_study() {
 }
 
 #[test]
-fn wrong_choices_list_the_known_names() {
+fn unknown_names_list_the_known_ones() {
     let message = |key, value| with_set(key, value).unwrap_err().to_string();
     assert!(
         message("colour", "red")
@@ -173,7 +176,7 @@ fn duplicate_targets_are_rejected() {
 }
 
 #[test]
-fn values_of_a_file_have_the_ranges_of_set() {
+fn values_in_a_file_are_limited_to_the_ranges_of_set() {
     let read = |from: &str, to: &str| {
         assert!(SESSIONS.contains(from), "{from}");
         Study::parse("s.toml", &SESSIONS.replacen(from, to, 1))
@@ -217,16 +220,13 @@ fn faults_in_a_study_are_located() {
         "{text}"
     );
     assert!(fault("control = \"redis\"", "control = \"r\"").contains("unknown target `r`"));
-    assert!(
-        fault("name = \"sessions\"", "name = \"../up\"")
-            .contains("name `../up` is not a valid name")
-    );
+    assert!(fault("name = \"sessions\"", "name = \"../up\"").contains("invalid name `../up`"));
     assert!(fault("name = \"files\"", "name = \"a;b\"").contains("target name `a;b`"));
     assert!(fault("format = 1", "format = 9").contains("format `9` (this version reads 1)"));
     assert!(fault("size = \"small\"", "size = \"tiny\"").contains("unknown size `tiny`"));
     assert!(
         fault("name = \"page\"\nabout", "name = \"steady\"\nabout")
-            .contains("profile `steady` twice")
+            .contains("duplicate profile `steady`")
     );
     assert!(fault("a = \"redis\"", "a = \"rediss\"").contains("unknown target `rediss`"));
     let text = fault("text = \"Eight", "text = \"\\u001b[31mEight");
@@ -248,7 +248,7 @@ fn unsupported_loads_are_located() {
     let expected =
         "`plan.cells[3].load` is `search for the highest rate with p99 < 1 ms, Poisson, over";
     assert!(
-        why.starts_with(expected) && why.contains("8 clients` (expected clients that"),
+        why.starts_with(expected) && why.contains("8 clients` (expected a closed load"),
         "{why}"
     );
 }

@@ -7,7 +7,7 @@ use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
 
 use super::phases::{plain, timed};
-use super::planning::{Keys, Own, Run};
+use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, THINK_MS, VALUE_BYTES, list, named, number, put, within};
 use super::targets::Stores;
 use super::{Fault, StudyError};
@@ -20,35 +20,35 @@ use crate::stages::{SETTLE_SHARE, Stage};
 
 /// Name of the phase whose load is raised.
 pub const RAMP: &str = "ramp";
-/// Operations, in the order in which they follow each other.
+/// Operations, in the order in which they are chained.
 const OPERATIONS: [&str; 2] = ["set", "get"];
 /// Names of the phases that separate the cost of an operation from that of its place: a pair, the
 /// pair in the other order, and each operation alone.
 const PAIR: &str = "pair";
 const SWAPPED: &str = "swapped";
 const APART: &str = "apart";
-/// Most keys of such a phase: few enough that each is rewritten long before it expires.
+/// Maximum keys of such a phase: few enough that each is rewritten long before it expires.
 const CONTROL_KEYS: u64 = 10_000;
 /// Largest share of the load for these phases, in thousandths.
 const CONTROL_PERMILLE_MAX: u32 = 500;
 /// Largest share of the peak that can be planned, in thousandths.
 const PERMILLE_MAX: u32 = 10_000;
-/// Most stages on the way up.
+/// Maximum stages on the way up.
 const STEPS_MAX: usize = 1_000;
-/// Allowed length of a stage, milliseconds: from the spans in which answers are counted
+/// Allowed length of a stage, milliseconds: from the interval in which replies are counted
 /// ([`SAMPLE_NS`](crate::saturation::SAMPLE_NS)) to a day.
 const STAGE_MS: RangeInclusive<u64> = 100..=86_400_000;
-/// Fewest requests of a stage at a given rate; with fewer, chance decides.
+/// Minimum requests of a stage at a given rate; with fewer, chance determines the result.
 const REQUESTS_MIN: f64 = 20.0;
 /// Expected form of rates, for errors.
 const RATES: &str = "operations per second from low to high, as in `1000,2000,5000`";
 /// Rounds of a search's confirmation.
 const ROUNDS: u32 = 5;
-/// Most threads of the generator.
+/// Maximum threads of the generator.
 const THREADS_MAX: u32 = 1_024;
-/// In a plan: values are the JSON object of a user.
+/// Value size in a plan: values are the JSON object of a user.
 const JSON: &str = "json";
-/// In a plan: names are UUIDs.
+/// Key length in a plan: names are UUIDs.
 const UUID: &str = "uuid";
 
 /// Quantity that is raised from stage to stage.
@@ -57,7 +57,7 @@ const UUID: &str = "uuid";
 enum Pace {
     /// The rate at which requests are planned.
     Open,
-    /// The number of clients, which wait for their replies and pause.
+    /// The number of clients, which wait for their replies and then pause.
     Clients,
     /// The rate, by probes that search for the highest within limits.
     Search,
@@ -83,7 +83,7 @@ fn limit(text: &str) -> Option<u64> {
 }
 
 fn limit_of_file<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    // The check against the range of `--set` reports an invalid text.
+    // The check against the range of `--set` reports invalid text.
     Ok(limit(&String::deserialize(from)?))
 }
 
@@ -175,13 +175,13 @@ impl Keys for Defaults {
     const OPERATIONS: &'static [&'static str] = &OPERATIONS;
     const IS_RAISED: bool = true;
 
-    fn fault(own: &Own<Self>) -> Option<Fault> {
+    fn fault(own: &WorkloadTables<Self>) -> Option<Fault> {
         own.profiles.iter().find_map(fault_in_profile)
     }
 
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
-        agree_on_pace(run)?;
-        agree_on_times(run)?;
+        check_settings_of_pace(run)?;
+        check_stage_length(run)?;
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for load in loads(profile, run) {
@@ -198,15 +198,14 @@ impl Keys for Defaults {
 }
 
 /// Rejects stages with too few requests and stages too short for a probe.
-fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
+fn check_stage_length(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     let Run { defaults, size, .. } = run;
     let seconds = size.stage_ms as f64 * (1.0 - SETTLE_SHARE) / 1e3;
     let lowest = defaults.rates.as_ref().and_then(|rates| rates.first());
     if let Some(rate) = lowest.filter(|rate| **rate as f64 * seconds < REQUESTS_MIN) {
         return Err(StudyError::Choice(format!(
-            "--set rates: a stage at `{rate}` a second has {:.0} request(s) to be judged by, in \
-             {seconds} s (expected at least {REQUESTS_MIN}: a higher rate, or a longer --set \
-             stage_ms)",
+            "--set rates: a stage at `{rate}`/s has only {:.0} request(s) in {seconds} s (expected \
+             at least {REQUESTS_MIN}: a higher rate, or a longer --set stage_ms)",
             *rate as f64 * seconds
         )));
     }
@@ -223,18 +222,18 @@ fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
 }
 
 /// Rejects settings without effect on any chosen profile.
-fn agree_on_pace(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
-    for (keys, paces, cure) in [
-        (&["order", "rates"][..], &[Pace::Open][..], "whose stages are no planned rates"),
-        (&["clients"], &[Pace::Open, Pace::Search], "whose stages are clients"),
-        (&["stages", "step", "think_ms"], &[Pace::Clients], "whose stages are rates"),
+fn check_settings_of_pace(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
+    for (keys, paces, why) in [
+        (&["order", "rates"][..], &[Pace::Open][..], "whose stages have no fixed rates"),
+        (&["clients"], &[Pace::Open, Pace::Search], "whose stages set the number of clients"),
+        (&["stages", "step", "think_ms"], &[Pace::Clients], "whose stages set the rate"),
     ] {
         let set = run.choices.sets.iter().find(|(key, _)| keys.contains(&key.as_str()));
         if let Some((key, value)) = set
             && run.chosen().all(|profile| !paces.contains(&profile.pace))
         {
             return Err(StudyError::Choice(format!(
-                "--set {key}=`{value}` has no effect on profile `{}`, {cure} (leave it out, or \
+                "--set {key}=`{value}` has no effect on profile `{}`, {why} (leave it out, or \
                  choose another profile with --set profile=NAME)",
                 run.study.profile.get_ref().join("`, `")
             )));
@@ -334,7 +333,7 @@ fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
     let shares = |permille| Schedule::Shares(Shares { permille, stage_ns, rest_ns });
     let schedule = match (&defaults.rates, &profile.permille) {
         (Some(rates), _) => {
-            Schedule::Stages(Stage::with_rests(&in_order(rates, order, seed), stage_ns, rest_ns))
+            Schedule::Stages(Stage::with_pauses(&in_order(rates, order, seed), stage_ns, rest_ns))
         }
         (None, Some(all)) => shares(in_order(all.get_ref(), order, seed)),
         (None, None) => shares(vec![1_000]),

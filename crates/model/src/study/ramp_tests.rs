@@ -33,7 +33,7 @@ fn permille(plan: &Plan) -> Vec<u32> {
 }
 
 #[test]
-fn the_default_plan_raises_the_rate_of_two_targets_and_lowers_it_again() {
+fn the_default_plan_raises_and_lowers_the_rate_on_two_targets() {
     let plan = with_sets(&[]).unwrap();
     let ids: Vec<&str> = plan.cells.iter().map(|c| c.id.as_str()).collect();
     assert_eq!(ids, ["redis/open/64", "memcached/open/64"]);
@@ -61,7 +61,7 @@ fn the_default_plan_raises_the_rate_of_two_targets_and_lowers_it_again() {
 }
 
 #[test]
-fn the_published_stages_add_a_client_to_each_group() {
+fn each_published_stage_adds_a_client_to_each_group() {
     let sets = vec![("profile".into(), "putra-2024".into())];
     let plan = study().plan(&Choices { scale: Scale::Full, sets, ..choices() }).unwrap();
     let load = &plan.cells[0].load;
@@ -104,8 +104,8 @@ fn a_profile_can_search_for_the_highest_rate_within_limits() {
     assert_eq!(plan.check(), Ok(()));
     for (sets, expected) in [
         (&[("stage_ms", "400")][..], "`400` is too short for the probes"),
-        (&[("rates", "1000")], "whose stages are no planned rates"),
-        (&[("step", "2")], "whose stages are rates"),
+        (&[("rates", "1000")], "whose stages have no fixed rates"),
+        (&[("step", "2")], "whose stages set the rate"),
     ] {
         let error = with_sets(&[&[("profile", "search")], sets].concat()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
@@ -138,17 +138,13 @@ fn optional_targets_are_measured_when_named() {
         let targets = vec![TargetChoice::parse(text).unwrap()];
         study().plan(&Choices { targets, ..choices() }).unwrap_err().to_string()
     };
-    assert!(
-        unfit("files").contains("files does not store values by key here"),
-        "{}",
-        unfit("files")
-    );
-    assert!(unfit("db=mysql://root@localhost/x").contains("mysql does not store values by key"));
+    assert!(unfit("files").contains("files does not store keys and values"), "{}", unfit("files"));
+    assert!(unfit("db=mysql://root@localhost/x").contains("mysql does not store keys and values"));
     assert!(unfit("other").contains("unknown target `other` (known: `redis`, `memcached`, "));
 }
 
 #[test]
-fn programs_in_place_of_redis_are_planned_and_recorded() {
+fn programs_started_instead_of_redis_are_planned_and_recorded() {
     let targets = ["redis", "valkey", "keydb"];
     let targets = targets.iter().map(|t| TargetChoice::parse(t).unwrap()).collect();
     let plan = study().plan(&Choices { targets, control: true, ..choices() }).unwrap();
@@ -186,7 +182,7 @@ fn programs_of_another_product_are_rejected() {
     let cache = include_str!("../../../../studies/app-cache.toml");
     let cache = cache.replacen("[[targets]]\n", &format!("[[targets]]\n{own}\n"), 1);
     let text = Study::parse("c.toml", &cache).unwrap_err().to_string();
-    assert!(text.contains("`program` is not a key of a study of application caches"), "{text}");
+    assert!(text.contains("`program` is not a key in studies of application caches"), "{text}");
 }
 
 #[test]
@@ -260,7 +256,7 @@ fn errors_state_the_expected_values() {
         ),
         (
             &[("rates", "30"), ("stage_ms", "500")],
-            "a stage at `30` a second has 12 request(s) to be judged by, in 0.4 s",
+            "a stage at `30`/s has only 12 request(s) in 0.4 s",
         ),
         (&[("profile", "putra-2024"), ("rates", "5")], "has no effect on profile `putra-2024`"),
         (&[("profile", "putra-2024"), ("step", "900")], "ends with `360000` clients"),
@@ -305,7 +301,7 @@ fn faults_of_a_file_are_located() {
             "product = \"memcached\"",
             "product = \"files\"",
             "name",
-            "files does not store values by key",
+            "files does not store keys and values",
         ),
         ("ttl_s = 20 ", "", "[defaults]", "missing field `ttl_s`"),
     ] {
@@ -383,15 +379,15 @@ fn claims_about_ramps_are_checked() {
     let expect = "expect = { kind = \"pick\", target = \"redis\", over = \"files\", share = 0.5 }";
     let from = sessions.lines().find(|line| line.starts_with("expect")).unwrap();
     let error = Study::parse("s.toml", &sessions.replacen(from, expect, 1)).unwrap_err();
-    assert!(error.to_string().contains("a claim about ramps in a study without"), "{error}");
+    assert!(error.to_string().contains("a claim about ramps in a study without ramps"), "{error}");
 }
 
 #[test]
 fn limits_beyond_the_timeout_are_rejected() {
     let ladder = with_sets(&[("timeout_ms", "500"), ("limit", "600ms")]).unwrap();
     let message = ladder.check().unwrap_err();
-    assert!(message.contains("`600 ms` is beyond the time-out of 500 ms"), "{message}");
+    assert!(message.contains("`600 ms` exceeds the timeout of 500 ms"), "{message}");
     let search = with_sets(&[("profile", "search")]).unwrap();
     let message = Plan { timeout_ns: 500_000, ..search }.check().unwrap_err();
-    assert!(message.contains("`1.00 ms` is beyond the time-out of 500 µs"), "{message}");
+    assert!(message.contains("`1.00 ms` exceeds the timeout of 500 µs"), "{message}");
 }

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 
 use super::phases::{StopKind, StudyPhase};
-use super::planning::{Keys, Own, Run};
+use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, THINK_MS, VALUE_BYTES, named, number, put};
 use super::targets::Stores;
 use super::{Fault, StudyError};
@@ -30,8 +30,8 @@ pub(super) struct Defaults {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Size {
-    /// Sessions that exist in time-bounded profiles, over all clients; those that each client makes
-    /// in count-bounded ones.
+    /// In time-bounded profiles, the sessions that exist, over all clients; in count-bounded ones,
+    /// those that each client creates.
     sessions: u64,
 }
 
@@ -67,7 +67,7 @@ impl Keys for Defaults {
     const STORES: Stores = Stores::Sessions;
     const OPERATIONS: &'static [&'static str] = &PLAIN_OPERATIONS;
 
-    fn fault(own: &Own<Self>) -> Option<Fault> {
+    fn fault(own: &WorkloadTables<Self>) -> Option<Fault> {
         own.profiles.iter().find_map(|profile| {
             let known: &[&str] = match profile.layout {
                 Layout::Plain => &PLAIN_OPERATIONS,

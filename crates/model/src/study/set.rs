@@ -58,7 +58,7 @@ fn as_typed(value: &Value) -> String {
     }
 }
 
-/// Stores a value; an error names the expected values if there is none.
+/// Stores a value; if it is `None`, the error names the expected values.
 pub(super) fn put<T>(place: &mut T, value: Option<T>, expected: &str) -> Result<(), String> {
     *place = value.ok_or(expected)?;
     Ok(())

@@ -161,7 +161,7 @@ pub enum HighestRate {
 }
 
 impl HighestRate {
-    /// Name in sentences and in study files.
+    /// Name in sentences and study files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reached => "reached",

@@ -44,13 +44,13 @@ impl Stores {
         let of_cache = backend.map(|_| "backend");
         let (what, needed, fits, alien) = match self {
             Self::Sessions => ("sessions", "product", product.map(|p| self.fits(p)), of_cache),
-            Self::Keys => ("values by key", "product", product.map(|p| self.fits(p)), of_cache),
+            Self::Keys => ("keys and values", "product", product.map(|p| self.fits(p)), of_cache),
             Self::Caches => ("application caches", "backend", backend.map(|_| true), of_server),
         };
         let product = target.product().name();
         let problem = match (alien, fits, program) {
             (Some(key), ..) => {
-                format!("`{key}` is not a key of a study of {what} (expected `{needed}`)")
+                format!("`{key}` is not a key in studies of {what} (expected `{needed}`)")
             }
             (_, None, _) => format!("missing field `{needed}`"),
             (_, Some(false), _) => format!("{product} does not store {what}"),
@@ -68,7 +68,7 @@ impl Stores {
 #[derive(Default)]
 pub(super) struct Settings {
     pub(super) servers: BTreeMap<Product, BTreeMap<String, String>>,
-    /// Of `Cm_Cache_Backend_Redis`, with their prefix.
+    /// Settings of `Cm_Cache_Backend_Redis`, with their prefix.
     pub(super) cm: BTreeMap<String, String>,
 }
 
@@ -113,8 +113,8 @@ impl Study {
         Ok(targets)
     }
 
-    /// A server or files: the product at a URL; else what is started, and there the study's target
-    /// of that name goes first.
+    /// Plans a server or files: at a URL, its product; otherwise the study's target of that name,
+    /// or else the server that a bare name starts.
     fn chosen_server(
         &self,
         choice: &TargetChoice,
@@ -132,8 +132,8 @@ impl Study {
         let unfit = match (stores, &choice.endpoint) {
             (Stores::Keys, _) => (!server.0.keeps_keys()).then(|| {
                 format!(
-                    "{} does not store values by key here (expected redis or memcached, or the \
-                     URL of a compatible server)",
+                    "{} does not store keys and values (expected redis or memcached, or the URL of \
+                     a compatible server)",
                     server.0.name()
                 )
             }),
@@ -146,7 +146,7 @@ impl Study {
         }
     }
 
-    /// Plans a backend of an application cache; its name decides the layout, also at a URL.
+    /// Plans a backend of an application cache; its name selects the layout, also at a URL.
     fn chosen_cache(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
         let name = &choice.name;
         let of_study = self.target(name).and_then(|t| t.backend);
@@ -154,8 +154,8 @@ impl Study {
             let own = self.target_names().filter(|n| Backend::of_name(n).is_none());
             let known = quoted_list(own.chain(Backend::ALL.map(Backend::name)));
             return Err(StudyError::Choice(format!(
-                "unknown target `{name}` (known: {known}; a store of yours needs one of these \
-                 names as well: --target cm-redis=URL)"
+                "unknown target `{name}` (known: {known}; your own store needs one of these names \
+                 too: --target cm-redis=URL)"
             )));
         };
         let unfit = choice.endpoint.as_ref().and_then(|e| unfit_for(backend, e));
@@ -177,8 +177,7 @@ impl Study {
         })
     }
 
-    /// The study's settings of a target, those of `--set PRODUCT.NAME` and `--set cm.NAME` put over
-    /// them.
+    /// The study's settings of a target, overridden by `--set PRODUCT.NAME` and `--set cm.NAME`.
     fn settings(
         &self,
         target: &PlannedTarget,
@@ -207,7 +206,7 @@ impl Study {
             }
             if !key.starts_with(CM_PREFIX) {
                 return Err(StudyError::Choice(format!(
-                    "setting `{key}` of target `{}` is of none of its stores (expected \
+                    "setting `{key}` of target `{}` belongs to none of its stores (expected \
                      `PRODUCT.NAME`, as in `redis.save`)",
                     target.name
                 )));
@@ -247,16 +246,16 @@ fn settings_used(targets: &[PlannedTarget], set: &Settings) -> Result<(), StudyE
         let (product, chosen, has_target) = (product.name(), chosen(), of_product().count() > 0);
         let why = if has_target {
             format!(
-                "the {product} server is at a URL and not ours to configure (chosen: {chosen}; set \
-                 it there yourself, or leave the URL out: a private server is started)"
+                "cachedyno does not configure the {product} server at a URL (chosen: {chosen}; \
+                 configure it yourself, or leave out the URL to start a private server)"
             )
         } else {
             format!(
                 "no chosen target has a {product} server (chosen: {chosen}; leave the setting out, \
-                 or choose such a target by --target)"
+                 or choose such a target with --target)"
             )
         };
-        return Err(no_use(&format!("{product}.{name}"), value, &why));
+        return Err(no_effect(&format!("{product}.{name}"), value, &why));
     }
     let has_cm = targets.iter().any(|t| t.backend.is_some_and(Backend::uses_cm_redis));
     match set.cm.first_key_value() {
@@ -264,18 +263,18 @@ fn settings_used(targets: &[PlannedTarget], set: &Settings) -> Result<(), StudyE
             let using = Backend::ALL.into_iter().filter(|b| b.uses_cm_redis()).map(Backend::name);
             let why = format!(
                 "no chosen target uses Cm_Cache_Backend_Redis (chosen: {}; leave the setting out, \
-                 or choose one of {} by --target)",
+                 or choose one of {} with --target)",
                 chosen(),
                 quoted_list(using)
             );
-            Err(no_use(key, value, &why))
+            Err(no_effect(key, value, &why))
         }
         _ => Ok(()),
     }
 }
 
-fn no_use(key: &str, value: &str, why: &str) -> StudyError {
-    StudyError::Choice(format!("--set {key}=`{value}` would change nothing: {why}"))
+fn no_effect(key: &str, value: &str, why: &str) -> StudyError {
+    StudyError::Choice(format!("--set {key}=`{value}` has no effect: {why}"))
 }
 
 fn first_product(backend: Backend) -> Product {
@@ -289,23 +288,23 @@ fn unfit_for(backend: Backend, endpoint: &Endpoint) -> Option<String> {
     if products.len() > 1 {
         let parts: Vec<&str> = products.iter().map(|p| p.name()).collect();
         return Some(format!(
-            "{name} consists of {} (expected no URL: private ones are started)",
+            "{name} uses {} (expected no URL: private stores are started)",
             parts.join(" and ")
         ));
     }
     if backend.own_names().is_none() {
         return Some(format!(
-            "what {name} writes is indistinguishable from other data (expected no URL: a \
-             private store is started)"
+            "data of {name} is indistinguishable from other data (expected no URL: a private \
+             store is started)"
         ));
     }
     let (given, needed) = (endpoint.product(), first_product(backend));
     if given != needed {
         let (given, needed) = (given.name(), needed.name());
-        return Some(format!("{name} keeps its records in {needed} (expected no {given} URL)"));
+        return Some(format!("{name} stores its records in {needed} (expected no {given} URL)"));
     }
     endpoint.no_sessions().map(|_| {
-        "records are kept on a single server by RESP2 (expected neither a cluster nor \
+        "records are stored on a single server with RESP2 (expected neither a cluster nor \
          `protocol=3`)"
             .into()
     })

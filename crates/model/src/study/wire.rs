@@ -27,7 +27,7 @@ pub enum StudyWorkload {
     AppCache,
     /// Keys and values under a load that is raised until the store breaks.
     Ramp,
-    /// Keys and values that outgrow memory, and what a save costs.
+    /// Keys and values that outgrow memory, and the cost of a save.
     BeyondRam,
     /// Keys and values on a primary that is killed.
     Failover,
@@ -41,7 +41,7 @@ pub struct Study {
     pub format: u32,
     /// Name on the command line: lower-case letters, digits and `-`.
     pub name: String,
-    /// Use of the stores. It decides which keys `defaults`, `size` of a scale and profiles have.
+    /// Use of the stores. It determines the keys of `defaults`, of `size` and of profiles.
     pub workload: StudyWorkload,
     /// Title in reports.
     pub title: String,
@@ -112,8 +112,8 @@ pub struct StudyTarget {
     pub program: Option<Program>,
     /// For application caches: the software whose layout is used.
     pub backend: Option<Backend>,
-    /// Server settings as its configuration file spells them; of a backend with the product before
-    /// them: `redis.save`.
+    /// Server settings as in its configuration file; for a backend with the product as prefix:
+    /// `redis.save`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// True if the target is measured only when named.
@@ -139,7 +139,7 @@ pub struct StudyProfile {
 }
 
 /// Finds the first text with a control character, which could manipulate a terminal.
-fn controlled(key: &str, value: &Spanned<DeValue<'_>>) -> Option<Fault> {
+fn control_character(key: &str, value: &Spanned<DeValue<'_>>) -> Option<Fault> {
     let bad = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     match value.get_ref() {
         DeValue::String(text) => text.contains(bad).then(|| {
@@ -147,9 +147,9 @@ fn controlled(key: &str, value: &Spanned<DeValue<'_>>) -> Option<Fault> {
             (value.span().start, problem)
         }),
         DeValue::Table(table) => {
-            table.iter().find_map(|(key, value)| controlled(key.get_ref(), value))
+            table.iter().find_map(|(key, value)| control_character(key.get_ref(), value))
         }
-        DeValue::Array(values) => values.iter().find_map(|value| controlled(key, value)),
+        DeValue::Array(values) => values.iter().find_map(|value| control_character(key, value)),
         _ => None,
     }
 }
@@ -162,7 +162,7 @@ impl Study {
         (study.file, study.text) = (file.into(), text.into());
         let document = DeTable::parse(text).map_err(located)?;
         let mut all = document.get_ref().iter();
-        let controlled = all.find_map(|(key, value)| controlled(key.get_ref(), value));
+        let controlled = all.find_map(|(key, value)| control_character(key.get_ref(), value));
         let fault = study.check(document.get_ref())?;
         match controlled.or(fault) {
             None => Ok(study),

@@ -1,4 +1,4 @@
-//! Workloads of studies: each is a module with its keys, their ranges, and how they become cells.
+//! Dispatch to the modules of workloads, which define keys, their ranges and the planned cells.
 
 use toml::de::DeTable;
 

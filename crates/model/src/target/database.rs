@@ -33,10 +33,10 @@ impl Database {
     /// and user.
     pub(super) fn of(url: &Url, (port, default_user): (u16, &str)) -> Result<Self, UrlError> {
         let is_unix = url.scheme().ends_with("+unix");
-        let in_network = "no query; TLS is unsupported";
-        let keys = if is_unix { "database, user, password" } else { in_network };
+        let no_queries = "no query; TLS is unsupported";
+        let keys = if is_unix { "database, user, password" } else { no_queries };
         known_queries(url, keys)?;
-        let carried = |key| if is_unix { query(url, key) } else { None };
+        let from_query = |key| if is_unix { query(url, key) } else { None };
         let name = if is_unix {
             query(url, "database").unwrap_or_default()
         } else {
@@ -44,8 +44,8 @@ impl Database {
         };
         Ok(Self {
             address: if is_unix { unix(url)? } else { tcp(url, port)? },
-            user: user(url).or_else(|| carried("user")).unwrap_or_else(|| default_user.into()),
-            password: password(url).or_else(|| carried("password").map(Secret::new)),
+            user: user(url).or_else(|| from_query("user")).unwrap_or_else(|| default_user.into()),
+            password: password(url).or_else(|| from_query("password").map(Secret::new)),
             name: checked_name(url, &name)?,
         })
     }

@@ -11,7 +11,7 @@ const PORT: u16 = 11211;
 
 /// Protocol of requests to memcached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Spelling {
+pub enum MemcachedProtocol {
     /// Classic text protocol: `get`, `set` and so on.
     #[default]
     Text,
@@ -25,7 +25,7 @@ pub struct Memcached {
     /// Addresses, at least one, in the user's order.
     pub servers: Vec<NetAddress>,
     /// Protocol of requests.
-    pub spelling: Spelling,
+    pub spelling: MemcachedProtocol,
     /// User, the same for all servers; `None` without login.
     pub user: Option<String>,
     /// The user's password.
@@ -39,7 +39,7 @@ impl std::fmt::Display for Memcached {
         let servers: Vec<String> = self.servers.iter().map(ToString::to_string).collect();
         f.write_str(&servers.join(" and "))?;
         f.write_str(self.tls.as_ref().map_or("", TlsFiles::words))?;
-        f.write_str(if self.spelling == Spelling::Meta { ", meta commands" } else { "" })
+        f.write_str(if self.spelling == MemcachedProtocol::Meta { ", meta commands" } else { "" })
     }
 }
 
@@ -70,7 +70,7 @@ fn network(scheme: &str, rest: &str) -> Result<Memcached, UrlError> {
             return Err(part(&url, "path", &found, "none, as memcached has no databases"));
         }
         known_queries(&url, "protocol")?;
-        let mut endpoint = speaking(&url)?;
+        let mut endpoint = settings(&url)?;
         endpoint.servers.push(tcp(&url, PORT)?);
         endpoints.push(endpoint);
     }
@@ -80,7 +80,7 @@ fn network(scheme: &str, rest: &str) -> Result<Memcached, UrlError> {
             return Err(UrlError::Part {
                 url: mask_text(&format!("{scheme}://{rest}")),
                 part: "host",
-                problem: format!("`{}` twice", other.servers[0]),
+                problem: format!("a duplicate: `{}`", other.servers[0]),
                 expected: "each server once",
             });
         }
@@ -92,16 +92,16 @@ fn network(scheme: &str, rest: &str) -> Result<Memcached, UrlError> {
 fn socket(text: &str) -> Result<Memcached, UrlError> {
     let url = Url::parse(text).map_err(|_| UrlError::NotUrl(mask_text(text)))?;
     known_queries(&url, "protocol")?;
-    let mut endpoint = speaking(&url)?;
+    let mut endpoint = settings(&url)?;
     endpoint.servers.push(unix(&url)?);
     Ok(endpoint)
 }
 
 /// Parses everything except the servers.
-fn speaking(url: &Url) -> Result<Memcached, UrlError> {
+fn settings(url: &Url) -> Result<Memcached, UrlError> {
     let spelling = match query(url, "protocol").as_deref() {
-        None | Some("text") => Spelling::Text,
-        Some("meta") => Spelling::Meta,
+        None | Some("text") => MemcachedProtocol::Text,
+        Some("meta") => MemcachedProtocol::Meta,
         Some(other) => {
             return Err(part(url, "protocol", &format!("`{other}`"), "`text` or `meta`"));
         }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(two.servers, [at("a", 1), at("::1", 2)]);
         assert_eq!(two.to_string(), "a:1 and ::1:2, meta commands");
         assert_eq!((two.user, two.password), (Some("u".into()), Some(Secret::new("p,"))));
-        assert_eq!(two.spelling, Spelling::Meta);
+        assert_eq!(two.spelling, MemcachedProtocol::Meta);
         let socket = read("memcached+unix:///run/m.sock");
         assert_eq!(socket.servers, [NetAddress::Unix("/run/m.sock".into())]);
         assert!(read("memcacheds://a").tls.is_some());
@@ -144,7 +144,7 @@ mod tests {
     fn errors_name_the_wrong_part() {
         let message = |text: &str| Endpoint::parse(text).unwrap_err().to_string();
         assert!(message("memcached://a/1").contains("`/1` (expected none"));
-        assert!(message("memcached://a:1,a:1").contains("`a:1` twice"));
+        assert!(message("memcached://a:1,a:1").contains("duplicate: `a:1`"));
         assert!(message("memcached://a,").contains("host of"));
         assert!(message("memcached://a:x").contains("is not a URL"));
         assert!(message("memcached://a?protocol=binary").contains("`text` or `meta`"));

@@ -56,7 +56,7 @@ pub(super) fn unix(url: &Url) -> Result<NetAddress, UrlError> {
     }
     if path.split_once(':').is_some_and(|(_, after)| after.contains('@')) {
         let expected = "the login in the query, as in ?user=NAME&password=TEXT";
-        return Err(part(url, "socket path", "invalid: it holds a login", expected));
+        return Err(part(url, "socket path", "invalid: it contains a login", expected));
     }
     Ok(NetAddress::Unix(path.into()))
 }

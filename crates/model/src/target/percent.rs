@@ -12,7 +12,7 @@ pub(super) fn decode(text: &str) -> String {
 }
 
 /// True if decoding the text yields invalid UTF-8.
-pub(super) fn hides_bytes(text: &str) -> bool {
+pub(super) fn is_invalid_utf8(text: &str) -> bool {
     let lost = |text: &str| text.matches(char::REPLACEMENT_CHARACTER).count();
     let encoded = text.to_ascii_uppercase().matches("%EF%BF%BD").count();
     lost(&decode(text)) > lost(text) + encoded

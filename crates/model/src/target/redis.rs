@@ -1,14 +1,14 @@
-//! URLs of servers of the Redis protocol, and connection settings other than the login.
+//! URLs of servers with the Redis protocol, and connection settings other than the login.
 
 use url::Url;
 
 use super::address::{NetAddress, TlsFiles};
 use super::parts::{UrlError, part, query};
 
-/// Connection settings of a server of the Redis protocol, without the login. The default is a
+/// Connection settings of a server with the Redis protocol, without the login. The default is a
 /// single server with RESP2 and without TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RedisWay {
+pub struct RedisOptions {
     /// TLS settings; `None` without TLS.
     pub tls: Option<TlsFiles>,
     /// True for a cluster; the address is that of any member.
@@ -19,7 +19,7 @@ pub struct RedisWay {
     pub sentinels: Vec<NetAddress>,
 }
 
-impl RedisWay {
+impl RedisOptions {
     /// The primary's name in Sentinel.
     pub const SENTINEL_NAME: &str = "primary";
 
@@ -75,7 +75,7 @@ mod tests {
     use super::super::Endpoint;
     use super::*;
 
-    fn way(text: &str) -> RedisWay {
+    fn options(text: &str) -> RedisOptions {
         match Endpoint::parse(text) {
             Ok(Endpoint::Redis { way, .. }) => way,
             other => panic!("{other:?}"),
@@ -84,15 +84,18 @@ mod tests {
 
     #[test]
     fn settings_are_parsed_and_displayed() {
-        assert_eq!(way("redis://h/1"), RedisWay::default());
-        assert_eq!(way("redis://h?cluster=false&protocol=2"), RedisWay::default());
+        assert_eq!(options("redis://h/1"), RedisOptions::default());
+        assert_eq!(options("redis://h?cluster=false&protocol=2"), RedisOptions::default());
         let tls = Some(TlsFiles::default());
-        assert_eq!(way("rediss://h"), RedisWay { tls: tls.clone(), ..RedisWay::default() });
-        let all = RedisWay { tls, is_cluster: true, is_resp3: true, ..RedisWay::default() };
-        assert_eq!(way("rediss://h?cluster=true&protocol=3"), all);
-        assert_eq!(way("rediss+cluster://h?protocol=3"), all);
-        assert!(way("redis+cluster://h:7000/0").is_cluster);
-        assert!(way("redis+unix:///s?protocol=3").is_resp3);
+        assert_eq!(
+            options("rediss://h"),
+            RedisOptions { tls: tls.clone(), ..RedisOptions::default() }
+        );
+        let all = RedisOptions { tls, is_cluster: true, is_resp3: true, ..RedisOptions::default() };
+        assert_eq!(options("rediss://h?cluster=true&protocol=3"), all);
+        assert_eq!(options("rediss+cluster://h?protocol=3"), all);
+        assert!(options("redis+cluster://h:7000/0").is_cluster);
+        assert!(options("redis+unix:///s?protocol=3").is_resp3);
         let shown = Endpoint::parse("rediss+cluster://u:hush@h?protocol=3").unwrap().to_string();
         assert_eq!(shown, "h:6379 database 0, TLS, cluster, RESP3");
     }

@@ -46,7 +46,7 @@ impl fmt::Display for ErrorClass {
             Self::Lock => "lock not available",
             Self::Missing => "not installed",
             Self::Start => "did not start",
-            Self::NotOurs => "unsafe for others",
+            Self::NotOurs => "unsafe to use",
             Self::Other => "failed",
         })
     }

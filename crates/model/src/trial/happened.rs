@@ -24,11 +24,11 @@ pub enum EventKind {
     SaveEnded,
     /// A server's memory started to be swapped out.
     SwapBegan,
-    /// None of a server's memory is in swap any more.
+    /// A server's memory is no longer in swap.
     SwapEnded,
     /// The plan killed a server.
     Killed,
-    /// A server does not report its role any more: it hangs or is unreachable.
+    /// A server no longer reports its role: it hangs or is unreachable.
     Silent,
     /// A server's process exited without being killed by the plan.
     Ended,
@@ -52,11 +52,11 @@ impl EventKind {
         match self {
             Self::SaveBegan => "save began",
             Self::SaveEnded => "save ended",
-            Self::SwapBegan => "began to swap",
+            Self::SwapBegan => "started to swap",
             Self::SwapEnded => "left swap",
             Self::Killed => "killed",
             Self::Silent => "stopped answering",
-            Self::Ended => "ended by itself or from outside",
+            Self::Ended => "exited unexpectedly",
             Self::Back => "answers again",
             Self::Promoted => "promoted to primary",
             Self::Demoted => "became a replica",

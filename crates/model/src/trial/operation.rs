@@ -1,4 +1,4 @@
-//! What one operation gave, and clients that saved again.
+//! Results of one operation, and times of clients that restored records.
 
 use serde::{Deserialize, Serialize};
 use stats::Histogram;

@@ -37,7 +37,7 @@ impl Slowest {
 
     /// Drops the intervals before `from_ns` after the start of the measurement; their maximum
     /// counts towards the first remaining one.
-    pub fn begin_at(&mut self, from_ns: u64) {
+    pub fn drop_before(&mut self, from_ns: u64) {
         let first = (from_ns / self.interval_ns.max(1)) as usize;
         for longest in [&mut self.service, &mut self.response] {
             let before = longest.drain(..first.min(longest.len())).max().unwrap_or(0);
@@ -66,9 +66,9 @@ mod tests {
     fn times_before_a_stage_count_towards_its_first_interval() {
         let service = vec![7, 0, 3, 4];
         let mut slowest = Slowest { interval_ns: 10, service, response: Vec::new() };
-        slowest.begin_at(20);
+        slowest.drop_before(20);
         assert_eq!((slowest.service.as_slice(), slowest.response()), (&[7, 4][..], &[7, 4][..]));
-        slowest.begin_at(1_000);
+        slowest.drop_before(1_000);
         assert_eq!(slowest.service, [7]);
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
     });
     // More threads do not help if threads already wait for a CPU.
     let cure = if waited(seen.result, threads) > WAITED_SHARE_MAX {
-        "stop other processes there, or measure on a quieter or larger machine"
+        "stop other processes on its CPUs, or measure on a quieter or larger machine"
     } else {
         RAMP_CURE
     };

@@ -101,8 +101,8 @@ pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
             format!("{}:", measurement.label())
         };
         let sentence = format!(
-            "{place} the generator waited {} of the time for a CPU: stop other processes there, \
-             give it CPUs of its own, or measure on a quieter machine",
+            "{place} the generator waited {} of the time for a CPU: stop other processes on its \
+             CPUs, give it CPUs of its own, or measure on a quieter machine",
             show::percent(waited)
         );
         findings.not_steady("the generator had no CPU", sentence);

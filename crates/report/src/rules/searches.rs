@@ -71,7 +71,7 @@ pub(super) fn disturbed_probes(sought: &CellSearch<'_>, _: &SearchView, findings
         sought.place()
     );
     if disturbed as f64 > BLAMED_MAX * missed as f64 {
-        let cure = "stop other processes there, or measure on a quieter machine";
+        let cure = "stop other processes on these CPUs, or measure on a quieter machine";
         let words = format!("{text}, so the store may sustain more: {cure}");
         findings.not_steady("CPU time stolen", words);
     } else if disturbed > 0 {

@@ -42,7 +42,7 @@ impl<'a> BlockSearch<'a> {
     pub(super) fn of(trial: &'a Trial, search: &Search, plan: &Plan) -> Self {
         let settings = search.settings(plan.seed, trial.block);
         let points: Vec<&Point> = trial.points.iter().filter(|p| p.probe.is_some()).collect();
-        let seen = search.seen(&trial.points);
+        let seen = search.probe_results(&trial.points);
         let found = match settings.next(&seen) {
             Next::Done(found) => Some(found),
             Next::Probe(_) => None,

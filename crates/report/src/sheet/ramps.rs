@@ -17,7 +17,7 @@ const PAIR: [&str; 2] = ["set", "get"];
 const PAIR_HEADER: [&str; 2] = ["p99 set", "p99 get"];
 /// Columns of [`stage_cells`].
 const STAGE_HEADER: [&str; 10] = [
-    "asked/s",
+    "planned/s",
     "answered/s",
     "p50",
     "p99",

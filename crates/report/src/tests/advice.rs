@@ -43,7 +43,7 @@ fn a_clear_best_is_recommended_with_its_ratio() {
     assert!(shopware.why.starts_with("redis is 8.40× ["), "{}", shopware.why);
     assert!(shopware.why.contains("as fast as mysql, the default, and 2.10× ["));
     let magento = row(&view, "Magento 2", "medium to large");
-    assert!(magento.why.starts_with("redis does 2.10× ["), "{}", magento.why);
+    assert!(magento.why.starts_with("redis is 2.10× ["), "{}", magento.why);
     assert!(magento.why.ends_with("as fast as files, the default"));
 }
 

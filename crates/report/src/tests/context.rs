@@ -88,6 +88,14 @@ fn stolen_cpu_time_is_noted_with_its_processes_and_changes_no_verdict() {
     let view = judge(&recorded);
     let named = |reason: &String| reason.contains("mostly by rsync (210 ms)");
     assert!(view.reasons.iter().any(named), "{:?}", view.reasons);
+    let advises = |view: &View, cure: &str| view.reasons.iter().any(|r| r.ends_with(cure));
+    assert!(advises(&view, "measure on a quieter machine"), "{:?}", view.reasons);
+    // Other processes are not to blame for the work of kernel threads.
+    for trial in &mut recorded.trials {
+        trial.noise.disturbers.as_mut().unwrap().most[1].cpu_ns = 90_000_000;
+    }
+    let view = judge(&recorded);
+    assert!(advises(&view, "more CPUs, or a faster disk"), "{:?}", view.reasons);
 }
 
 #[test]

@@ -441,7 +441,7 @@ fn a_closed_ramp_has_its_knee_where_clients_slow_down() {
     assert_eq!((redis.times.as_str(), redis.outcome.name()), ("service", "found"));
     assert!(near(redis.metrics["knee_per_s"].center, REDIS.capacity * 1.01, 0.01));
     let shown = text::render(&view, 120, false);
-    assert!(shown.contains("  clients") && !shown.contains("asked/s  "), "{shown}");
+    assert!(shown.contains("\nclients  answered/s") && !shown.contains("planned/s"), "{shown}");
 }
 
 fn verdicts(expect: Expectation, blocks: u32) -> (String, String) {

@@ -372,7 +372,7 @@ fn a_late_generator_gives_no_verdict_on_the_store() {
     assert!(search.sentence.contains("is unknown: even at 2,600/s"), "{}", search.sentence);
     assert!(search.sentence.contains("--threads"), "{}", search.sentence);
     let judged = search.probes.iter().filter(|p| p.purpose == Purpose::Bracket).count();
-    let count = format!("in {judged} of {judged} probes beyond a limit the generator itself");
+    let count = format!("in {judged} of {judged} failed probes the generator itself");
     assert!(view.reasons.iter().any(|r| r.starts_with(&count)), "{:?}", view.reasons);
 }
 

@@ -1,4 +1,4 @@
-//! Processor, kernel, and causes of lost CPU time.
+//! CPU, kernel, and causes of stolen CPU time.
 
 use super::facts::{Facts, Root, chosen, warn_if};
 use crate::cpu::parse_list;
@@ -39,7 +39,7 @@ fn model(info: &str) -> String {
     match (field(info, "model name"), field(info, "CPU implementer"), field(info, "CPU part")) {
         (Some(name), _, _) => name.into(),
         (None, Some(implementer), Some(part)) => format!("implementer {implementer} part {part}"),
-        _ => "not told by the kernel".into(),
+        _ => "unknown".into(),
     }
 }
 
@@ -53,8 +53,8 @@ fn virtualisation(root: &Root, info: &str, facts: &mut Facts) {
     let value = match (flagged, name.is_empty()) {
         (true, true) => "virtual machine".into(),
         (true, false) => format!("virtual machine ({name})"),
-        (false, true) => "none seen".into(),
-        (false, false) => format!("none seen ({name})"),
+        (false, true) => "none detected".into(),
+        (false, false) => format!("none detected ({name})"),
     };
     facts.fact("host", "hypervisor", value);
 }
@@ -139,8 +139,8 @@ fn threads(root: &Root, facts: &mut Facts) {
     let Some(active) = root.text(&format!("{CPU_DIR}/smt/active")) else { return };
     let warning = warn_if(
         active == "1",
-        "two threads of a core slow each other down, so results depend on placement; for steadier \
-         ones: `echo off > /sys/devices/system/cpu/smt/control`",
+        "two threads of a core slow each other down, so results depend on placement; for stable \
+         results: `echo off > /sys/devices/system/cpu/smt/control`",
     );
     let value = if active == "1" { "active" } else { "not active" };
     facts.judged("cpu", "simultaneous multithreading", value, warning);
@@ -168,7 +168,7 @@ fn governor(root: &Root, allowed: &[usize], facts: &mut Facts) {
         .filter_map(|cpu| root.text(&format!("{CPU_DIR}/cpu{cpu}/cpufreq/scaling_governor")))
         .collect();
     if governors.is_empty() {
-        facts.fact("cpu", "frequency governor", "none (not ours to control)");
+        facts.fact("cpu", "frequency governor", "none (not controlled by this kernel)");
         return;
     }
     let warning = warn_if(

@@ -135,10 +135,9 @@ fn device(root: &Root, mount: &Mount, facts: &mut Facts) {
 fn rotation(text: Option<&str>, is_virtual: bool, facts: &mut Facts) {
     let (value, warning) = match (text, is_virtual) {
         (Some("0"), _) => ("no", None),
-        (Some("1"), true) => ("said to be (a virtual disk does not know)", None),
+        (Some("1"), true) => ("yes, but unreliable (virtual disk)", None),
         (Some("1"), false) => {
-            let text = "each access waits for the disk to turn; files are better kept on a \
-                        solid-state disk";
+            let text = "each access waits for the disk to rotate; use a solid-state disk";
             ("yes", Some(text.to_string()))
         }
         _ => return,

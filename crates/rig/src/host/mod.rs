@@ -1,4 +1,4 @@
-//! The conditions under which a run is measured: facts of the host and of the disk under test.
+//! Conditions of a run: facts about the host and the disk under test.
 //!
 //! Every fact is read from `/proc` and `/sys`; unavailable facts are omitted or marked as such. A
 //! fact has a warning, with a fix, only if it disturbs measurements.
@@ -29,15 +29,18 @@ pub fn conditions(disk: &Path) -> Conditions {
 /// not affect measurements.
 fn disturbers(root: &Root, permitted: io::Result<()>) -> Condition {
     let value = match permitted {
-        Ok(()) => "is named".to_string(),
+        Ok(()) => "available".to_string(),
         Err(e) => {
             let paranoid = root.text("proc/sys/kernel/perf_event_paranoid");
             let level =
                 paranoid.map_or_else(String::new, |p| format!(", perf_event_paranoid is {p}"));
-            format!("is not named ({e}{level}): be root, or `sysctl kernel.perf_event_paranoid=0`")
+            format!(
+                "not available ({e}{level}); run as root, or \
+                 `sysctl kernel.perf_event_paranoid=0`"
+            )
         }
     };
-    let (group, name) = ("host".into(), "disturbance by process".into());
+    let (group, name) = ("host".into(), "disturbances by process".into());
     Condition { group, name, value, warning: None }
 }
 

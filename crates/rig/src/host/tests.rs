@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// A directory with texts as another host's kernel would give them.
+/// A fake root directory with these files.
 fn root(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
     let base = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -46,7 +46,7 @@ const GOOD: [(&str, &str); 20] = [
     ("sys/fs/cgroup/a/memory.max", "max\n"),
 ];
 
-/// The good host with some texts replaced.
+/// Facts of the good host with some files replaced; an empty text removes the file.
 fn with(changes: &[(&'static str, &'static str)]) -> BTreeMap<String, Condition> {
     let files: BTreeMap<_, _> = GOOD.into_iter().chain(changes.iter().copied()).collect();
     let files: Vec<_> = files.into_iter().filter(|(_, text)| !text.is_empty()).collect();
@@ -55,7 +55,7 @@ fn with(changes: &[(&'static str, &'static str)]) -> BTreeMap<String, Condition>
 }
 
 #[test]
-fn a_good_host_gives_facts_without_warnings() {
+fn a_good_host_has_no_warnings() {
     let facts = with(&[]);
     let host: Vec<_> = facts.values().filter(|c| c.group != "disk").collect();
     assert!(host.len() >= 16, "{host:#?}");
@@ -70,7 +70,7 @@ fn a_good_host_gives_facts_without_warnings() {
 }
 
 #[test]
-fn each_disturbance_is_warned_of() {
+fn each_disturbance_has_a_warning() {
     for (path, text, name) in [
         ("proc/loadavg", "3.00 1.00 1.00 3/90 1", "load average"),
         ("proc/stat", "cpu  10 0 10 80 0 0 0 5 0 0", "steal"),
@@ -101,7 +101,7 @@ fn each_disturbance_is_warned_of() {
 }
 
 #[test]
-fn version_1_of_control_groups_is_read() {
+fn control_groups_of_version_1_are_read() {
     let facts = with(&[
         ("proc/self/cgroup", "4:memory:/x\n1:cpu,cpuacct:/y\n0::/\n"),
         ("sys/fs/cgroup/cpu/y/cpu.cfs_quota_us", "50000"),
@@ -124,7 +124,7 @@ fn disk(table: &str, make: impl Fn(&Path)) -> BTreeMap<String, Condition> {
 }
 
 #[test]
-fn the_innermost_and_latest_mount_counts() {
+fn the_innermost_and_last_mount_is_used() {
     let facts = disk(
         "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
          2 1 8:2 / /data rw - xfs /dev/sdb1 rw\n\
@@ -139,7 +139,7 @@ fn the_innermost_and_latest_mount_counts() {
 }
 
 #[test]
-fn a_partition_has_the_queue_of_its_disk() {
+fn a_partition_uses_the_queue_of_its_disk() {
     let facts = disk("1 0 8:1 / / rw,sync - ext4 /dev/sda1 rw\n", |base| {
         let disk = base.join("sys/devices/pci/sda");
         fs::create_dir_all(disk.join("queue")).unwrap();
@@ -159,7 +159,7 @@ fn a_partition_has_the_queue_of_its_disk() {
 }
 
 #[test]
-fn this_host_tells_about_itself() {
+fn facts_of_this_host_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let facts = conditions(directory.path()).facts;
     let value = |name: &str| facts.iter().find(|c| c.name == name).map(|c| c.value.as_str());
@@ -175,7 +175,7 @@ fn this_host_tells_about_itself() {
 }
 
 #[test]
-fn sizes_read_well() {
+fn sizes_and_choices_are_formatted() {
     assert_eq!(bytes(0), "0 bytes");
     assert_eq!(bytes(1536), "1.5 KiB");
     assert_eq!(bytes(5 << 40), "5.0 TiB");

@@ -54,7 +54,7 @@ impl MemoryGroup {
         let owner = guard.owner().map_or_else(String::new, Owner::suffix);
         loop {
             let path = place.parent.join(new_name() + &owner);
-            // Own it before it exists, so `kill -9` in between leaves nothing behind.
+            // Registers it before it exists, so `kill -9` in between leaves nothing behind.
             guard.own_directory(&path)?;
             let made = fs::create_dir(&path);
             if made.is_err() {
@@ -62,11 +62,11 @@ impl MemoryGroup {
             }
             match made {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
-                Err(e) => return Err(place.refused(&e)),
+                Err(e) => return Err(place.creation_error(&e)),
                 Ok(()) => {}
             }
             let swapped_before = place.swapped();
-            // From now on, dropping it removes it.
+            // From here on, a drop removes it.
             let group = Self { place, path, plan, swapped_before, swap, guard: guard.clone() };
             group.place.limit(&group.path, plan)?;
             return Ok(group);

@@ -58,7 +58,7 @@ impl Place {
             return Ok(Self { version, own, parent, root: root.into() });
         }
         let Some(own) = own_of("", &V2) else {
-            return Err(unfit(
+            return Err(limit_error(
                 ErrorClass::Missing,
                 "control groups do not exist or are not visible from here (expected them at \
                  `/sys/fs/cgroup`)",
@@ -88,7 +88,7 @@ impl Place {
                 let (bytes, above) = (format_bytes(bytes), format_bytes(above));
                 let why =
                     format!("{bytes}{what} is more than the {above} that a parent group allows");
-                return Err(unfit(ErrorClass::Full, &why));
+                return Err(limit_error(ErrorClass::Full, &why));
             }
         }
         Ok(())
@@ -108,14 +108,14 @@ impl Place {
         } else if plan.swap_bytes > 0 {
             return Err(unaccounted());
         } else if self.swaps() {
-            return Err(unfit(
+            return Err(limit_error(
                 ErrorClass::Other,
                 "this kernel cannot limit the swap of a group, so the memory limit would have no \
                  effect (expected no swap: `swapoff -a`)",
             ));
         }
         if plan.swap_bytes > 0 && number(&self.root.join("proc/sys/vm/swappiness")) == Some(0) {
-            return Err(unfit(
+            return Err(limit_error(
                 ErrorClass::Other,
                 "vm.swappiness is 0, so no group swaps (expected `sysctl \
                  vm.swappiness=60`)",
@@ -191,14 +191,14 @@ impl Place {
     }
 
     /// The error for a group that could not be created.
-    pub(super) fn refused(&self, error: &io::Error) -> RigError {
+    pub(super) fn creation_error(&self, error: &io::Error) -> RigError {
         let class = match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 ErrorClass::Denied
             }
             _ => ErrorClass::Other,
         };
-        unfit(
+        limit_error(
             class,
             &format!(
                 "cannot create a control group in `{}`: {error} (expected root, or delegated \
@@ -219,7 +219,7 @@ fn parent_of_version_2(own: &Path, above: Option<PathBuf>) -> Result<PathBuf> {
         return Ok(own.into());
     }
     let Some(above) = above.filter(|above| delegates(above)) else {
-        return Err(unfit(
+        return Err(limit_error(
             ErrorClass::Denied,
             &format!(
                 "neither the control group `{}`, which contains processes, nor its parent \
@@ -230,7 +230,7 @@ fn parent_of_version_2(own: &Path, above: Option<PathBuf>) -> Result<PathBuf> {
         ));
     };
     if let Some(limit) = number(&own.join("memory.max")) {
-        return Err(unfit(
+        return Err(limit_error(
             ErrorClass::Denied,
             &format!(
                 "the control group `{}` has its own limit of {}, which a group next to it would \
@@ -270,14 +270,14 @@ fn set(group: &Path, name: &str, value: u64) -> Result<()> {
 }
 
 fn unaccounted() -> RigError {
-    unfit(
+    limit_error(
         ErrorClass::Missing,
         "this kernel does not account swap per group (expected `swapaccount=1` on its \
          command line)",
     )
 }
 
-fn unfit(class: ErrorClass, problem: &str) -> RigError {
+fn limit_error(class: ErrorClass, problem: &str) -> RigError {
     RigError::MemoryLimit { class, problem: problem.into() }
 }
 

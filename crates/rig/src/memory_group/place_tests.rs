@@ -196,7 +196,7 @@ fn missing_control_groups_are_reported() {
 fn a_denied_group_creation_names_the_expected_permission() {
     let root = version_2("memory\n", "max\n");
     let place = found(&root).unwrap();
-    let error = place.refused(&io::ErrorKind::PermissionDenied.into());
+    let error = place.creation_error(&io::ErrorKind::PermissionDenied.into());
     assert_eq!(error.class(), ErrorClass::Denied);
     assert!(error.to_string().contains("expected root, or delegated groups"), "{error}");
 }

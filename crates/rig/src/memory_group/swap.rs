@@ -53,7 +53,7 @@ impl Swap {
                  {bytes} are needed (expected more space: `--disk`)",
                 format_bytes(free)
             );
-            return Err(refused(ErrorClass::Full, parent, &why));
+            return Err(swap_error(ErrorClass::Full, parent, &why));
         }
         // From now on, dropping it removes it.
         let swap = Self(Scratch::new(guard, parent)?);
@@ -61,7 +61,7 @@ impl Swap {
         let on = make(&file, bytes).and_then(|()| Ok(switch_on(&file)?));
         on.map_err(|error| {
             let (class, expected) = class_and_fix(&error);
-            refused(class, parent, &format!("{error} (expected {expected})"))
+            swap_error(class, parent, &format!("{error} (expected {expected})"))
         })?;
         Ok(swap)
     }
@@ -105,7 +105,7 @@ fn class_and_fix(error: &io::Error) -> (ErrorClass, &'static str) {
     }
 }
 
-fn refused(class: ErrorClass, parent: &Path, why: &str) -> RigError {
+fn swap_error(class: ErrorClass, parent: &Path, why: &str) -> RigError {
     let problem = format!("cannot swap to `{}`: {why}", parent.display());
     RigError::MemoryLimit { class, problem }
 }

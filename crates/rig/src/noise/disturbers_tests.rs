@@ -46,7 +46,7 @@ fn permitted() -> bool {
 #[test]
 fn a_process_on_the_servers_cpu_is_reported() {
     let (true, Some(cpu)) = (permitted(), allowed_cpus().last().copied()) else { return };
-    let _alone = crate::noise::tests::alone();
+    let _exclusive = crate::noise::tests::exclusive();
     let busy = Busy::on(cpu, LOOP);
     let server = Busy::on(cpu, LOOP);
     let watch = Watch::start(&[cpu], &[cpu], &ProcessTree::new(&[server.0.id()])).unwrap();
@@ -60,9 +60,12 @@ fn a_process_on_the_servers_cpu_is_reported() {
     // It is the only one with its name, unless unrelated processes run there, too.
     let of =
         |found: &Disturbers| found.most.iter().find(|d| d.name.as_deref() == Some("sh")).cloned();
-    let (alone, both) = (of(&found).unwrap(), of(&without).unwrap());
-    assert!(alone.cpu_ns >= 100_000_000 && !alone.is_kernel, "{found:?}");
-    assert!(both.processes > alone.processes && both.cpu_ns > alone.cpu_ns, "{both:?} {alone:?}");
+    let (spinner, both) = (of(&found).unwrap(), of(&without).unwrap());
+    assert!(spinner.cpu_ns >= 100_000_000 && !spinner.is_kernel, "{found:?}");
+    assert!(
+        both.processes > spinner.processes && both.cpu_ns > spinner.cpu_ns,
+        "{both:?} {spinner:?}"
+    );
     assert!([busy.0.id(), server.0.id()].contains(&both.pid) || both.processes > 2, "{both:?}");
     assert!(found.most.is_sorted_by(|a, b| a.cpu_ns >= b.cpu_ns));
     assert!(found.most.len() <= REPORTED_MAX);
@@ -72,7 +75,7 @@ fn a_process_on_the_servers_cpu_is_reported() {
 #[test]
 fn ended_children_of_a_server_are_not_reported() {
     let (true, Some(cpu)) = (permitted(), allowed_cpus().last().copied()) else { return };
-    let _alone = crate::noise::tests::alone();
+    let _exclusive = crate::noise::tests::exclusive();
     let count = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
     let server = Busy::on(cpu, &format!("while :; do ({count}); done"));
     // Wait until `taskset` has executed the shell.

@@ -35,7 +35,7 @@ fn spin_on(cpu: usize) -> Child {
 /// both belong to the server, nothing is stolen.
 #[test]
 fn only_time_of_other_processes_counts_as_stolen() {
-    let _alone = crate::noise::tests::alone();
+    let _exclusive = crate::noise::tests::exclusive();
     let cpus = allowed_cpus();
     let [generator, .., server] = cpus[..] else {
         println!("skipped: this machine has one CPU");

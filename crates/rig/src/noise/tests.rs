@@ -47,17 +47,17 @@ fn shares_refer_to_the_time_between_two_samples() {
     assert!(after.until(&after).other_cpu_share.abs() < f64::EPSILON);
 }
 
-static ALONE: Mutex<()> = Mutex::new(());
+static EXCLUSIVE: Mutex<()> = Mutex::new(());
 
 /// Serialises tests that keep CPUs busy.
-pub(super) fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn exclusive() -> MutexGuard<'static, ()> {
+    EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Two recorders over the same time span, so work of other processes on this host cancels out.
 #[test]
 fn cpu_time_of_other_processes_counts_but_not_the_servers() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let (start, cpu_before) = (Instant::now(), process_cpu_ns(busy.id()).unwrap());
     let as_stranger = NoiseRecorder::start(&[], &[], &ProcessTree::default());

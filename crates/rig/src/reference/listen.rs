@@ -62,7 +62,8 @@ enum Inner {
 
 impl Listener {
     pub(super) fn bind(at: &Listen) -> Result<Self> {
-        let refused = |source| RigError::Io { doing: "listen on", what: at.to_string(), source };
+        let listen_error =
+            |source| RigError::Io { doing: "listen on", what: at.to_string(), source };
         let bound = match at {
             Listen::Tcp(address) => TcpListener::bind(address).and_then(|listener| {
                 listener.set_nonblocking(true)?;
@@ -80,9 +81,9 @@ impl Listener {
                 })
             }
         };
-        let listener = bound.map_err(refused)?;
+        let listener = bound.map_err(listen_error)?;
         // The standard library's backlog of 128 is too small if all clients connect at once.
-        listen(&listener.as_fd(), Backlog::MAXALLOWABLE).map_err(|e| refused(e.into()))?;
+        listen(&listener.as_fd(), Backlog::MAXALLOWABLE).map_err(|e| listen_error(e.into()))?;
         Ok(listener)
     }
 

@@ -23,12 +23,13 @@ pub(super) fn spawn(
         drop(pinned);
         work();
     };
-    let refused = |source| RigError::Io { doing: "start a thread of", what: server.into(), source };
-    thread::Builder::new().name(name).spawn(run).map_err(refused)
+    let spawn_error =
+        |source| RigError::Io { doing: "start a thread of", what: server.into(), source };
+    thread::Builder::new().name(name).spawn(run).map_err(spawn_error)
 }
 
 /// Converts an error of setting up the polling of a server's sockets.
-pub(super) fn refused(server: &'static str) -> impl Fn(Errno) -> RigError {
+pub(super) fn polling_error(server: &'static str) -> impl Fn(Errno) -> RigError {
     move |e| RigError::Io {
         doing: "wait for the connections of",
         what: server.into(),

@@ -4,7 +4,7 @@
 //! copied for each server. Its redo log is small, so the copy is small too; the server grows it to
 //! its default (or the plan's size) when it starts.
 
-use super::own::{Executable, Own, alone};
+use super::own::{Executable, ServerDescription, single_server};
 use crate::child;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -29,12 +29,12 @@ use std::time::Duration;
 pub const DATABASE: &str = "cachedyno";
 
 /// The server of MariaDB, for clients of MySQL.
-pub(super) const OWN: Own = Own {
+pub(super) const DESCRIPTION: ServerDescription = ServerDescription {
     executable: EXECUTABLE,
     find: find_server,
     settings: &SETTINGS,
     mixes_dashes: true,
-    start: |guard, templates, spec| Ok(alone(start_mariadb(guard, templates, spec)?)),
+    start: |guard, templates, spec| Ok(single_server(start_mariadb(guard, templates, spec)?)),
 };
 
 const EXECUTABLE: Executable = Executable { name: "mariadbd", package: "mariadb-server" };
@@ -222,14 +222,16 @@ fn greeting(socket: &Path, patience: Duration) -> std::result::Result<(), String
     };
     match read() {
         Ok(body) => check_greeting(&body),
-        Err(e) => Err(format!("its socket gives: {e}")),
+        Err(e) => Err(format!("socket error: {e}")),
     }
 }
 
 fn check_greeting(body: &[u8]) -> std::result::Result<(), String> {
     match body {
         [10, _, ..] => Ok(()),
-        [255, _, _, text @ ..] => Err(format!("it answers `{}`", String::from_utf8_lossy(text))),
+        [255, _, _, text @ ..] => {
+            Err(format!("unexpected reply `{}`", String::from_utf8_lossy(text)))
+        }
         _ => Err("its first packet is not a greeting".into()),
     }
 }
@@ -242,7 +244,7 @@ mod tests {
     fn only_a_greeting_is_accepted() {
         assert_eq!(check_greeting(b"\x0a10.11.19-MariaDB\0"), Ok(()));
         let full = check_greeting(b"\xff\x10\x04Too many connections").unwrap_err();
-        assert_eq!(full, "it answers `Too many connections`");
+        assert_eq!(full, "unexpected reply `Too many connections`");
         assert!(check_greeting(b"").is_err());
         assert!(check_greeting(b"HTTP/1.1 400").is_err());
     }

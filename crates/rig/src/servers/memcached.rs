@@ -3,26 +3,26 @@
 //! It has no configuration file: settings are command-line options, of which [`SETTINGS`] names
 //! those that measurements need. It stores nothing on disk.
 
-use super::own::{Executable, Own, alone};
+use super::own::{Executable, ServerDescription, single_server};
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec, answers};
 use crate::settings::Form::{Count, Number, YesNo};
 use crate::settings::Names;
-use model::{Endpoint, Memcached, NetAddress, Spelling};
+use model::{Endpoint, Memcached, MemcachedProtocol, NetAddress};
 use nix::unistd::geteuid;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
 /// The server of memcached.
-pub(super) const OWN: Own = Own {
+pub(super) const DESCRIPTION: ServerDescription = ServerDescription {
     executable: EXECUTABLE,
     find: |search| search.find(&[EXECUTABLE.name]),
     settings: &NAMES,
     mixes_dashes: true,
-    start: |guard, _, spec| Ok(alone(start_memcached(guard, spec)?)),
+    start: |guard, _, spec| Ok(single_server(start_memcached(guard, spec)?)),
 };
 
 const EXECUTABLE: Executable = Executable { name: "memcached", package: "memcached" };
@@ -43,7 +43,7 @@ pub const SETTINGS: [(&str, &str, &str); 6] = [
     ("threads", "-t", "worker threads"),
 ];
 
-/// Starts a server and waits until it answers `version` on its socket.
+/// Starts a server and waits until it replies to `version` on its socket.
 fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let program = EXECUTABLE.find(&spec.search)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
@@ -62,7 +62,7 @@ fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), version)?;
     let endpoint = Endpoint::Memcached(Memcached {
         servers: vec![NetAddress::Unix(socket)],
-        spelling: Spelling::default(),
+        spelling: MemcachedProtocol::default(),
         user: None,
         password: None,
         tls: None,

@@ -19,19 +19,19 @@ pub mod postgres;
 pub mod redis;
 pub mod sentinel;
 
-use own::Own;
+use own::ServerDescription;
 
 pub(crate) use own::Executable;
 pub use own::StartedServers;
 
 /// The server of a product; `None` if the product does not need one.
-pub(crate) fn of(product: Product) -> Option<&'static Own> {
+pub(crate) fn of(product: Product) -> Option<&'static ServerDescription> {
     match product {
         Product::Files | Product::Sqlite => None,
-        Product::Redis => Some(&sentinel::OWN),
-        Product::Mysql => Some(&mariadb::OWN),
-        Product::Postgres => Some(&postgres::OWN),
-        Product::Memcached => Some(&memcached::OWN),
+        Product::Redis => Some(&sentinel::DESCRIPTION),
+        Product::Mysql => Some(&mariadb::DESCRIPTION),
+        Product::Postgres => Some(&postgres::DESCRIPTION),
+        Product::Memcached => Some(&memcached::DESCRIPTION),
     }
 }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub type StartedServers = (Endpoint, Vec<(Role, Server)>);
 
 /// Description of a product's server.
-pub(crate) struct Own {
+pub(crate) struct ServerDescription {
     pub(crate) executable: Executable,
     /// Finds the program.
     pub(crate) find: fn(&SearchPath) -> Option<PathBuf>,
@@ -26,7 +26,7 @@ pub(crate) struct Own {
     pub(crate) start: fn(&Guard, &mut Templates, &ServerSpec) -> Result<StartedServers>,
 }
 
-impl Own {
+impl ServerDescription {
     /// The allowed settings of the server, or of the program in its place.
     pub(crate) fn allowed(&self, program: Option<Program>) -> Allowed {
         let executable = self.executable.or(program);
@@ -60,6 +60,6 @@ impl Executable {
 }
 
 /// A single server without replicas.
-pub(crate) fn alone(server: Server) -> StartedServers {
+pub(crate) fn single_server(server: Server) -> StartedServers {
     (server.endpoint().clone(), vec![(Role::Primary, server)])
 }

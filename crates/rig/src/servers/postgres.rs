@@ -8,7 +8,7 @@
 //! outlives a killed server. Without root a small shared memory segment would remain, so a server
 //! receives a quit signal first.
 
-use super::own::{Executable, Own, alone};
+use super::own::{Executable, ServerDescription, single_server};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
@@ -31,12 +31,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The server of PostgreSQL.
-pub(super) const OWN: Own = Own {
+pub(super) const DESCRIPTION: ServerDescription = ServerDescription {
     executable: EXECUTABLE,
     find: |search| search.find(&[EXECUTABLE.name]),
     settings: &SETTINGS,
     mixes_dashes: false,
-    start: |guard, templates, spec| Ok(alone(start_postgres(guard, templates, spec)?)),
+    start: |guard, templates, spec| Ok(single_server(start_postgres(guard, templates, spec)?)),
 };
 
 const EXECUTABLE: Executable = Executable { name: "postgres", package: "postgresql" };
@@ -102,7 +102,7 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     for (name, value) in &settings {
         arguments.extend(["-c".into(), format!("{name}={value}").into()]);
     }
-    let (program, arguments) = not_as_root(program, arguments, search)?;
+    let (program, arguments) = without_root(program, arguments, search)?;
     let process =
         spec.launch(guard, (EXECUTABLE.name, program), arguments, &directory, &sockets)?;
     let process = process.with_quit_signal(Signal::SIGQUIT);
@@ -139,13 +139,13 @@ fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()>
     let mut arguments: Vec<OsString> = ["-D".into(), data.into_os_string()].into();
     let more = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
     arguments.extend(more.map(OsString::from));
-    let (installer, arguments) = not_as_root(installer, arguments, search)?;
+    let (installer, arguments) = without_root(installer, arguments, search)?;
     let launch = Launch::installer(INSTALLER, installer, arguments, template.path(), search);
     Process::spawn(guard, launch)?.wait_for_success(TEMPLATE_WITHIN)
 }
 
 /// Program and arguments to start instead, so that the program does not see itself as root.
-fn not_as_root(
+fn without_root(
     program: PathBuf,
     arguments: Vec<OsString>,
     search: &SearchPath,
@@ -187,7 +187,7 @@ fn login(socket: &Path, patience: Duration) -> std::result::Result<(), String> {
     };
     match exchange() {
         Ok(b'R') => Ok(()),
-        Ok(other) => Err(format!("it answers with a message `{}`", char::from(other))),
-        Err(e) => Err(format!("its socket gives: {e}")),
+        Ok(other) => Err(format!("unexpected reply message `{}`", char::from(other))),
+        Err(e) => Err(format!("socket error: {e}")),
     }
 }

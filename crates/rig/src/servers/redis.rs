@@ -65,8 +65,8 @@ pub(super) const SETTINGS: [Names; 5] = [
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// Starts a server and waits until it answers `PING` on its socket (10 seconds unless the spec has
-/// a deadline). Call it from a thread that lives as long as the run; see [`Server`].
+/// Starts a server and waits until it replies to `PING` on its socket (10 seconds unless the spec
+/// has a deadline). Call it from a thread that lives as long as the run; see [`Server`].
 ///
 /// Errors: the program is missing; we or the server reject a setting (the message then contains the
 /// server's log); no reply in time.
@@ -78,7 +78,7 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let endpoint = Endpoint::redis(NetAddress::Unix(socket.clone()));
     let mut server = spawn(guard, spec, sockets, endpoint, (&lines, &[]))?;
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
-    // It answers with an error while it loads its data.
+    // It replies with an error while it loads its data.
     let pong = |left| answers(&socket, "PING", "+PONG\r\n", left);
     server.process.wait_until_ready(deadline, pong)?;
     server.settings.insert("port".into(), "0".into());

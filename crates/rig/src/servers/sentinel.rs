@@ -5,7 +5,7 @@
 //! (`COUNTS`) and the timeouts of the Sentinels (`SENTINEL_SETTINGS`); all other settings apply to
 //! both primary and replicas.
 
-use super::own::{Own, StartedServers, alone};
+use super::own::{ServerDescription, StartedServers, single_server};
 use super::redis::{EXECUTABLE, SETTINGS, spawn, start_redis};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -13,7 +13,7 @@ use crate::random::random;
 use crate::scratch::Scratch;
 use crate::server::{Role, Server, ServerSpec};
 use crate::settings::SERVERS_MAX;
-use model::{Endpoint, NetAddress, RedisWay, Secret};
+use model::{Endpoint, NetAddress, RedisOptions, Secret};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// The server of Redis, alone or with replicas and Sentinels.
-pub(super) const OWN: Own = Own {
+pub(super) const DESCRIPTION: ServerDescription = ServerDescription {
     executable: EXECUTABLE,
     find: |search| search.find(&[EXECUTABLE.name]),
     settings: &SETTINGS,
@@ -48,7 +48,7 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers> {
     let [replicas, sentinels] = counts(spec)?;
     if replicas == 0 {
-        return Ok(alone(start_redis(guard, spec)?));
+        return Ok(single_server(start_redis(guard, spec)?));
     }
     let is_redis_setting = |(name, _): &(&String, &String)| {
         !COUNTS.contains(&&***name) && SENTINEL_SETTINGS.iter().all(|(own, _)| own != *name)
@@ -128,25 +128,25 @@ fn counts(spec: &ServerSpec) -> Result<[usize; 2]> {
     for (count, name) in counts.iter_mut().zip(COUNTS) {
         let Some(text) = spec.settings.get(name) else { continue };
         let number = text.parse().ok().filter(|n| (1..=SERVERS_MAX).contains(n));
-        *count = number.ok_or_else(|| unfit(spec, name, "a whole number from 1 to 9"))?;
+        *count = number.ok_or_else(|| setting_error(spec, name, "a whole number from 1 to 9"))?;
     }
     match spec.settings.keys().find(|name| SENTINEL_SETTINGS.iter().any(|(own, _)| own == name)) {
-        Some(name) if counts[1] == 0 => Err(unfit(spec, name, "`sentinels` as well")),
+        Some(name) if counts[1] == 0 => Err(setting_error(spec, name, "`sentinels` as well")),
         _ if counts[1] > 0 && counts[0] == 0 => {
-            Err(unfit(spec, COUNTS[1], "`replicas` as well: there is nothing to promote"))
+            Err(setting_error(spec, COUNTS[1], "`replicas` as well: there is nothing to promote"))
         }
         _ => Ok(counts),
     }
 }
 
-fn unfit(spec: &ServerSpec, name: &str, expected: &'static str) -> RigError {
+fn setting_error(spec: &ServerSpec, name: &str, expected: &'static str) -> RigError {
     let program = EXECUTABLE.or(spec.program).name;
     RigError::Setting { program, name: name.into(), problem: "has no effect", expected }
 }
 
 /// Configuration lines that make Sentinels monitor the primary.
 fn watch(spec: &ServerSpec, port: u16, (sentinels, password): (usize, &str)) -> String {
-    let name = RedisWay::SENTINEL_NAME;
+    let name = RedisOptions::SENTINEL_NAME;
     let quorum = sentinels / 2 + 1;
     let mut lines = vec![
         format!("monitor {name} 127.0.0.1 {port} {quorum}"),
@@ -196,7 +196,7 @@ fn wait(
         server.process.wait_until_ready(patience, |left| match info(server, section, left) {
             Ok(info) if is_ready(&info) => Ok(()),
             Ok(info) => Err(format!("it reports `{}`", info.replace("\r\n", " "))),
-            Err(e) => Err(format!("error on its port: {e}")),
+            Err(e) => Err(format!("socket error: {e}")),
         });
     waited.map_err(|error| match error {
         RigError::Start { program, reason } => {

@@ -1,16 +1,16 @@
 //! Allowed forms of setting values.
 
-/// Replicas, or Sentinels, that may be started with a server: more of them tell nothing else.
+/// Maximum number of replicas or Sentinels per server; more of them would show nothing new.
 pub(crate) const SERVERS_MAX: usize = 9;
 
 /// Allowed form of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A number, with a unit where the server knows one: `-1`, `0.5`, `64mb`.
+    /// A number, with a unit if the server accepts one: `-1`, `0.5`, `64mb`.
     Number,
-    /// A whole number from 1.
+    /// A whole number, 1 or more.
     Count,
-    /// How many servers are started: 1 to [`SERVERS_MAX`].
+    /// Number of servers to start: 1 to [`SERVERS_MAX`].
     Servers,
     /// `yes` or `no`.
     YesNo,
@@ -19,7 +19,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Whether a value has this form. None has a byte with which a value could end, begin another
+    /// Whether a value has this form. No form allows bytes that could end the value, start another
     /// setting, or name a file.
     pub(super) fn fits(self, value: &str) -> bool {
         let digits = value.strip_prefix('-').unwrap_or(value);
@@ -39,7 +39,7 @@ impl Form {
 
     pub(super) fn expected(self) -> &'static str {
         match self {
-            Self::Number => "a number, with a unit where the server takes one",
+            Self::Number => "a number, with a unit if the server accepts one",
             Self::Count => "a whole number, 1 or more",
             Self::Servers => "a whole number from 1 to 9",
             Self::YesNo => "`yes` or `no`",
@@ -48,5 +48,5 @@ impl Form {
     }
 }
 
-/// A line of a list: names, separated by spaces, and what their values look like.
+/// A line of a list: the form of the values, and the names, separated by spaces.
 pub(crate) type Names = (Form, &'static str);

@@ -4,18 +4,18 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Far more than any answer takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Read and write timeout; much longer than any reply takes on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.set_write_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 
-/// What comes back, as long as what is expected.
+/// Reads as many bytes as expected and compares them.
 #[track_caller]
 pub(crate) fn expect(stream: &mut impl Read, expected: &[u8]) {
     let mut got = vec![0; expected.len()];

@@ -1,9 +1,9 @@
-//! Servers that serve by themselves, started as a run starts them.
+//! Starts single servers the same way as a run.
 
 use cachedyno_rig::{Guard, RigError, Server, ServerSpec, Templates, start_server};
 use model::Product;
 
-/// Starts the server of a product that serves by itself.
+/// Starts the single server of a product.
 pub(crate) fn start(
     product: Product,
     guard: &Guard,
@@ -12,7 +12,7 @@ pub(crate) fn start(
     start_from(&mut Templates::default(), product, guard, spec)
 }
 
-/// The same with a data directory that is made once.
+/// The same, with a shared template data directory.
 pub(crate) fn start_from(
     templates: &mut Templates,
     product: Product,

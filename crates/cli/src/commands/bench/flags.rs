@@ -146,7 +146,7 @@ impl KvFlags {
     ) -> Result<ExitCode, CliError> {
         let served = serve::bind(&self.common.serve)?;
         // Raise the limit before the guard and the servers start, since they inherit it.
-        limits::allow("--clients", &plan)?;
+        limits::allow_connections("--clients", &plan)?;
         let setup = self.common.setup(choices, false)?;
         let _lock = acquire(&setup.guard, &ownerless::disks(&setup))?;
         let silent = self.common.printing.is_silent();
@@ -156,8 +156,7 @@ impl KvFlags {
         measuring::carry_out(header, Vec::new(), writer, &setup, self.common.printing, served)
     }
 
-    /// Creates a plan with one cell per target. Errors: a setting is invalid; nothing has been
-    /// started then.
+    /// Creates a plan with one cell per target. Errors: a setting is invalid.
     pub(in crate::commands) fn plan(
         &self,
         study: &str,
@@ -216,8 +215,8 @@ impl KvFlags {
         let in_flight = u64::from(clients) * u64::from(pipeline);
         if in_flight > IN_FLIGHT_MAX {
             return Err(CliError::usage(format!(
-                "--clients {clients} times --pipeline {pipeline} are `{in_flight}` requests at \
-                 once (expected at most {IN_FLIGHT_MAX})"
+                "--clients {clients} times --pipeline {pipeline} is `{in_flight}` requests in \
+                 flight (expected at most {IN_FLIGHT_MAX})"
             )));
         }
         Ok(())
@@ -360,7 +359,7 @@ fn phase(mix: BTreeMap<String, f64>, times: Times) -> Phase {
     }
 }
 
-/// Parses all settings as the measurement will, to report errors before anything starts.
+/// Parses all settings as the measurement does, to report errors before anything starts.
 fn check(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
     let sizes: Sizes = read("--value", &kv.value_bytes)?;
     let distribution: Distribution = read("--dist", &kv.distribution)?;

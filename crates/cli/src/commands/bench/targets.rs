@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use workloads::kv::Sizes;
 
 use crate::exit::CliError;
-use crate::kin::{listed, private_servers, titles};
 use crate::limits;
+use crate::server_names::{listed, private_servers, titles};
 
-/// Base memory of a private server, for slab pages of every size.
-const MEMORY_MIB_LEAST: f64 = 128.0;
+/// Memory of a private server without data, for slab pages of every size.
+const MEMORY_MIB_MIN: f64 = 128.0;
 /// Maximum overhead of a key, excluding name and value, in bytes.
 const ITEM_BYTES: f64 = 80.0;
-/// Ratio of allocated memory to data, since slots are larger than their items.
+/// Ratio of the memory limit to the data, since slots are larger than their items.
 const MEMORY_FACTOR: f64 = 2.0;
 
 /// TLS options for targets with a TLS URL.
@@ -104,8 +104,8 @@ fn server(choice: &TargetChoice) -> Option<(Product, Option<Program>)> {
     choice.server().filter(|(product, _)| product.keeps_keys())
 }
 
-/// Plans all targets. Private servers get the user's `sets`, and enough connections and memory for
-/// the clients and the keys.
+/// Plans all targets. Private servers get the user's `sets`, and connection and memory limits that
+/// fit the clients and the keys.
 pub(super) fn planned(
     choices: &[TargetChoice],
     sets: &[String],
@@ -127,7 +127,7 @@ pub(super) fn planned(
             settings = given.get(&product).cloned().unwrap_or_default();
             rig::check_settings(product, program, &settings)
                 .map_err(|e| CliError::usage(format!("--set: {e}")))?;
-            provide(product, &mut settings, clients, kv);
+            fit_limits(product, &mut settings, clients, kv);
         }
         targets.push(PlannedTarget {
             backend: None,
@@ -145,20 +145,20 @@ pub(super) fn planned(
 
 /// Sets a private server's connection limit to fit all clients, and its memory limit to fit all
 /// keys, unless the user has set them. Evicted keys would count as lost.
-fn provide(product: Product, settings: &mut BTreeMap<String, String>, clients: u32, kv: &Kv) {
-    let mut provide = |name: &str, value: u64| {
+fn fit_limits(product: Product, settings: &mut BTreeMap<String, String>, clients: u32, kv: &Kv) {
+    let mut set_default = |name: &str, value: u64| {
         settings.entry(name.into()).or_insert_with(|| value.to_string());
     };
     let connections = u64::from(clients) + limits::SPARE_CONNECTIONS;
     if let Some(limit) = product.connections().filter(|limit| connections > limit.usual) {
-        provide(limit.setting, connections);
+        set_default(limit.setting, connections);
     }
     let Some(memory) = product.memory_setting() else { return };
     let bytes = |text: &str| text.parse::<Sizes>().map_or(0.0, |sizes| sizes.mean());
     let name = kv.key_bytes.as_deref().map_or(kv.key_prefix.len() as f64 + 12.0, bytes);
     let data = kv.keys as f64 * (bytes(&kv.value_bytes) + name + ITEM_BYTES);
-    let memory_mib = MEMORY_MIB_LEAST + MEMORY_FACTOR * data / f64::from(1 << 20);
-    provide(memory, memory_mib.ceil() as u64);
+    let memory_mib = MEMORY_MIB_MIN + MEMORY_FACTOR * data / f64::from(1 << 20);
+    set_default(memory, memory_mib.ceil() as u64);
 }
 
 /// Parses `--set` pairs by product: `redis.NAME=VALUE`, or `NAME=VALUE` if all private servers are
@@ -179,9 +179,9 @@ fn settings(
         };
         let prefix = key.split_once('.').map(|(prefix, _)| prefix);
         if prefix.is_some_and(|prefix| Program::of_target(prefix).is_some()) {
-            let kin = titles(Program::ALL.map(|program| program.kin));
+            let servers = titles(Program::ALL.map(|program| program.server));
             return Err(CliError::usage(format!(
-                "--set `{pair}` has an unknown prefix: settings of Redis also apply to {kin} \
+                "--set `{pair}` has an unknown prefix: settings of Redis also apply to {servers} \
                  (expected redis.NAME=VALUE)"
             )));
         }

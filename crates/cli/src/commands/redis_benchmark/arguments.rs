@@ -107,7 +107,7 @@ pub(super) struct Server {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) server: Server,
-    pub(super) offered: LoadOptions,
+    pub(super) load: LoadOptions,
     pub(super) data: Data,
     /// 0 reconnects a client for each batch of requests; printed as given.
     pub(super) keep_alive: i64,
@@ -134,7 +134,7 @@ impl Default for Options {
             read_from: ReadFrom::default(),
             tls: TlsFlags::default(),
         };
-        let offered = LoadOptions {
+        let load = LoadOptions {
             clients: 50,
             requests: None,
             duration_s: None,
@@ -146,7 +146,7 @@ impl Default for Options {
         };
         Self {
             server,
-            offered,
+            load,
             data: Data { bytes: 3, ..Data::default() },
             keep_alive: 1,
             style: Style::default(),
@@ -158,7 +158,7 @@ impl Default for Options {
     }
 }
 
-/// Requests of a test when nothing is said about it.
+/// Default number of requests per test.
 const REQUESTS: u64 = 100_000;
 
 /// Parses the arguments that follow the subcommand.
@@ -213,7 +213,7 @@ fn unknown(flag: &str) -> ArgumentError {
 }
 
 impl Options {
-    /// Applies a flag without an argument; false if there is no such flag.
+    /// Applies a flag without an argument; false if the flag is unknown.
     fn switch(&mut self, flag: &str) -> bool {
         match flag {
             "-q" if self.style != Style::Csv => self.style = Style::Quiet,
@@ -240,8 +240,8 @@ impl Options {
 
     /// Sets defaults and warns about flags that have no effect in combination.
     fn finish(&mut self) {
-        if self.offered.duration_s.is_none() && self.offered.requests.is_none() {
-            self.offered.requests = Some(REQUESTS);
+        if self.load.duration_s.is_none() && self.load.requests.is_none() {
+            self.load.requests = Some(REQUESTS);
         }
         if !self.data.command.is_empty() && self.data.tests.is_some() {
             self.warn("-t has no effect: a command was given");
@@ -315,18 +315,18 @@ const SETTINGS: [(&str, Set); 28] = [
     ("-c", set_clients),
     ("-n", set_requests),
     ("--duration", set_duration),
-    ("--warmup", |o, v| keep(&mut o.offered.warmup_s, v.within(0, u64::from(u32::MAX))?)),
+    ("--warmup", |o, v| keep(&mut o.load.warmup_s, v.within(0, u64::from(u32::MAX))?)),
     ("-d", set_bytes),
     ("--dbnum", |o, v| keep(&mut o.server.database, v.within(0, u64::from(u32::MAX))? as u32)),
     ("--threads", set_threads),
     ("--rfr", set_read_from),
     ("-k", |o, v| keep(&mut o.keep_alive, v.number()?)),
     ("-r", set_keyspace),
-    ("-P", |o, v| keep(&mut o.offered.pipeline, v.within(1, 1_000_000)? as u32)),
+    ("-P", |o, v| keep(&mut o.load.pipeline, v.within(1, 1_000_000)? as u32)),
     ("--precision", set_digits),
     ("-t", set_tests),
-    ("--rps", |o, v| keep(&mut o.offered.rps, Some(v.within(0, u64::MAX)?).filter(|n| *n > 0))),
-    ("--seed", |o, v| keep(&mut o.offered.seed, Some(v.number()?.cast_unsigned()))),
+    ("--rps", |o, v| keep(&mut o.load.rps, Some(v.within(0, u64::MAX)?).filter(|n| *n > 0))),
+    ("--seed", |o, v| keep(&mut o.load.seed, Some(v.number()?.cast_unsigned()))),
     ("--sni", |o, v| keep(&mut o.server.tls.name, Some(v.text()))),
     ("--cacert", |o, v| keep(&mut o.server.tls.ca_file, Some(v.path()))),
     ("--cacertdir", |o, v| keep(&mut o.server.tls.ca_directory, Some(v.path()))),
@@ -358,21 +358,21 @@ fn set_clients(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentE
     if value.number()? < 1 {
         options.warn("-c below 1: one client is used");
     }
-    keep(&mut options.offered.clients, value.within(1, 1_000_000)? as u32)
+    keep(&mut options.load.clients, value.within(1, 1_000_000)? as u32)
 }
 
 fn set_requests(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
-    if options.offered.duration_s.is_some() {
+    if options.load.duration_s.is_some() {
         return Err(both_ends());
     }
-    keep(&mut options.offered.requests, Some(value.positive(u64::MAX)?))
+    keep(&mut options.load.requests, Some(value.positive(u64::MAX)?))
 }
 
 fn set_duration(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
-    if options.offered.requests.is_some() {
+    if options.load.requests.is_some() {
         return Err(both_ends());
     }
-    keep(&mut options.offered.duration_s, Some(value.positive(u64::from(u32::MAX))?))
+    keep(&mut options.load.duration_s, Some(value.positive(u64::from(u32::MAX))?))
 }
 
 fn both_ends() -> ArgumentError {
@@ -394,7 +394,7 @@ fn set_threads(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentE
             "--threads {threads} is above the limit: {THREADS_MAX} threads are used"
         ));
     }
-    keep(&mut options.offered.threads, threads.min(THREADS_MAX))
+    keep(&mut options.load.threads, threads.min(THREADS_MAX))
 }
 
 fn set_read_from(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {

@@ -26,13 +26,13 @@ fn refused(text: &str, parts: &[&str]) {
 fn defaults_are_those_of_the_original() {
     let parsed = options("");
     let defaults = Options {
-        offered: LoadOptions { requests: Some(100_000), ..Options::default().offered },
+        load: LoadOptions { requests: Some(100_000), ..Options::default().load },
         ..Options::default()
     };
     assert_eq!(parsed, defaults);
     assert_eq!((parsed.server.host.as_str(), parsed.server.port), ("127.0.0.1", 6379));
-    assert_eq!((parsed.offered.clients, parsed.offered.pipeline, parsed.data.bytes), (50, 1, 3));
-    assert_eq!((parsed.keep_alive, parsed.digits, parsed.offered.threads), (1, 3, 0));
+    assert_eq!((parsed.load.clients, parsed.load.pipeline, parsed.data.bytes), (50, 1, 3));
+    assert_eq!((parsed.keep_alive, parsed.digits, parsed.load.threads), (1, 3, 0));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn every_flag_is_parsed() {
         read_from: ReadFrom::All,
         tls,
     };
-    let offered = LoadOptions {
+    let load = LoadOptions {
         clients: 2,
         requests: Some(3),
         duration_s: None,
@@ -88,7 +88,7 @@ fn every_flag_is_parsed() {
     };
     let expected = Options {
         server,
-        offered,
+        load,
         data,
         keep_alive: 2,
         style: Style::Quiet,
@@ -122,16 +122,16 @@ fn help_and_version_stop_parsing() {
 
 #[test]
 fn values_out_of_range_are_clamped() {
-    assert_eq!(options("-c 0").offered.clients, 1);
+    assert_eq!(options("-c 0").load.clients, 1);
     assert_eq!(options("-c 0").warnings, ["-c below 1: one client is used"]);
     assert_eq!(options("-d -1").data.bytes, 1);
     assert_eq!(options("-d 99999999999").data.bytes, 1 << 30);
-    assert_eq!(options("-P 0").offered.pipeline, 1);
+    assert_eq!(options("-P 0").load.pipeline, 1);
     assert_eq!(options("-r -5").data.keyspace, Some(1));
-    assert_eq!(options("--threads -3").offered.threads, 0);
-    assert_eq!(options("--threads 501").offered.threads, 500);
+    assert_eq!(options("--threads -3").load.threads, 0);
+    assert_eq!(options("--threads 501").load.threads, 500);
     assert_eq!((options("--precision 0").digits, options("--precision 9").digits), (3, 4));
-    assert_eq!(options("--rps 0").offered.rps, None);
+    assert_eq!(options("--rps 0").load.rps, None);
     assert_eq!(options("-q --csv").style, Style::Csv);
     assert_eq!(options("--csv -q").style, Style::Csv);
 }

@@ -15,7 +15,7 @@ fn lines(lines: &[Line]) -> Vec<(f64, u64, u64)> {
 }
 
 #[test]
-fn levels_halve_the_rest_and_are_listed_once() {
+fn levels_halve_the_distance_to_100_percent_and_are_listed_once() {
     let mut us: Vec<u64> = (1..=10).map(|n| n * 100).collect();
     // `redis-benchmark -n 10` lists 0, 50, 75, 87.5, 93.75 and 100 for ten different latencies.
     let expected = [
@@ -37,7 +37,7 @@ fn levels_halve_the_rest_and_are_listed_once() {
 }
 
 #[test]
-fn times_are_listed_in_steps_until_all_are_counted() {
+fn times_are_listed_in_steps_up_to_the_maximum() {
     // The first step is always listed, later ones only if the count grows.
     let expected = [(0.0, 100, 0), (25.0, 300, 1), (75.0, 1000, 3), (100.0, 3101, 4)];
     assert_eq!(lines(&of(&[250, 950, 1000, 2500]).by_time()), expected);

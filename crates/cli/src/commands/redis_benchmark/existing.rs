@@ -114,7 +114,7 @@ struct PatternSearch {
 impl Queries<'_> {
     fn ask(&mut self, server: usize, words: &[&[u8]]) -> Answer<Tree> {
         if Instant::now() >= self.until {
-            return Err("the time for queries is over".into());
+            return Err("queries exceeded their time limit".into());
         }
         let Some(control) = self.deployment.controls.get_mut(server) else {
             return Err("no such server".into());
@@ -307,7 +307,7 @@ impl Queries<'_> {
     /// a risk.
     fn memory_risk(&mut self, tests: &[Test]) -> Option<String> {
         let (options, mut risks) = (self.options, Vec::new());
-        let requests = options.offered.requests.unwrap_or(u64::MAX);
+        let requests = options.load.requests.unwrap_or(u64::MAX);
         let write_tests = tests.iter().filter(|test| effect(&test.command()).is_some());
         let written_bytes = write_tests
             .map(|test| requests.saturating_mul(test.payload_bytes as u64 + 64))

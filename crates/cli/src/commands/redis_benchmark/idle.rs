@@ -10,7 +10,7 @@ use super::arguments::Options;
 use super::output::{idle_banner, idle_count};
 use super::server::{self, Deployment};
 use crate::exit::CliError;
-use crate::output::{print, print_returning};
+use crate::output::{print, print_with_carriage_returns};
 
 /// Interval between updates of the connection count.
 const COUNT_INTERVAL: Duration = Duration::from_millis(250);
@@ -23,7 +23,7 @@ pub(super) fn idle(
     deployment: &Deployment,
     stop: &AtomicBool,
 ) -> Result<(), CliError> {
-    let clients = options.offered.clients;
+    let clients = options.load.clients;
     print(&idle_banner(clients))?;
     let mut idle: Vec<Control> = Vec::new();
     while !stop.load(Ordering::Relaxed) {
@@ -40,7 +40,7 @@ pub(super) fn idle(
             let address = closed.address();
             return Err(CliError::failed(format!("{address} closed an idle connection")));
         }
-        print_returning(&idle_count(idle.len()))?;
+        print_with_carriage_returns(&idle_count(idle.len()))?;
         let mut waited = Duration::ZERO;
         while waited < COUNT_INTERVAL && !stop.load(Ordering::Relaxed) {
             thread::sleep(POLL_INTERVAL);

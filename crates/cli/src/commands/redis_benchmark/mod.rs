@@ -43,7 +43,7 @@ use self::output::{ServerInfo, TestResult};
 use self::progress::ProgressPrinter;
 use self::server::Deployment;
 use crate::exit::{CliError, DONE, FAILED, INTERRUPTED};
-use crate::output::{print, print_returning};
+use crate::output::{print, print_with_carriage_returns};
 use crate::random::random;
 use crate::secrets;
 use crate::signals::watch_signals;
@@ -68,9 +68,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
         }
         Invocation::Run(options) => options,
     };
-    let offered = &options.offered;
-    let at_once = (if options.is_idle { 0 } else { offered.clients }, offered.pipeline);
-    crate::preflight::in_flight(at_once, offered.requests, options.data.bytes)
+    let load = &options.load;
+    let at_once = (if options.is_idle { 0 } else { load.clients }, load.pipeline);
+    crate::preflight::in_flight(at_once, load.requests, options.data.bytes)
         .map_err(CliError::failed)?;
     if let Some(password) = secrets::carried(COMMAND) {
         options.server.password = Some(password);
@@ -117,7 +117,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     /// Selects the tests and connects to the servers.
     fn new(options: &'a Options) -> Result<Self, CliError> {
-        let seed = options.offered.seed.map_or_else(random, Ok)?;
+        let seed = options.load.seed.map_or_else(random, Ok)?;
         let (tests, unknown) = if options.data.command.is_empty() {
             catalogue::tests(&options.data)
         } else {
@@ -218,7 +218,12 @@ impl<'a> Run<'a> {
             threads,
             latencies: Latencies::new(row.service(), options.digits),
         };
-        print_returning(&output::result(options, &self.deployment.info, &finished, bytes))?;
+        print_with_carriage_returns(&output::result(
+            options,
+            &self.deployment.info,
+            &finished,
+            bytes,
+        ))?;
         let corrected =
             CorrectedFigures::new(&test.title, outcome, offering::threads(threads, options));
         self.warnings.extend(corrected.warnings(test));

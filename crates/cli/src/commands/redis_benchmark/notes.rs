@@ -50,7 +50,7 @@ impl CorrectedFigures {
         cells
     }
 
-    /// Warnings about the numbers themselves.
+    /// Warnings about the validity of the figures.
     pub(super) fn warnings(&self, test: &Test) -> Vec<String> {
         let Self { title, counts, busy_share, unsent, .. } = self;
         let mut warnings = Vec::new();
@@ -85,7 +85,7 @@ impl CorrectedFigures {
 /// A generator that is busy for a larger share of the time can be the bottleneck.
 const BUSY_SHARE: f64 = 0.9;
 
-/// A hint how to create the data that a built-in test reads; empty for other tests.
+/// A hint on how to create the data that a built-in test reads; empty for other tests.
 fn fill_first(test: &Test) -> String {
     let by = match test.title.as_str() {
         _ if test.is_own => return String::new(),
@@ -100,7 +100,7 @@ fn fill_first(test: &Test) -> String {
 /// Warnings to print before the tests.
 pub(super) fn before(options: &Options, tests: &[Test]) -> Vec<String> {
     let mut warnings = options.warnings.clone();
-    let (offered, data) = (&options.offered, &options.data);
+    let (load, data) = (&options.load, &options.data);
     if options.server.user.is_some() && options.server.password.is_none() {
         warnings.push("--user has no effect without a password (-a)".into());
     }
@@ -118,12 +118,12 @@ pub(super) fn before(options: &Options, tests: &[Test]) -> Vec<String> {
                 .into(),
         );
     }
-    if offered.pipeline > 1 && offered.rps.is_none() {
+    if load.pipeline > 1 && load.rps.is_none() {
         warnings.push(format!(
             "with -P {0} a latency is that of one request, from sending its batch of {0} to its \
              own complete reply; redis-benchmark takes the first byte of the first reply for all \
              {0}",
-            offered.pipeline
+            load.pipeline
         ));
     }
     if options.keep_alive == 0 {
@@ -138,10 +138,10 @@ pub(super) fn before(options: &Options, tests: &[Test]) -> Vec<String> {
         warnings
             .push("-d has no effect on GET: values have the length they were stored with".into());
     }
-    if offered.threads > 0 {
+    if load.threads > 0 {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        if offered.threads as usize > cpus {
-            let threads = offered.threads;
+        if load.threads as usize > cpus {
+            let threads = load.threads;
             warnings.push(format!("--threads {threads} exceeds the number of CPUs ({cpus})"));
         }
     }

@@ -61,7 +61,7 @@ fn a_user_without_a_password_causes_a_warning() {
 #[test]
 fn pipelines_and_lengths_are_explained() {
     let mut piped = options(Some(9), "set");
-    piped.offered.pipeline = 16;
+    piped.load.pipeline = 16;
     assert!(other_warnings(&piped)[0].contains("the first byte of the first reply for all 16"));
     let mut sized = options(Some(9), "get");
     sized.data.bytes_given = true;

@@ -26,7 +26,7 @@ pub(super) fn has_placeholder(word: &[u8]) -> bool {
     word.windows(BYTES).any(|part| part == INDEPENDENT || SHARED.contains(&part))
 }
 
-/// The argument with the same number in all placeholders.
+/// The argument with `number` in all placeholders.
 pub(super) fn filled(word: &[u8], number: u64) -> Vec<u8> {
     let digits = format!("{number:0BYTES$}");
     let all = SHARED.iter().chain([&INDEPENDENT]);

@@ -26,18 +26,18 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Number of candidate tags for a cluster's keys, enough to find one for every server.
 const TAGS: u64 = 16_384;
 
-/// Runs tests. Holds the state they share.
+/// Runs tests, with the state they share.
 pub(super) struct TestRunner {
     values: Arc<Values>,
     seed: u64,
     /// Tests run so far. Each has its own random numbers, so that a test does not read keys in the
     /// order in which the previous one wrote them.
-    offered: u64,
+    tests_run: u64,
 }
 
 impl TestRunner {
     pub(super) fn new(seed: u64) -> Self {
-        Self { values: Arc::new(Values::new(seed)), seed, offered: 0 }
+        Self { values: Arc::new(Values::new(seed)), seed, tests_run: 0 }
     }
 
     fn work(
@@ -46,8 +46,8 @@ impl TestRunner {
         test: &Test,
         deployment: &Deployment,
     ) -> Result<Work, String> {
-        self.offered += 1;
-        let seed = numbers(self.seed, 0, self.offered).next_u64();
+        self.tests_run += 1;
+        let seed = numbers(self.seed, 0, self.tests_run).next_u64();
         let context =
             RequestContext { data: &options.data, is_cluster: options.server.is_cluster, seed };
         let (segments, shape) = test.request(&context).map_err(|e| e.to_string())?;
@@ -86,8 +86,8 @@ impl TestRunner {
         watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
     ) -> Result<Outcome, String> {
         let offer = offer(options, threads(deployment.threads(options), options));
-        if options.offered.warmup_s > 0 {
-            let until = Until::AfterNs(options.offered.warmup_s.saturating_mul(SECOND_NS));
+        if options.load.warmup_s > 0 {
+            let until = Until::AfterNs(options.load.warmup_s.saturating_mul(SECOND_NS));
             let warm_up = Offer { until, ..offer.clone() };
             let work = self.work(options, test, deployment)?;
             let mut unwatched = |_: ProgressSnapshot<'_>| ();
@@ -157,16 +157,16 @@ fn run_offer(
 
 /// Number of threads used: the requested number, but at least 1 and at most one per client.
 pub(super) fn threads(requested: u32, options: &Options) -> u32 {
-    requested.clamp(1, options.offered.clients)
+    requested.clamp(1, options.load.clients)
 }
 
 fn offer(options: &Options, threads: u32) -> Offer {
-    let offered = &options.offered;
-    let until = match (offered.requests, offered.duration_s) {
+    let load = &options.load;
+    let until = match (load.requests, load.duration_s) {
         (_, Some(seconds)) => Until::AfterNs(seconds.saturating_mul(SECOND_NS)),
         (requests, None) => Until::Requests(requests.unwrap_or_default()),
     };
-    let pacing = match offered.rps {
+    let pacing = match load.rps {
         None => Pacing::Closed { think: Think::default(), stages: Vec::new() },
         Some(rate) => {
             let (rate_from_per_s, rate_to_per_s) = (rate as f64, rate as f64);
@@ -176,8 +176,8 @@ fn offer(options: &Options, threads: u32) -> Offer {
     };
     Offer {
         threads,
-        clients: offered.clients,
-        pipeline: offered.pipeline,
+        clients: load.clients,
+        pipeline: load.pipeline,
         pacing,
         until,
         warmup_ns: 0,

@@ -117,7 +117,7 @@ fn listing(options: &Options, info: &ServerInfo, finished: &TestResult<'_>, rps:
 
 fn head(options: &Options, info: &ServerInfo, finished: &TestResult<'_>) -> String {
     let TestResult { title, requests, seconds, payload_bytes, threads, .. } = finished;
-    let clients = options.offered.clients;
+    let clients = options.load.clients;
     let mut text = format!(
         "====== {title} ======\n  {requests} requests completed in {seconds:.2} seconds\n  \
          {clients} parallel clients\n  {payload_bytes} bytes payload\n  keep alive: {}\n",

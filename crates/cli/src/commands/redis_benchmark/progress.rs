@@ -6,7 +6,7 @@ use load::wire::row::INTERVAL_NS;
 use super::arguments::Style;
 use super::output::{self, Progress};
 use crate::exit::CliError;
-use crate::output::print_returning;
+use crate::output::print_with_carriage_returns;
 
 /// Minimum interval between updates of the line.
 const UPDATE_INTERVAL_NS: u64 = 240_000_000;
@@ -50,7 +50,7 @@ impl<'a> ProgressPrinter<'a> {
         let line = output::progress(&progress);
         let text = output::clean_line(self.bytes) + &line;
         self.bytes = line.len();
-        self.result = print_returning(&text);
+        self.result = print_with_carriage_returns(&text);
     }
 
     /// Requests per second since the last update and since the start, over intervals that all

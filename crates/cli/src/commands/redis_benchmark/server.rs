@@ -204,7 +204,7 @@ fn configuration(
 impl Deployment {
     /// Number of threads as reported: in a cluster one per server, unless set by the user.
     pub(super) fn threads(&self, options: &Options) -> u32 {
-        match (&self.info, options.offered.threads) {
+        match (&self.info, options.load.threads) {
             (ServerInfo::Cluster(nodes), 0) => nodes.len() as u32,
             (_, threads) => threads,
         }
@@ -253,12 +253,12 @@ fn tls_of(server: &Server, warnings: &mut Vec<String>) -> Result<Option<Tls>, St
             return Ok(Some(any_name));
         }
     }
-    let cure = match failure.class {
+    let hint = match failure.class {
         ErrorClass::Timeout => " (does the server use TLS?)",
         _ if is_named && failure.message.contains("certificate") => {
             " (see --cacert, --sni and --insecure)"
         }
         _ => "",
     };
-    Err(format!("could not connect to Redis: {}{cure}", failure.message))
+    Err(format!("could not connect to Redis: {}{hint}", failure.message))
 }

@@ -22,7 +22,7 @@ pub(crate) enum Defect {
     BytesAfter(u64, &'static [u8]),
     /// `SCAN` finds no key and never ends; `DBSIZE` returns the largest integer.
     EndlessScan,
-    /// No defect, but it supports only `SET`, `GET`, `SELECT` and `PING`.
+    /// Supports only `SET`, `GET`, `SELECT` and `PING`, without a defect.
     KnowsLittle,
     /// Its version and settings contain terminal escape sequences.
     WithEscapes,
@@ -87,7 +87,7 @@ impl Fake {
 impl Drop for Fake {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Relaxed);
-        // Wakes the listener, so that it notices the end.
+        // Wakes the listener so that it stops.
         let _ = TcpStream::connect(self.address);
     }
 }

@@ -7,7 +7,7 @@
 //! - `fake`: a faulty server of the Redis protocol.
 //! - `scripted`: a scripted server with known service times and faults.
 //! - `mount`: a small file system.
-//! - `proc`: processes as the kernel lists them.
+//! - `proc`: processes listed in /proc.
 
 mod fake;
 mod mount;

@@ -1,4 +1,4 @@
-//! A small file system in memory.
+//! A small in-memory file system.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +14,8 @@ pub(crate) struct Tmpfs {
 }
 
 impl Tmpfs {
-    /// Mounts a tmpfs of `kib` KiB in the place; `None`, with a note, if this user may not mount.
+    /// Mounts a tmpfs of `kib` KiB in the place; prints a note and returns `None` if this
+    /// user cannot mount.
     pub(crate) fn new(place: &Place, kib: u64) -> Option<Self> {
         let path = place.path().join("small");
         fs::create_dir(&path).unwrap();

@@ -18,7 +18,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A server on a loopback port. It ends with the test, even if the test is killed.
+/// A server on a loopback port. It is killed when the test ends, even if the test is killed.
 pub(crate) struct PortServer {
     child: Child,
     directory: TempDir,
@@ -148,7 +148,7 @@ impl Cluster {
     /// A cluster whose primaries each have a synchronised replica.
     pub(crate) fn with_replicas() -> Self {
         let cluster = Self::formed(true);
-        wait_until("replicas are in step", PATIENCE, || {
+        wait_until("replicas are in sync", PATIENCE, || {
             let in_step = |server: &&PortServer| {
                 let info = server.ask(&["INFO", "replication"]);
                 info.contains("master_link_status:up") || info.contains("state=online")

@@ -131,7 +131,7 @@ impl Place {
     /// Leftovers of a run, except its record: processes, then directories and files below TMPDIR
     /// and the disk.
     pub(crate) fn left(&self) -> Vec<String> {
-        let mut left = proc::that_name(self.path());
+        let mut left = proc::mentioning(self.path());
         for part in [self.path().join("tmp"), self.disk()] {
             let entries = fs::read_dir(part).unwrap();
             left.extend(entries.map(|e| e.unwrap().path().display().to_string()));
@@ -141,7 +141,7 @@ impl Place {
 
     /// Running processes started here, each with its id and command line.
     pub(crate) fn processes(&self) -> Vec<String> {
-        proc::that_name(self.path())
+        proc::mentioning(self.path())
     }
 
     /// Whether any process started here is still running.

@@ -1,4 +1,4 @@
-//! Processes as /proc lists them.
+//! Processes listed in /proc.
 
 use std::fs;
 use std::path::Path;
@@ -70,7 +70,7 @@ pub(crate) fn peak_memory_kib(pid: u32) -> Option<u64> {
 }
 
 /// Running processes whose command line, environment or working directory contains `path`.
-pub(crate) fn that_name(path: &Path) -> Vec<String> {
+pub(crate) fn mentioning(path: &Path) -> Vec<String> {
     let wanted = path.to_str().unwrap();
     let names = |pid: &u32| {
         let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();

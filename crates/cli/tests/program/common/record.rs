@@ -49,7 +49,7 @@ impl Record {
     }
 
     /// Whether any file of the record contains the text.
-    pub(crate) fn holds(&self, text: &str) -> bool {
+    pub(crate) fn contains(&self, text: &str) -> bool {
         holds(&self.path, text)
     }
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::proc::wait_until;
 
-/// A server process. It ends with the test, even if the test is killed.
+/// A server process. It is killed when the test ends, even if the test is killed.
 struct Server {
     child: Child,
     directory: TempDir,

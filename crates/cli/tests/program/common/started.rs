@@ -46,7 +46,7 @@ impl Started {
         self.child.id()
     }
 
-    pub(crate) fn runs(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
@@ -124,6 +124,6 @@ impl Finished {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let parsed = serde_json::from_str(&self.stdout);
-        parsed.unwrap_or_else(|e| panic!("no JSON: {e}: {self:#?}"))
+        parsed.unwrap_or_else(|e| panic!("invalid JSON: {e}: {self:#?}"))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::foreign::{Foreign, Store};
 
-/// A command of a campaign.
+/// A command to run.
 pub(super) struct HarmCase {
     pub(super) name: &'static str,
     pub(super) store: Store,
@@ -13,7 +13,7 @@ pub(super) struct HarmCase {
     pub(super) arguments: fn(&Foreign) -> Vec<String>,
 }
 
-/// VALID, or disturbed by other work on the machine.
+/// VALID, or disturbed by other processes.
 const MEASURED: &[i32] = &[0, 4];
 /// The store cannot be used.
 const REFUSED: &[i32] = &[3];
@@ -51,13 +51,13 @@ pub(super) const CASES: [HarmCase; 18] = [
     case("bench of memcached", Store::Memcached, MEASURED, |f| {
         bench(&memcached(f), &["--i-own-this-server", "--op", "get=1,set=1,insert=1"])
     }),
-    case("bench of a memcached that holds items", Store::Memcached, REFUSED, |f| {
+    case("bench of a memcached with items", Store::Memcached, REFUSED, |f| {
         bench(&memcached(f), &["--allow-shared"])
     }),
     case("sessions on private servers", Store::Private, MEASURED, |_| {
         sessions(&["--target=redis", "--target=mysql", "--target=files"])
     }),
-    case("a Redis that evicts, within its room", Store::TightRedis, MEASURED, |f| {
+    case("a Redis that evicts, within its free memory", Store::TightRedis, MEASURED, |f| {
         bench(&redis_at(f.tight.port, 9), &["--keys", "500", "--value", "100", "--clients", "4"])
     }),
     case("application cache in an empty database", Store::Redis, MEASURED, |f| {

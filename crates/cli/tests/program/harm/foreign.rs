@@ -13,7 +13,7 @@ use crate::program::common::{MariadbServer, PortServer};
 const KEYS: u64 = 100_000;
 /// Foreign files in a short and in a long campaign.
 const FILES: [u64; 2] = [2_000, 100_000];
-/// Memory that the tight Redis has beyond the foreign data.
+/// Free memory of the tight Redis in addition to the foreign data.
 const ROOM_BYTES: u64 = 4 << 20;
 /// Keys per request to memcached.
 const BATCH: u64 = 100;
@@ -114,8 +114,8 @@ impl Foreign {
             }
             Store::Mysql => {
                 let tables = self.mysql.ask("SHOW TABLES IN shop");
-                let is_theirs = |name: &&str| ["customers", "cachedyno_00000000_1"].contains(name);
-                tables.lines().filter(|name| !is_theirs(name)).map(Into::into).collect()
+                let is_foreign = |name: &&str| ["customers", "cachedyno_00000000_1"].contains(name);
+                tables.lines().filter(|name| !is_foreign(name)).map(Into::into).collect()
             }
             Store::Files => {
                 let entries = fs::read_dir(self.directory.path()).unwrap();

@@ -30,7 +30,7 @@ const LONGEST_MS: usize = 3_000;
 /// Time limit for an interrupted run to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Way to end a run.
+/// How a run is ended.
 #[derive(Clone, Copy, Debug)]
 enum End {
     /// By Ctrl-C.
@@ -102,11 +102,11 @@ impl Campaign {
         let (end, after_ms) = (ENDS[random.index(ENDS.len())], random.index(LONGEST_MS) as u64);
         let mut run = Started::new(self.command(&(case.arguments)(&self.foreign)));
         let started = Instant::now();
-        while run.runs() && started.elapsed() < Duration::from_millis(after_ms) {
+        while run.is_running() && started.elapsed() < Duration::from_millis(after_ms) {
             std::thread::sleep(Duration::from_millis(5));
         }
         tally.runs += 1;
-        let was_running = run.runs();
+        let was_running = run.is_running();
         if was_running {
             tally.interrupted += 1;
             interrupt(&run, end);
@@ -142,7 +142,7 @@ impl Campaign {
         command
     }
 
-    /// Runs `doctor --clean` and records what program and guard left on this machine despite it.
+    /// Runs `doctor --clean` and records leftovers on this machine that it did not remove.
     fn clean_host(&self, what: &str, tally: &mut Tally) {
         let disks = [self.place.disk(), self.foreign.directory()];
         let is_ours = |left: &String| !left.ends_with("/lock");
@@ -164,7 +164,8 @@ impl Campaign {
         }
     }
 
-    /// Removes what a killed run left in an existing store, with the command that `show` names.
+    /// Removes the leftovers of a killed run in an existing store, with the command that `show`
+    /// prints.
     fn clean_stores(&self, what: &str, case: &HarmCase, tally: &mut Tally) {
         let Some(record) = self.newest() else { return };
         let mut show = self.place.command();
@@ -226,7 +227,7 @@ fn interrupt(run: &Started, end: End) {
             send(program, Signal::SIGINT);
         }
         End::KillBoth => {
-            // Stopped first, so that neither notices the other's end.
+            // Stop both first, so that neither notices the other's death.
             let both = [Some(program), guard];
             for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
                 both.into_iter().flatten().for_each(|pid| send(pid, signal));

@@ -72,7 +72,7 @@ impl CmRedis {
         timeout: Duration,
     ) -> Result<Self, Failure> {
         if options.records_at_once == 0 {
-            let message = "`0` records at once remove nothing (expected at least 1)".into();
+            let message = "a batch of `0` records removes nothing (expected at least 1)".into();
             return Err(Failure { class: ErrorClass::Other, message });
         }
         Ok(Self {

@@ -1,8 +1,8 @@
-//! Lists of data-set sizes, with which a run measures how costs grow.
+//! Lists of data-set sizes, over which a run measures how costs grow.
 
 use super::tables::{COUNT, Defaults, Profile};
 use crate::app_cache::DataSize;
-use crate::study::planning::{Own, Run};
+use crate::study::planning::{Run, WorkloadTables};
 use crate::study::{Fault, StudyError, quoted_list};
 
 /// Tolerance within which the records per tag of two sizes count as equal.
@@ -20,10 +20,10 @@ pub(super) fn parse(text: &str) -> Option<Vec<DataSize>> {
     text.split(',').map(size).collect()
 }
 
-/// Problem of a list of sizes whose records have at most `max_tags` tags.
+/// Returns why a list of sizes is invalid, if so; records have at most `max_tags` tags.
 fn fault(sizes: &[DataSize], max_tags: u64) -> Option<String> {
     if sizes.len() < 2 {
-        return Some("fewer than two sizes show no growth (expected two or more)".into());
+        return Some("growth needs at least two sizes (expected two or more)".into());
     }
     let of_one = sizes.iter().enumerate().find_map(|(i, size)| {
         if !COUNT.contains(&size.keys) || !COUNT.contains(&size.tags) {
@@ -32,7 +32,7 @@ fn fault(sizes: &[DataSize], max_tags: u64) -> Option<String> {
         if size.tags < max_tags {
             return Some(format!("size `{size}` has fewer tags than max_tags `{max_tags}`"));
         }
-        sizes[..i].contains(size).then(|| format!("size `{size}` twice"))
+        sizes[..i].contains(size).then(|| format!("duplicate size `{size}`"))
     });
     of_one.or_else(|| {
         let same_keys = sizes.iter().all(|size| size.keys == sizes[0].keys);
@@ -42,16 +42,16 @@ fn fault(sizes: &[DataSize], max_tags: u64) -> Option<String> {
         (!same_keys && widest > 1.0 + SAME_WITHIN).then(|| {
             let names: Vec<String> = sizes.iter().map(ToString::to_string).collect();
             format!(
-                "sizes {} change both the records and the records of a tag, so that neither's part \
-                 can be told (expected the same number of records, or the same share of tags)",
+                "sizes {} vary both the number of records and the records per tag, so their \
+                 effects cannot be separated (expected to vary only one of them)",
                 quoted_list(names.iter().map(String::as_str))
             )
         })
     })
 }
 
-/// The data sets of a profile: its own sizes or those that the user set, else `None` for the one of
-/// `keys` and `tags`.
+/// The data sets of a profile: the sizes that the user set, or else its own. A profile without
+/// sizes has one entry, `None`, which stands for `keys` and `tags`.
 pub(super) fn of(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Option<DataSize>> {
     match (profile.sizes.get(&run.choices.scale), &run.defaults.sizes) {
         (None, _) => vec![None],
@@ -60,8 +60,8 @@ pub(super) fn of(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Option<DataS
     }
 }
 
-/// Lists of sizes that say nothing of growth, or that are missing for a scale.
-pub(super) fn fault_in_file(profile: &Profile, own: &Own<Defaults>) -> Option<Fault> {
+/// Finds a list of sizes that cannot show growth, or a scale without one.
+pub(super) fn fault_in_file(profile: &Profile, own: &WorkloadTables<Defaults>) -> Option<Fault> {
     let missing = own.scales.keys().find(|scale| !profile.sizes.contains_key(*scale));
     if let Some(scale) = missing.filter(|_| !profile.sizes.is_empty()) {
         let (name, scale) = (profile.name.get_ref(), scale.name());
@@ -75,7 +75,7 @@ pub(super) fn fault_in_file(profile: &Profile, own: &Own<Defaults>) -> Option<Fa
 }
 
 /// Rejects choices without effect, and sizes that conflict with other choices.
-pub(super) fn agree(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
+pub(super) fn check(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     let names = |profiles: &[&Profile]| {
         quoted_list(profiles.iter().map(|profile| profile.name.get_ref().as_str()))
     };
@@ -84,8 +84,8 @@ pub(super) fn agree(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     if run.defaults.sizes.is_some() && growing.len() != 1 {
         let all: Vec<&Profile> = run.profiles.iter().filter(has_sizes).collect();
         return Err(StudyError::Choice(format!(
-            "--set sizes fits `{}` of the chosen profiles (expected one, by --set profile=NAME; \
-             with sizes are: {})",
+            "--set sizes applies to `{}` of the chosen profiles (expected one: choose it with \
+             --set profile=NAME; profiles with sizes: {})",
             growing.len(),
             names(&all)
         )));
@@ -93,9 +93,9 @@ pub(super) fn agree(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     let set = ["keys", "tags"].into_iter().find(|key| run.is_set(key));
     if let (Some(key), true) = (set, others.is_empty()) {
         return Err(StudyError::Choice(format!(
-            "--set {key} would change nothing: {} {} (expected --set sizes=RECORDSxTAGS,…)",
+            "--set {key} has no effect: {} {} (expected --set sizes=RECORDSxTAGS,…)",
             names(&growing),
-            if growing.len() == 1 { "has sizes of its own" } else { "have sizes of their own" }
+            if growing.len() == 1 { "has its own sizes" } else { "have their own sizes" }
         )));
     }
     for profile in growing {

@@ -11,7 +11,7 @@ use crate::memory::{MemoryLimit, PageCache};
 use crate::plan::Scale;
 use crate::study::phases::{StopKind, StudyPhase};
 
-/// Records, tags, operations.
+/// Range of numbers of records, tags and operations.
 pub(super) const COUNT: RangeInclusive<u64> = 1..=100_000_000;
 
 #[derive(Deserialize)]
@@ -27,11 +27,11 @@ pub(in crate::study) struct Defaults {
     pub(super) min_rec_size: u64,
     /// Maximum bytes of a record.
     pub(super) max_rec_size: u64,
-    /// One in this many operations plus one is a write, where it is no clean.
+    /// One in `write_chance + 1` operations that are not cleans is a write.
     pub(super) write_chance: u64,
-    /// One in this many operations plus one is a clean.
+    /// One in `clean_chance + 1` operations is a clean.
     pub(super) clean_chance: u64,
-    /// Whether what Magento puts before a backend is part of it.
+    /// True to include Magento's layer above the backend.
     pub(super) magento: bool,
     #[serde(default)]
     pub(super) fill: Fill,
@@ -61,8 +61,8 @@ pub(in crate::study) struct Profile {
     /// True for the lists, popularity and quirks of the original benchmark.
     #[serde(default)]
     pub(super) as_original: bool,
-    /// Data sets that are measured one by one, instead of the one of `keys` and `tags`; for every
-    /// scale of the study, or none.
+    /// Data sets to measure separately, instead of the one of `keys` and `tags`. If given, then for
+    /// every scale of the study.
     #[serde(default)]
     pub(super) sizes: BTreeMap<Scale, Spanned<Vec<DataSize>>>,
     #[serde(default)]

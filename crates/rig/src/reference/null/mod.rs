@@ -24,7 +24,7 @@ mod worker;
 pub use settings::NullSettings;
 
 use super::listen::{Listen, Listener};
-use super::wake::{Wake, refused, spawn};
+use super::wake::{Wake, polling_error, spawn};
 use crate::error::Result;
 use answers::Answers;
 use mailbox::Mailbox;
@@ -69,21 +69,21 @@ impl NullServer {
         settings.check()?;
         let listener = Listener::bind(&settings.listen)?;
         let answers = Arc::new(Answers::new(settings));
-        let refused = refused(NAME);
+        let polling_error = polling_error(NAME);
         // From here on, dropping the server stops its threads.
         let mut server = Self {
             address: listener.address().clone(),
-            accepting: Arc::new(Wake::new().map_err(&refused)?),
+            accepting: Arc::new(Wake::new().map_err(&polling_error)?),
             connections: Arc::default(),
             mailboxes: Vec::new(),
             threads: Vec::new(),
         };
         let (pinned, pin_results) = mpsc::channel();
         for number in 0..settings.threads {
-            let wake = Wake::new().map_err(&refused)?;
+            let wake = Wake::new().map_err(&polling_error)?;
             let (sockets, requests) = (Mutex::default(), AtomicU64::new(0));
             let mailbox = Arc::new(Mailbox { wake, sockets, requests });
-            let worker = Worker::new(mailbox.clone(), answers.clone()).map_err(&refused)?;
+            let worker = Worker::new(mailbox.clone(), answers.clone()).map_err(&polling_error)?;
             server.mailboxes.push(mailbox);
             let cpus = match settings.cpus.len() {
                 0 => Vec::new(),

@@ -55,7 +55,7 @@ impl Resp<'_> {
 
 /// Commands about the connection or the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum ConnectionCommand {
     Client,
     Cluster,
     Command,
@@ -66,7 +66,7 @@ pub(crate) enum About {
     Reset,
 }
 
-impl About {
+impl ConnectionCommand {
     /// From a command's name in lower case; `None` for a data command.
     pub(crate) fn named(name: &[u8]) -> Option<Self> {
         Some(match name {

@@ -2,7 +2,7 @@
 //! whose length is one of the words
 //! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
 
-use super::parts::{self, Broken, Found, Parts, VALUE_BYTES_MAX};
+use super::parts::{self, Found, MalformedRequest, Parts, VALUE_BYTES_MAX};
 
 /// Index of the word with the data length in a storage command; `None` for other commands.
 fn length_word(command: &[u8]) -> Option<usize> {
@@ -13,7 +13,7 @@ fn length_word(command: &[u8]) -> Option<usize> {
     }
 }
 
-pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
+pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, MalformedRequest> {
     let Some((line, start)) = parts::line(bytes)? else {
         return Ok(Found::Incomplete { missing: 1 });
     };
@@ -22,13 +22,13 @@ pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> 
         return Ok(Found::Complete { used: start });
     };
     let length = parts::number(parts.word(bytes, word)).filter(|n| *n <= VALUE_BYTES_MAX);
-    let Some(length) = length else { return Err(Broken("a length of at most 512 MiB")) };
+    let Some(length) = length else { return Err(MalformedRequest("a length of at most 512 MiB")) };
     let end = start + length;
     if bytes.len() < end + 2 {
         return Ok(Found::Incomplete { missing: end + 2 - bytes.len() });
     }
     if bytes[end..end + 2] != *b"\r\n" {
-        return Err(Broken("CR LF after the data"));
+        return Err(MalformedRequest("CR LF after the data"));
     }
     parts.data = start..end;
     Ok(Found::Complete { used: end + 2 })

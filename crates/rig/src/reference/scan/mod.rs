@@ -8,7 +8,7 @@ mod memcached;
 mod parts;
 mod resp;
 
-pub(super) use parts::{Broken, Found, Parts, Protocol, Request, number};
+pub(super) use parts::{Found, MalformedRequest, Parts, Protocol, Request, number};
 
 use parts::LINE_BYTES_MAX;
 
@@ -38,7 +38,7 @@ pub(super) fn request(
     protocol: Protocol,
     bytes: &[u8],
     parts: &mut Parts,
-) -> Result<Found, Broken> {
+) -> Result<Found, MalformedRequest> {
     parts.clear();
     match protocol {
         Protocol::Resp => resp::request(bytes, parts),

@@ -95,14 +95,14 @@ pub(crate) enum Found {
 
 /// A malformed request; contains what was expected, for the error reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Broken(pub(crate) &'static str);
+pub(crate) struct MalformedRequest(pub(crate) &'static str);
 
 /// The line at the start of `bytes` without its terminator, and the offset of the next one; `None`
 /// if the line is incomplete.
-pub(super) fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Broken> {
+pub(super) fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, MalformedRequest> {
     let Some(end) = bytes.iter().take(LINE_BYTES_MAX).position(|b| *b == b'\n') else {
         let long = bytes.len() >= LINE_BYTES_MAX;
-        return if long { Err(Broken("a line of at most 64 KiB")) } else { Ok(None) };
+        return if long { Err(MalformedRequest("a line of at most 64 KiB")) } else { Ok(None) };
     };
     let line = &bytes[..end];
     Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), end + 1)))

@@ -1,11 +1,11 @@
 //! RESP requests: `*<n>\r\n` and n times `$<length>\r\n<bytes>\r\n`, or words on a line
 //! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 
-use super::parts::{self, Broken, Found, Parts, VALUE_BYTES_MAX, WORDS_MAX};
+use super::parts::{self, Found, MalformedRequest, Parts, VALUE_BYTES_MAX, WORDS_MAX};
 
 /// A number and the offset of the line after it; `None` if the line is incomplete.
 #[inline]
-fn head(bytes: &[u8], mut at: usize) -> Result<Option<(usize, usize)>, Broken> {
+fn head(bytes: &[u8], mut at: usize) -> Result<Option<(usize, usize)>, MalformedRequest> {
     let first = at;
     let mut number: usize = 0;
     while let Some(byte) = bytes.get(at) {
@@ -16,49 +16,51 @@ fn head(bytes: &[u8], mut at: usize) -> Result<Option<(usize, usize)>, Broken> {
             continue;
         }
         if *byte != b'\r' || at == first {
-            return Err(Broken("a length"));
+            return Err(MalformedRequest("a length"));
         }
         return match bytes.get(at + 1) {
             None => Ok(None),
             Some(b'\n') => Ok(Some((number, at + 2))),
-            Some(_) => Err(Broken("a line that ends in CR LF")),
+            Some(_) => Err(MalformedRequest("a line that ends in CR LF")),
         };
     }
     Ok(None)
 }
 
 #[inline]
-pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
+pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, MalformedRequest> {
     match bytes.first() {
         None => return Ok(Found::Incomplete { missing: 1 }),
         Some(b'*') => {}
-        Some(first) if !first.is_ascii() => return Err(Broken("RESP or memcached's text")),
+        Some(first) if !first.is_ascii() => {
+            return Err(MalformedRequest("RESP or memcached's text"));
+        }
         Some(_) => return inline(bytes, parts),
     }
     let Some((count, mut at)) = head(bytes, 1)? else {
         return Ok(Found::Incomplete { missing: 1 });
     };
     if count > WORDS_MAX {
-        return Err(Broken("at most 1048576 words"));
+        return Err(MalformedRequest("at most 1048576 words"));
     }
     for _ in 0..count {
         match bytes.get(at) {
             None => return Ok(Found::Incomplete { missing: 4 }),
             Some(b'$') => {}
-            Some(_) => return Err(Broken("'$'")),
+            Some(_) => return Err(MalformedRequest("'$'")),
         }
         let Some((length, start)) = head(bytes, at + 1)? else {
             return Ok(Found::Incomplete { missing: 3 });
         };
         if length > VALUE_BYTES_MAX {
-            return Err(Broken("a string of at most 512 MiB"));
+            return Err(MalformedRequest("a string of at most 512 MiB"));
         }
         let end = start + length;
         if bytes.len() < end + 2 {
             return Ok(Found::Incomplete { missing: end + 2 - bytes.len() });
         }
         if bytes[end..end + 2] != *b"\r\n" {
-            return Err(Broken("CR LF after a string"));
+            return Err(MalformedRequest("CR LF after a string"));
         }
         parts.words.push(start..end);
         at = end + 2;
@@ -67,7 +69,7 @@ pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> 
 }
 
 /// An inline command: words on a line.
-fn inline(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
+fn inline(bytes: &[u8], parts: &mut Parts) -> Result<Found, MalformedRequest> {
     let Some((line, used)) = parts::line(bytes)? else {
         return Ok(Found::Incomplete { missing: 1 });
     };

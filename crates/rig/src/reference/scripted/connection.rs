@@ -13,7 +13,7 @@ const SHED_BYTES: usize = 1 << 20;
 
 /// Position of a reply's end in the output of its connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct ReplyEnd {
     /// Output bytes of the connection up to the reply's end.
     end: u64,
     /// Index of its stamp.
@@ -22,7 +22,7 @@ pub(super) struct Mark {
 
 /// Result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(super) enum SendResult {
     /// Everything was sent.
     All,
     /// The rest is due later.
@@ -59,7 +59,7 @@ pub(super) struct Connection {
     out_sent: usize,
     /// Total bytes sent.
     sent: u64,
-    marks: VecDeque<Mark>,
+    reply_ends: VecDeque<ReplyEnd>,
 }
 
 /// Phase of a connection.
@@ -94,7 +94,7 @@ impl Connection {
             out: Vec::new(),
             out_sent: 0,
             sent: 0,
-            marks: VecDeque::new(),
+            reply_ends: VecDeque::new(),
         }
     }
 
@@ -143,11 +143,11 @@ impl Connection {
     pub(super) fn push_reply(&mut self, bytes: &[u8], stamp: Option<usize>) {
         self.push(bytes);
         let end = self.sent + (self.out.len() - self.out_sent) as u64;
-        self.marks.push_back(Mark { end, stamp });
+        self.reply_ends.push_back(ReplyEnd { end, stamp });
     }
 
     /// Writes all pending bytes, or the next piece.
-    pub(super) fn send(&mut self, drip: Option<Drip>) -> io::Result<Sent> {
+    pub(super) fn send(&mut self, drip: Option<Drip>) -> io::Result<SendResult> {
         self.full = false;
         while !self.all_sent() {
             let piece = drip.map_or(usize::MAX, |drip| drip.bytes);
@@ -171,18 +171,18 @@ impl Connection {
         if self.all_sent() {
             self.out.clear();
             self.out_sent = 0;
-            return Ok(Sent::All);
+            return Ok(SendResult::All);
         }
         if self.out_sent > SHED_BYTES {
             self.out.drain(..self.out_sent);
             self.out_sent = 0;
         }
-        Ok(if self.full { Sent::Full } else { Sent::Piece })
+        Ok(if self.full { SendResult::Full } else { SendResult::Piece })
     }
 
     /// The next completely sent reply.
-    pub(super) fn next_sent(&mut self) -> Option<Mark> {
-        self.marks.front().filter(|mark| mark.end <= self.sent)?;
-        self.marks.pop_front()
+    pub(super) fn next_sent(&mut self) -> Option<ReplyEnd> {
+        self.reply_ends.front().filter(|mark| mark.end <= self.sent)?;
+        self.reply_ends.pop_front()
     }
 }

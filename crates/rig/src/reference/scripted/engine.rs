@@ -1,6 +1,6 @@
 //! The scripted server's thread: reads requests and sends replies when they are due.
 
-use super::connection::{Connection, Sent, State};
+use super::connection::{Connection, SendResult, State};
 use super::record::Record;
 use super::schedule::{FaultSampler, Schedule};
 use super::script::Script;
@@ -307,7 +307,7 @@ impl Engine {
             let sent_ns = now_ns();
             let Ok(sent) = connection.send(drip) else { return self.remove(number) };
             let marks: Vec<_> = std::iter::from_fn(|| connection.next_sent()).collect();
-            let drip = drip.filter(|_| sent == Sent::Piece);
+            let drip = drip.filter(|_| sent == SendResult::Piece);
             connection.drips = drip.is_some();
             for mark in marks {
                 self.record().sent(mark.stamp, sent_ns);

@@ -28,7 +28,7 @@ pub use script::{ConnectionStall, Drip, Fault, Script, Service, Stall};
 pub use settings::ScriptedSettings;
 
 use super::listen::{Listen, Listener};
-use super::wake::{Wake, refused, spawn};
+use super::wake::{Wake, polling_error, spawn};
 use crate::cpu::{allowed_by_the_system, cpu_set};
 use crate::error::Result;
 use engine::Engine;
@@ -56,18 +56,18 @@ impl ScriptedServer {
     pub fn start(settings: &ScriptedSettings) -> Result<Self> {
         cpu_set(&settings.cpus, &allowed_by_the_system())?;
         let listener = Listener::bind(&settings.listen)?;
-        let refused = refused(NAME);
+        let polling_error = polling_error(NAME);
         let address = listener.address().clone();
-        let wake = Arc::new(Wake::new().map_err(&refused)?);
+        let wake = Arc::new(Wake::new().map_err(&polling_error)?);
         let record = Arc::new(Mutex::new(Record::new(settings.log)));
         let engine = Engine::new(settings, listener, wake.clone(), record.clone());
-        let engine = engine.map_err(refused)?;
-        let (pinned, told) = mpsc::channel();
+        let engine = engine.map_err(polling_error)?;
+        let (pinned, pin_results) = mpsc::channel();
         let cpus = settings.cpus.clone();
         // From here on, dropping the server stops its thread.
         let thread = spawn(NAME, "scripted".into(), cpus, pinned, move || engine.run())?;
         let server = Self { address, wake, record, thread: Some(thread) };
-        told.iter().collect::<Result<()>>()?;
+        pin_results.iter().collect::<Result<()>>()?;
         Ok(server)
     }
 

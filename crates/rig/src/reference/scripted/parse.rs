@@ -105,7 +105,7 @@ fn add(script: &mut Script, word: &str, value: &str) -> Result<(), &'static str>
         "faults-after" => script.faults_after = value.parse().map_err(|_| "faults-after=N")?,
         "reset-after" => script.reset_after = Some(value.parse().map_err(|_| "reset-after=N")?),
         "close-on-accept" if value.is_empty() => script.close_on_accept = true,
-        "close-on-accept" => return Err("close-on-accept alone"),
+        "close-on-accept" => return Err("close-on-accept without a value"),
         "max-connections" => {
             let most = value.parse().map_err(|_| "max-connections=N")?;
             script.connections_max = Some(most);
@@ -252,13 +252,13 @@ mod tests {
         assert!("error=0.5:A,error=0.5:B".parse::<Script>().is_ok());
     }
 
-    fn refused(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         text.parse::<Script>().unwrap_err().to_string()
     }
 
     #[test]
     fn errors_name_the_directive_and_the_expected_form() {
-        let unknown = refused("sevice=constant:1ms");
+        let unknown = error_of("sevice=constant:1ms");
         assert!(
             unknown
                 .starts_with("unknown directive `sevice` in a script, expected one of `service`")
@@ -282,15 +282,15 @@ mod tests {
             ("hang=NaN", "from 0 to 1"),
             ("faults-on=", "faults-on=get"),
             ("faults-after=-1", "faults-after=N"),
-            ("close-on-accept=1", "close-on-accept alone"),
+            ("close-on-accept=1", "close-on-accept without a value"),
             ("max-connections=x", "max-connections=N"),
         ] {
-            let error = refused(text);
+            let error = error_of(text);
             assert!(error.starts_with(&format!("`{text}` in a script, expected ")), "{error}");
             assert!(error.contains(expected), "{error}");
         }
-        assert_eq!(refused("seed=1,seed=2"), "`seed` appears twice in a script, expected once");
-        let sum = refused("wrong=0.75,reset=0.5");
+        assert_eq!(error_of("seed=1,seed=2"), "`seed` appears twice in a script, expected once");
+        let sum = error_of("wrong=0.75,reset=0.5");
         let expected = "the shares of faults in a script add up to `1.25`, expected at most 1";
         assert_eq!(sum, expected);
     }

@@ -45,8 +45,8 @@ fn near(got: f64, expected: f64, tolerance: f64) {
 
 #[test]
 fn requests_queue_behind_a_constant_service_time() {
-    let alone = responses("service=constant:1ms", &[SECOND, 2 * SECOND, 2 * SECOND + MS]);
-    assert_eq!(alone, [MS, MS, MS]);
+    let unqueued = responses("service=constant:1ms", &[SECOND, 2 * SECOND, 2 * SECOND + MS]);
+    assert_eq!(unqueued, [MS, MS, MS]);
     let together = responses("service=constant:1ms", &[SECOND, SECOND, SECOND, SECOND + MS / 2]);
     assert_eq!(together, [MS, 2 * MS, 3 * MS, 3 * MS + MS / 2]);
     let two = responses("service=constant:1ms,servers=2", &[SECOND, SECOND, SECOND, SECOND]);

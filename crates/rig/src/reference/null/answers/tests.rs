@@ -109,7 +109,7 @@ fn hello_changes_the_protocol_of_its_connection_only() {
 }
 
 #[test]
-fn memcached_is_answered_in_text() {
+fn memcached_text_commands_are_answered() {
     let two = settings(2);
     let ask = |input: &str| replies_to(&two, input);
     assert_eq!(ask("get a b\r\n"), "VALUE a 0 2\r\nxx\r\nVALUE b 0 2\r\nxx\r\nEND\r\n");

@@ -1,7 +1,7 @@
 //! Redis commands of a scripted server.
 
 use super::{Corruption, Store, corrupted, integer};
-use crate::reference::replies::resp::{About, Resp};
+use crate::reference::replies::resp::{ConnectionCommand, Resp};
 use crate::reference::scan::Request;
 use std::fmt::Display;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ impl Store {
         resp: &mut Resp,
     ) -> ControlFlow<()> {
         let name = request.word(0).to_ascii_lowercase();
-        if let Some(about) = About::named(&name) {
+        if let Some(about) = ConnectionCommand::named(&name) {
             return about.answer(request, "scripted", resp);
         }
         if request.len() < min_words(&name) {

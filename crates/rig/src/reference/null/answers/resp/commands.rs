@@ -1,6 +1,6 @@
 //! Redis commands of the null server.
 
-use crate::reference::replies::resp::About;
+use crate::reference::replies::resp::ConnectionCommand;
 
 /// Kind of reply for a group of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(in crate::reference::null::answers) enum Answer {
     Type,
     Script,
     /// Commands about the connection or the server.
-    About(About),
+    ConnectionCommand(ConnectionCommand),
 }
 
 /// All known commands by kind of reply.
@@ -94,13 +94,13 @@ pub(in crate::reference::null::answers) const COMMANDS: [(Answer, &str); 32] = [
     (Answer::Type, "type"),
     (Answer::Ping, "ping"),
     (Answer::Echo, "echo"),
-    (Answer::About(About::Hello), "hello"),
-    (Answer::About(About::Client), "client"),
-    (Answer::About(About::Config), "config"),
-    (Answer::About(About::Info), "info"),
+    (Answer::ConnectionCommand(ConnectionCommand::Hello), "hello"),
+    (Answer::ConnectionCommand(ConnectionCommand::Client), "client"),
+    (Answer::ConnectionCommand(ConnectionCommand::Config), "config"),
+    (Answer::ConnectionCommand(ConnectionCommand::Info), "info"),
     (Answer::Script, "script"),
-    (Answer::About(About::Command), "command"),
-    (Answer::About(About::Cluster), "cluster"),
-    (Answer::About(About::Reset), "reset"),
-    (Answer::About(About::Quit), "quit"),
+    (Answer::ConnectionCommand(ConnectionCommand::Command), "command"),
+    (Answer::ConnectionCommand(ConnectionCommand::Cluster), "cluster"),
+    (Answer::ConnectionCommand(ConnectionCommand::Reset), "reset"),
+    (Answer::ConnectionCommand(ConnectionCommand::Quit), "quit"),
 ];

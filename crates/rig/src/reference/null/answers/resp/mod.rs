@@ -34,7 +34,7 @@ pub(super) fn answer(
 ) -> ControlFlow<()> {
     let mut resp = Resp { out, is_3: *resp3 };
     match commands.find(request.word(0)) {
-        Some(Answer::About(about)) => {
+        Some(Answer::ConnectionCommand(about)) => {
             let then = about.answer(request, "null", &mut resp);
             *resp3 = resp.is_3;
             return then;
@@ -74,7 +74,7 @@ impl RequestHandler<'_> {
             Answer::Script => self.resp.bulk(SCRIPT),
             Answer::Nothing => self.resp.say("*0\r\n"),
             // Handled by the caller, because it can change the connection.
-            Answer::About(_) => {}
+            Answer::ConnectionCommand(_) => {}
         }
     }
 
