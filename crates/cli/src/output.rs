@@ -40,9 +40,12 @@ pub(crate) fn print_with_carriage_returns(text: &str) -> Result<(), CliError> {
     write(&filtered(text, |c| c != '\r' && is_hostile(c), |_| REPLACED.into()))
 }
 
-/// Prints a line to standard error.
+/// Prints a line to standard error, wrapped at words if that is a terminal.
 pub(crate) fn say(text: &str) {
-    say_more(&format!("{text}\n"));
+    match terminal_size_of(io::stderr()) {
+        Some((width, _)) => say_more(&(report::text::wrapped(text, width.0.into()) + "\n")),
+        None => say_more(&format!("{text}\n")),
+    }
 }
 
 /// Prints to standard error without a line break.

@@ -13,6 +13,8 @@ const STEPS: u64 = 1000;
 const LATE_NS: u64 = 5_000_000_000;
 /// Interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The same while files are removed.
+const REMOVAL_LINE_EVERY: Duration = Duration::from_secs(30);
 
 /// Collects trials and targets in memory, so that the result does not depend on the record's disk.
 #[derive(Default)]
@@ -40,6 +42,48 @@ impl Sink for Collector {
     }
 }
 
+/// A bar of that many steps on standard error.
+fn bar(steps: u64, is_visible: bool) -> ProgressBar {
+    let target =
+        if is_visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(steps), target);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar:.cyan/dim} {percent:>3} %  {msg}") {
+        bar.set_style(style.progress_chars("━━─"));
+    }
+    bar
+}
+
+/// Progress of a removal of files: a bar on a terminal, lines elsewhere.
+pub(crate) struct RemovalDisplay {
+    bar: ProgressBar,
+    last_line: Instant,
+}
+
+impl RemovalDisplay {
+    /// Interval at which the display should be updated.
+    pub(crate) const UPDATE_EVERY: Duration = Duration::from_secs(1);
+
+    pub(crate) fn new(files: u64) -> Self {
+        Self { bar: bar(files, output::stderr_is_terminal()), last_line: Instant::now() }
+    }
+
+    pub(crate) fn show(&mut self, left: u64) {
+        let all = self.bar.length().unwrap_or(left);
+        self.bar.set_position(all.saturating_sub(left));
+        self.bar.set_message(format!("{left} of {all} files left"));
+        if self.bar.is_hidden() && self.last_line.elapsed() >= REMOVAL_LINE_EVERY {
+            self.last_line = Instant::now();
+            output::say(&format!("{left} of {all} files left"));
+        }
+    }
+}
+
+impl Drop for RemovalDisplay {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Progress display: a bar on a terminal, lines elsewhere, or nothing.
 pub(crate) struct Display {
     bar: ProgressBar,
@@ -58,19 +102,7 @@ pub(crate) struct Display {
 impl Display {
     pub(crate) fn new(quiet: bool) -> Self {
         let terminal = output::stderr_is_terminal();
-        let bar = ProgressBar::with_draw_target(
-            Some(STEPS),
-            if quiet || !terminal {
-                ProgressDrawTarget::hidden()
-            } else {
-                ProgressDrawTarget::stderr()
-            },
-        );
-        if let Ok(style) =
-            ProgressStyle::with_template("{wide_bar:.cyan/dim} {percent:>3} %  {msg}")
-        {
-            bar.set_style(style.progress_chars("━━─"));
-        }
+        let bar = bar(STEPS, terminal && !quiet);
         let now = Instant::now();
         Self {
             bar,

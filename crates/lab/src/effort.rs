@@ -1,6 +1,7 @@
 //! When a run has enough blocks, and how long it will still take.
 
 use model::{Cell, Effort, Phase, Plan, Stop, Trial};
+use stats::compare::FEWEST_BLOCKS;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -64,6 +65,22 @@ fn measured_ns(cell: &Cell) -> u64 {
     cell.workload.phases().iter().map(of_phase).sum()
 }
 
+/// Estimated duration of one block of these cells, nanoseconds: the timed phases, which are a lower
+/// bound if some end by count, and the start of each trial.
+fn first_block_ns<'a>(cells: impl Iterator<Item = &'a Cell>) -> u64 {
+    cells.map(|cell| measured_ns(cell) + STARTING_NS).sum()
+}
+
+/// Number of blocks that the budget allows, and the estimated duration of one block in nanoseconds,
+/// if all stores are available and the blocks are too few to compare them. Known before the run.
+pub fn too_small_a_budget(plan: &Plan) -> Option<(u64, u64)> {
+    let Effort { budget_ns, blocks_min, blocks_max } = plan.effort;
+    let block_ns = first_block_ns(plan.cells.iter());
+    let fit = (budget_ns / block_ns.max(1)).max(blocks_min.max(1).into());
+    let is_cause = budget_ns > 0 && blocks_max as usize >= FEWEST_BLOCKS;
+    (is_cause && fit < FEWEST_BLOCKS as u64).then_some((fit, block_ns))
+}
+
 /// Estimates the share of the run that is done and the nanoseconds left, from the trials so far and
 /// the limits of the plan.
 pub fn estimate_remaining(
@@ -75,14 +92,15 @@ pub fn estimate_remaining(
     let of_cells = || plan.cells.iter().filter(|c| ready.contains(&c.target));
     let blocks = u64::from(plan.effort.blocks_max);
     if trials.is_empty() {
-        let timed_ns: u64 = of_cells().map(|cell| measured_ns(cell) + STARTING_NS).sum();
-        let planned_ns = timed_ns.saturating_mul(blocks);
+        let block_ns = first_block_ns(of_cells());
+        let planned_ns = block_ns.saturating_mul(blocks);
+        let required_ns = block_ns.saturating_mul(u64::from(plan.effort.blocks_min.max(1)));
         let of_count = |phase: &Phase| matches!(phase.stop, Stop::Count(_));
         let is_timed = !of_cells().any(|c| c.workload.phases().iter().any(of_count));
         return match plan.effort.budget_ns {
             0 => (0.0, planned_ns),
-            budget_ns if is_timed => (0.0, planned_ns.min(budget_ns)),
-            budget_ns => (0.0, budget_ns),
+            budget_ns if is_timed => (0.0, planned_ns.min(budget_ns).max(required_ns)),
+            budget_ns => (0.0, budget_ns.max(required_ns)),
         };
     }
     let cells = of_cells().count() as u64;

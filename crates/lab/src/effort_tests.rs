@@ -98,13 +98,33 @@ fn the_remaining_time_shrinks_to_zero() {
 fn before_the_first_trial_the_estimate_is_the_lesser_of_budget_and_plan() {
     let ready = BTreeSet::from(["files".to_string()]);
     let mut plan = plan();
-    plan.effort.blocks_max = 1;
+    (plan.effort.blocks_min, plan.effort.blocks_max) = (1, 1);
     let measured = plan.cells.iter().filter(|cell| cell.target == "files");
     let timed_ns: u64 = measured.map(|cell| measured_ns(cell) + STARTING_NS).sum();
     assert!(timed_ns < plan.effort.budget_ns, "{timed_ns}");
     assert_eq!(estimate_remaining(&plan, &ready, &[], 0), (0.0, timed_ns));
     plan.effort.blocks_max = 1_000;
     assert_eq!(estimate_remaining(&plan, &ready, &[], 0), (0.0, plan.effort.budget_ns));
+    // The required blocks are measured even if they exceed the budget.
+    plan.effort.budget_ns = timed_ns / 2;
+    plan.effort.blocks_min = 2;
+    assert_eq!(estimate_remaining(&plan, &ready, &[], 0), (0.0, 2 * timed_ns));
+}
+
+#[test]
+fn a_budget_below_three_blocks_is_too_small() {
+    let mut plan = plan();
+    let block_ns = plan.cells.iter().map(|cell| measured_ns(cell) + STARTING_NS).sum();
+    let mut with = |budget_ns, blocks_min, blocks_max| {
+        plan.effort = Effort { budget_ns, blocks_min, blocks_max };
+        too_small_a_budget(&plan)
+    };
+    assert_eq!(with(3 * block_ns, 1, 10), None);
+    assert_eq!(with(3 * block_ns - 1, 1, 10), Some((2, block_ns)));
+    assert_eq!(with(1, 1, 10), Some((1, block_ns)));
+    // The budget does not matter if it is unlimited or enough blocks are required, and is not the
+    // reason if the plan limits the blocks.
+    assert_eq!((with(0, 1, 10), with(1, 3, 10), with(1, 1, 2)), (None, None, None));
 }
 
 #[test]

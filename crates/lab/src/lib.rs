@@ -56,7 +56,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-pub use effort::StopReason;
+pub use effort::{StopReason, too_small_a_budget};
 pub use null::null_rates;
 pub use provision::{Setup, TargetProvisioner, remove_leftovers};
 pub use ready::Ready;

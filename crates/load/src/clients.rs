@@ -65,7 +65,7 @@ impl Engine<'_> {
                 threads.push(scope.spawn(move || shared.client_thread(client, &reports)));
             }
             drop(reports);
-            fill = shared.filled(names, count, &inbox);
+            fill = shared.filled(names, count, &inbox, progress);
             meter.filled();
             for phase in self.phases {
                 if !shared.is_over()
@@ -102,10 +102,13 @@ impl Shared<'_> {
         names: &[&str],
         clients: usize,
         inbox: &mpsc::Receiver<Report>,
+        progress: &mut dyn FnMut(Progress<'_>),
     ) -> Option<PhaseRecord> {
         let begun = *self.lock_phase_start();
         let reporter = ProgressReporter::new(FILL, names, clients, self.engine.timeout_ns);
-        let (_, recorder) = self.collect(inbox, clients, reporter, &mut |_| {});
+        // The fill's results are not shown during the run, only its speed.
+        let progress = &mut |report: Progress<'_>| progress(Progress { latest: None, ..report });
+        let (_, recorder) = self.collect(inbox, clients, reporter, progress);
         let length_ns = nanos(begun.elapsed());
         let (interval_ns, done_per_interval) = recorder.intervals();
         let series = Series {

@@ -134,7 +134,11 @@ fn no_clear_best(row: &AdviceRow, tied: &[&Ranked], doubt: Option<Doubt>) -> Str
     let differences: Vec<String> = tied.iter().filter_map(difference).collect();
     let differences = differences.join("; ");
     let stay = if tied.iter().any(|r| r.target == row.factory) {
-        format!("; {} is the default, so there is no reason to change it", row.factory)
+        let keep = match doubt {
+            Some(_) => "keep it unless a longer run shows a difference",
+            None => "so there is no reason to change it",
+        };
+        format!("; {} is the default, {keep}", row.factory)
     } else {
         String::new()
     };

@@ -23,15 +23,13 @@ use super::{calibrate, doctor};
 use crate::args::{Format, Printing};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET, UNMET};
 use crate::output;
-use crate::progress::{Collector, Display};
+use crate::progress::{Collector, Display, RemovalDisplay};
 use crate::random::random;
 use crate::signals::watch_signals;
 use crate::{reach, serve, studies, trust};
 
 /// Delay before slow file removal is reported.
 const REMOVAL_NOTICE_AFTER: Duration = Duration::from_secs(1);
-/// Interval between progress messages of the removal.
-const REMOVAL_PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// Creates the header of a run that starts now, with the calibration stored next to its records.
 pub(super) fn header(
@@ -152,8 +150,9 @@ fn remove_trial_files(files: Vec<Arc<TrialDirs>>, silent: bool) {
             "removing trial files, which may take minutes (the result is saved; Ctrl-C hands the \
              removal to a background process)",
         );
-        while is_pending(REMOVAL_PROGRESS_EVERY) {
-            output::say(&format!("about {} of {all} files still to remove", count()));
+        let mut display = RemovalDisplay::new(all);
+        while is_pending(RemovalDisplay::UPDATE_EVERY) {
+            display.show(count());
         }
     });
 }

@@ -3,8 +3,9 @@
 use archive::Writer;
 use lab::Setup;
 use model::study::StudyWorkload;
-use model::{Choices, Header, Plan, SealStatus, TargetChoice, Trial};
+use model::{Choices, Header, Plan, Scale, SealStatus, TargetChoice, Trial};
 use rig::measurement_lock::MeasurementLock;
+use stats::compare::FEWEST_BLOCKS;
 use std::process::ExitCode;
 
 use super::measuring::{carry_out, given_as, header, resuming, unprotected_stores};
@@ -13,7 +14,7 @@ use crate::exit::CliError;
 use crate::measurement_lock::acquire;
 use crate::ownerless;
 use crate::random::random;
-use crate::{limits, preflight, serve, studies, trust};
+use crate::{limits, output, preflight, serve, studies, trust};
 
 /// Option that sets the number of clients, for error messages.
 const CLIENTS: &str = "--set clients";
@@ -63,10 +64,27 @@ fn start_new(
     trust::check_settings(&plan)?;
     limits::allow_connections(CLIENTS, &plan)?;
     let silent = arguments.common.printing.is_silent();
+    if !silent {
+        warn_of_a_small_budget(&plan);
+    }
     let lock = acquire(&setup.guard, &ownerless::disks(setup))?;
     let header = header(plan, setup, (&arguments.common.records.out, silent))?;
     let writer = Writer::create(&arguments.common.records.out, &header)?;
     Ok((header, writer, Vec::new(), lock))
+}
+
+/// Says before the run that its budget is too small to compare stores.
+fn warn_of_a_small_budget(plan: &Plan) {
+    if let Some((blocks, block_ns)) = lab::too_small_a_budget(plan) {
+        let plural = if blocks == 1 { "" } else { "s" };
+        let shorter = if plan.scale == Scale::Quick { "" } else { ", or --scale quick" };
+        output::say(&format!(
+            "a block takes about {}, so the budget of {} allows only {blocks} block{plural}; a \
+             comparison needs {FEWEST_BLOCKS}: use a longer --budget{shorter}",
+            stats::format_ns(block_ns as f64),
+            stats::format_ns(plan.effort.budget_ns as f64)
+        ));
+    }
 }
 
 /// Reads the trials of an interrupted run and reopens its record.

@@ -1,6 +1,6 @@
 //! Rules on completeness: whether everything planned was measured.
 
-use model::{Cell, ErrorClass, SealStatus, Trial};
+use model::{Cell, ErrorClass, Scale, SealStatus, Trial};
 use stats::compare::FEWEST_BLOCKS;
 
 use super::served;
@@ -153,6 +153,8 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
         "--blocks 3"
     } else if (plan.effort.blocks_max as usize) < FEWEST_BLOCKS {
         "--set blocks_max=3"
+    } else if plan.scale != Scale::Quick && plan.effort.budget_ns > 0 {
+        "a longer --budget, or --scale quick"
     } else {
         "a longer --budget, or --set blocks_min=3"
     };

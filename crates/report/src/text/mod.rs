@@ -6,6 +6,7 @@ use crate::section::{Block, Part, Section};
 use crate::sheet;
 use crate::show;
 use crate::view::{ClaimVerdict, ClaimView, Sentence, Status, Validity, View};
+pub use table::wrapped;
 use table::{Forms, Paint, marks, paragraph, section, width};
 
 /// The answer, the verdict and one table, for a terminal of `columns` columns, with or without

@@ -373,6 +373,20 @@ pub(crate) fn paragraph(first: &str, indent: usize, text: &str, columns: usize) 
     lines.join("\n").replace('\u{a0}', " ") + "\n"
 }
 
+/// Wraps the lines of a message at words, for a terminal of that many columns.
+pub fn wrapped(message: &str, columns: usize) -> String {
+    let wrap = |line: &str| {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        match width(line) {
+            fits if fits <= columns => line.into(),
+            _ => paragraph(&" ".repeat(indent), indent, text, columns),
+        }
+    };
+    let lines: Vec<String> = message.split('\n').map(wrap).collect();
+    lines.iter().map(|line| line.trim_end_matches('\n')).collect::<Vec<_>>().join("\n")
+}
+
 /// A body under its title; empty if the body is.
 pub(crate) fn section(title: &str, paint: Paint, body: &str) -> String {
     match (body, title) {
@@ -439,6 +453,13 @@ mod tests {
             paragraph("  a start that fits: ", 4, "longer", 24),
             "  a start that fits:\n    longer\n"
         );
+    }
+
+    #[test]
+    fn messages_are_wrapped_line_by_line() {
+        assert_eq!(wrapped("short\n  a  b\n", 30), "short\n  a  b\n");
+        let text = wrapped("  one two three four five\nsix", 20);
+        assert_eq!(text, "  one two three four\n  five\nsix");
     }
 
     #[test]
