@@ -231,7 +231,7 @@ describe("controls", () => {
   it("show hits over time only if reads missed", async () => {
     await open(written("caches", variants.caches()), async (page) => {
       const tip = await tooltip(page, "#chart-hits");
-      assert.match(tip, /[\d.]+ % of the reads hit/);
+      assert.match(tip, /[\d.]+ % of reads hit/);
       assert.doesNotMatch(tip, /files/);
     });
     await open(fixture(), async (page) => assert.equal(await page.locator("#chart-hits").count(), 0));
@@ -315,7 +315,7 @@ describe("controls", () => {
       await page.locator("#chart-rates .canvas").scrollIntoViewIfNeeded();
       const labels = await page.locator("#chart-rates svg text").allTextContents();
       assert.ok(labels.some((text) => /^\d+k$/.test(text)) && !labels.some((text) => /[MG]$/.test(text)), labels.join(" "));
-      assert.match(await page.locator("#chart-rates .chart-note").innerText(), /goes on beyond twice its bar/);
+      assert.match(await page.locator("#chart-rates .chart-note").innerText(), /exceeds twice its bar/);
       assert.match(await tooltip(page, "#chart-rates"), /range of blocks <.*>/);
     });
   });

@@ -114,6 +114,11 @@ impl<'a> Group<'a> {
         self.best().into_iter().chain(self.standings.iter().filter(is_tied))
     }
 
+    /// Whether the target is the best or possibly as fast.
+    pub(crate) fn is_tied(&self, target: &str) -> bool {
+        self.tied().any(|standing| standing.row.target == target)
+    }
+
     /// The runner-up among the compared targets, and the speed of the best divided by its speed.
     pub(crate) fn next(&self) -> Option<(&Standing<'a>, Value)> {
         let ratio = |s: &Standing<'_>| match &s.against {

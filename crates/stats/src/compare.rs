@@ -153,10 +153,15 @@ impl fmt::Display for Doubt {
             Self::Unusable(error) => error.fmt(f),
             Self::NotStrictly { verdict, strict, by: Stricter::WallTime } => write!(
                 f,
-                "{verdict} without the clients' own work between calls, {strict} by wall time"
+                "the two measures disagree: {verdict} without the clients' own work between calls, \
+                 {strict} by wall time"
             ),
             Self::NotStrictly { verdict, strict, by: Stricter::FailuresAtTimeout } => {
-                write!(f, "{verdict} by answered operations, {strict} if failures take the timeout")
+                write!(
+                    f,
+                    "the two measures disagree: {verdict} by answered operations, {strict} if \
+                     failures take the timeout"
+                )
             }
         }
     }

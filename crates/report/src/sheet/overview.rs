@@ -81,17 +81,13 @@ fn each(cases: &[Case<'_>], is_one: bool) -> (Table, String) {
     let line = |case: &Case<'_>, standing: &Standing<'_>| {
         let mut cells = place.cells(case.0, case.1);
         cells.extend((!is_one).then(|| Cell::target(&standing.row.target)));
-        cells.extend(of_one(standing));
+        cells.extend(of_one(case.1, standing));
         Line { cells, is_strong: standing.is_best() }
     };
     let shown = cases.iter().take(LINES_MAX);
     let lines = shown.flat_map(|case| case.1.standings.iter().map(move |s| line(case, s)));
-    let best = if is_one || cases.iter().all(|(_, group)| group.best().is_none()) {
-        ""
-    } else {
-        "; * the best"
-    };
-    let note = format!("operations per second{best}; times are {}", times(cases));
+    let marks = if is_one { String::new() } else { marks(cases) };
+    let note = format!("operations per second{marks}; times are {}", times(cases));
     (Table::new(columns, lines.collect()), note)
 }
 
@@ -122,12 +118,17 @@ fn times(cases: &[Case<'_>]) -> &'static str {
 fn meaning(cases: &[Case<'_>]) -> String {
     let is_planned = cases.iter().all(|(table, _)| table.load.is_planned());
     let what = if is_planned { "p99 of response times" } else { "operations per second" };
+    format!("{what}{}", marks(cases))
+}
+
+/// Explanation of the marks at targets.
+fn marks(cases: &[Case<'_>]) -> String {
     let marked = |outcome| cases.iter().any(|(_, group)| group.outcome == Some(outcome));
     let best =
         if cases.iter().any(|(_, group)| group.best().is_some()) { "; * the best" } else { "" };
     let tied = marked(Outcome::Equal) || marked(Outcome::Undecided);
     let tied = if tied { ", ~ not shown to be behind it" } else { "" };
-    format!("{what}{best}{tied}")
+    format!("{best}{tied}")
 }
 
 /// Names of the targets, in the order of the plan.
@@ -171,9 +172,11 @@ impl Place {
     }
 }
 
-/// Rate, times and CPU time of the only target.
-fn of_one(standing: &Standing<'_>) -> Vec<Cell> {
-    let mut cells = vec![standing.cell("rate_per_s", show::rate_value)];
+/// Rate, times and CPU time of one target, with a mark if it may be as fast as the best.
+fn of_one(group: &Group<'_>, standing: &Standing<'_>) -> Vec<Cell> {
+    let rate = standing.cell("rate_per_s", show::rate_value);
+    let is_tied = !standing.is_best() && group.is_tied(&standing.row.target);
+    let mut cells = vec![if is_tied { rate.toned(Tone::Tied) } else { rate }];
     cells.extend(["p50", "p99", "p999"].map(|percentile| standing.time(percentile)));
     cells.push(standing.cell("server_cpu_ns_per_op", show::time));
     cells
@@ -190,8 +193,7 @@ fn of_target(group: &Group<'_>, name: &str) -> Cell {
     } else {
         standing.cell("rate_per_s", |value: &Value| show::rate(value.center))
     };
-    let is_tied = group.tied().any(|tied| tied.row.target == name);
-    match (standing.is_best(), is_tied) {
+    match (standing.is_best(), group.is_tied(name)) {
         (true, _) => figure.toned(Tone::Best),
         (false, true) => figure.toned(Tone::Tied),
         (false, false) => figure,
