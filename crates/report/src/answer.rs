@@ -11,7 +11,7 @@ use crate::highest;
 use crate::search::per_s;
 use crate::show;
 use crate::standings::{Against, Group, Outcome, Standings, standings};
-use crate::view::{Answer, Piece, PieceStyle, SearchView, Sentence, Value, View};
+use crate::view::{Answer, Comparison, Piece, PieceStyle, SearchView, Sentence, Value, View};
 
 /// Maximum number of profile and load pairs that each get their own sentence in the summary.
 const PLACES_MAX: usize = 2;
@@ -55,7 +55,7 @@ pub(crate) fn answer(view: &View, alone: &[SoleTarget]) -> Answer {
     Answer { summary: found.into_iter().chain([over_all]).collect(), places }
 }
 
-/// The sentences of searches and ramps, and how their targets compare.
+/// How the targets of searches and ramps compare, then the sentence of each.
 fn found(view: &View) -> Vec<Sentence> {
     let own = |name: &str, sentence: &str, place: &str| Sentence {
         place: place.into(),
@@ -68,17 +68,74 @@ fn found(view: &View) -> Vec<Sentence> {
         .ramps
         .iter()
         .map(|ramp| own(&ramp.target, &ramp.sentence, if has_many { &ramp.workload } else { "" }));
-    let mut highest: Vec<Pieces> =
-        view.comparisons.iter().filter_map(highest::words).map(|text| vec![plain(text)]).collect();
-    let most = view.comparisons.iter().map(|c| c.blocks).max().unwrap_or(0);
-    if !highest.is_empty() && (most as usize) < FEWEST_BLOCKS {
+    let peaks =
+        peaks(view).map(|text| Sentence { place: String::new(), pieces: vec![plain(text)] });
+    sustained(view, has_many).into_iter().chain(searches).chain(ramps).chain(peaks).collect()
+}
+
+/// How the targets of searches and ramps compare: a sentence for each pair of targets.
+fn sustained(view: &View, has_many: bool) -> Vec<Sentence> {
+    let all: Vec<(&Comparison, &'static str)> =
+        view.comparisons.iter().filter_map(|c| Some((c, highest::what(c)?))).collect();
+    let most = all.iter().map(|(c, _)| c.blocks as usize).max().unwrap_or(FEWEST_BLOCKS);
+    if most < FEWEST_BLOCKS {
         let s = if most == 1 { "" } else { "s" };
         let why = format!(" between them: {most} block{s}, {FEWEST_BLOCKS} are needed");
-        highest = vec![vec![doubt("no winner can be named"), plain(why)]];
+        let pieces = vec![doubt("no winner can be named"), plain(why)];
+        return vec![Sentence { place: String::new(), pieces }];
     }
-    let below = peaks(view).map(|text| vec![plain(text)]).into_iter().chain(highest);
-    let below = below.map(|pieces| Sentence { place: String::new(), pieces });
-    searches.chain(ramps).chain(below).collect()
+    let same = |(x, _): &(&Comparison, &str), (y, _): &(&Comparison, &str)| {
+        (&x.workload, &x.a, &x.b) == (&y.workload, &y.a, &y.b)
+    };
+    let sentence = |pair: &[(&Comparison, &'static str)]| Sentence {
+        place: if has_many { pair[0].0.workload.clone() } else { String::new() },
+        pieces: of_pair(view, pair),
+    };
+    all.chunk_by(same).map(sentence).collect()
+}
+
+/// `memcached sustains more than redis (highest rate reached 1.65× [1.50, 1.81]); undecided between
+/// redis and memcached: knee 0.98× [0.90, 1.07]`.
+fn of_pair(view: &View, pair: &[(&Comparison, &'static str)]) -> Pieces {
+    let (a, b) = (pair[0].0.a.as_str(), pair[0].0.b.as_str());
+    let of = |verdict: Verdict| pair.iter().filter(move |(c, _)| c.verdict == verdict);
+    let figures = |verdict, turned: bool| {
+        let one = |(c, what): &(&Comparison, &'static str)| {
+            let ratio = if turned { c.ratio.inverse() } else { c.ratio };
+            vec![plain(format!("{what} ")), figure(show::ratio_value(&ratio))]
+        };
+        joined(of(verdict).map(one).collect(), ", ", ", ")
+    };
+    let mut clauses = Vec::new();
+    for (verdict, winner, loser) in [(Verdict::Faster, a, b), (Verdict::Slower, b, a)] {
+        if of(verdict).next().is_some() {
+            let who = vec![target(winner), plain(" sustains more than "), target(loser)];
+            let by = figures(verdict, verdict == Verdict::Slower);
+            clauses.push([who, vec![plain(" (")], by, vec![plain(")")]].concat());
+        }
+    }
+    let both = vec![target(a), plain(" and "), target(b)];
+    if of(Verdict::Equal).next().is_some() {
+        let zone = show::percent(view.asked.equivalence_zone);
+        let equal = vec![plain(" are equal "), figure(format!("within ±{zone}")), plain(" (")];
+        let by = figures(Verdict::Equal, false);
+        clauses.push([both.clone(), equal, by, vec![plain(")")]].concat());
+    }
+    if of(Verdict::Undecided).next().is_some() {
+        let label = if clauses.is_empty() { "no winner can be named" } else { "undecided" };
+        let mut reasons: Vec<&str> =
+            of(Verdict::Undecided).filter_map(|(c, _)| c.doubt.as_deref()).collect();
+        reasons.dedup();
+        let why = if reasons.is_empty() {
+            Pieces::new()
+        } else {
+            vec![plain(format!(" ({})", reasons.join("; ")))]
+        };
+        let label = vec![doubt(label), plain(" between ")];
+        let by = figures(Verdict::Undecided, false);
+        clauses.push([label, both, vec![plain(": ")], by, why].concat());
+    }
+    joined(clauses, "; ", "; ")
 }
 
 /// The pieces of a sentence that starts with the name of a target.

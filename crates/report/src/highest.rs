@@ -5,7 +5,6 @@ use model::{Cell, Plan};
 use stats::{Paired, Verdict};
 
 use crate::pairs::ALPHA;
-use crate::show;
 use crate::view::{Comparison, Value};
 
 /// A highest rate of two targets.
@@ -68,26 +67,13 @@ fn bounded(verdict: Verdict, [a, b]: [Side<'_>; 2]) -> Option<String> {
     }
 }
 
-/// A sentence on a comparison of highest rates; `None` for any other comparison.
-pub(crate) fn words(c: &Comparison) -> Option<String> {
-    let what = match c.metric.as_str() {
-        "reached_per_s" => "highest rate reached",
-        "knee_per_s" => "knee",
-        "within_limit_per_s" => "highest rate within the limit",
-        "highest_per_s" => "highest rate within the limits",
-        _ => return None,
-    };
-    let doubt = c.doubt.as_ref().map_or_else(String::new, |doubt| format!(" ({doubt})"));
-    let (a, b, verdict) = (&c.a, &c.b, verdict(c.verdict));
-    let ratio = show::ratio_value(&c.ratio);
-    Some(format!("{a} against {b}: {what} {ratio}, {verdict}{doubt}"))
-}
-
-/// The verdict on rates: `higher` instead of `faster`.
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Faster => "higher",
-        Verdict::Slower => "lower",
-        same => same.name(),
+/// What a comparison of highest rates compares; `None` for any other comparison.
+pub(crate) fn what(c: &Comparison) -> Option<&'static str> {
+    match c.metric.as_str() {
+        "reached_per_s" => Some("highest rate reached"),
+        "knee_per_s" => Some("knee"),
+        "within_limit_per_s" => Some("highest rate within the limit"),
+        "highest_per_s" => Some("highest rate within the limits"),
+        _ => None,
     }
 }
