@@ -5,7 +5,7 @@ import type { Validity, View } from "./view";
 
 /** Colour, word and meaning of each validity. */
 export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: string; meaning: string }> = {
-  valid: { tone: "good", word: "VALID", meaning: "All fixed rules of measurement hold." },
+  valid: { tone: "good", word: "VALID", meaning: "All validity rules are met." },
   unreplicated: {
     tone: "warn",
     word: "UNREPLICATED",
@@ -14,12 +14,12 @@ export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: s
   "not-steady": {
     tone: "warn",
     word: "NOT-STEADY",
-    meaning: "A rule about steadiness does not hold: use the numbers with care.",
+    meaning: "A steadiness rule was violated: use the numbers with care.",
   },
   invalid: {
     tone: "bad",
     word: "INVALID",
-    meaning: "A rule about correctness does not hold: do not use the numbers.",
+    meaning: "A correctness rule was violated: do not use the numbers.",
   },
 };
 

@@ -50,7 +50,7 @@ describe("the answer", () => {
     expect(found).toEqual(raw.answer.summary.map(({ pieces }) => `${pieces.map(({ text }) => text).join("")}.`));
     expect(texts(built, ".answer-load")).toEqual(["steady, 1 client", "steady, 8 clients"]);
     expect(texts(built, ".figure")).toEqual(["1.58× [1.57, 1.59]", "1.40× [1.38, 1.43]"]);
-    expect(texts(built, ".hint")).toEqual(["The interval of a number follows it in brackets."]);
+    expect(texts(built, ".hint")).toEqual(["Numbers in brackets are intervals."]);
   });
 
   it("follows a summary if there are many profiles and loads", () => {
@@ -73,7 +73,7 @@ describe("a run of one store", () => {
   it("has no marks above the bars of a single store", () => {
     const raw = variants.alone();
     const [one, many] = [raw, variants.sessions()].map((view) => drawnParts(contextOf(viewOf(view)).groups[0] as Group));
-    expect(one).toBe("Bar: geometric mean over blocks; line through its top: 95 % interval; small dots: single blocks in order.");
+    expect(one).toBe("Bar: geometric mean over blocks; line through its top: 95 % interval; small dots: individual blocks, in order.");
     expect(many).toMatch(/in order; mark above: store, as in the legend\.$/);
     const block = drawnParts(contextOf(viewOf(variants.oneBlock())).groups[0] as Group);
     expect(block).toBe("Bar: measured rate; mark above: store, as in the legend.");
@@ -209,7 +209,7 @@ describe("other sections", () => {
     expect(banner(variants.notSteady())).toBe("Rates drifted during the measurement; other processes took the CPU: use the numbers with care.");
     const raw = variants.notSteady();
     raw.unsteady = [];
-    expect(banner(raw)).toBe("A rule about steadiness does not hold: use the numbers with care.");
+    expect(banner(raw)).toBe("A steadiness rule was violated: use the numbers with care.");
   });
 
   it("list the rules with their limits", () => {

@@ -58,7 +58,7 @@ pub(crate) enum Scale {
     Quick,
     /// Longer phases and more blocks, for at most a quarter of an hour
     Standard,
-    /// The size of the study's source
+    /// As large as in the publication that the study follows
     Full,
 }
 

@@ -138,8 +138,8 @@ pub(crate) fn in_flight(
     let (sent, memory) = (count as f64 * value_bytes as f64, memory_bytes());
     if too_large(sent, memory) {
         return Err(format!(
-            "{count} requests in flight (-c {clients}, -P {pipeline}) times -d {value_bytes} is \
-             `{}` ({})",
+            "{count} requests in flight (-c {clients}, -P {pipeline}) of {value_bytes} bytes (-d) \
+             need `{}` ({})",
             bytes(sent),
             expected(memory)
         ));

@@ -68,7 +68,7 @@ pub(crate) struct Usage {
     swapped_bytes: Option<u64>,
     /// CPUs that the generator kept busy.
     generator_cpus: f64,
-    /// Threads of the generator that waited for a CPU, on average.
+    /// Mean number of generator threads that waited for a CPU.
     generator_waiting: f64,
     /// Memory of the store's data, as the store reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -351,7 +351,7 @@ mod tests {
     fn failed_requests_count_as_slower_than_any_answered() {
         let mut course = Course::default();
         course.run_started(5_000 * MS);
-        // First one of 61 requests times out, then the only one.
+        // First, one of 61 requests times out; then, the only one does.
         let completed = course.recorded("redis", &recorded("mixed", 500, 60, 1_000), 0.5);
         let [get] = &completed[0].operations[..] else { panic!("{completed:?}") };
         assert!(matches!(get.ns_p50, Some(Time::Of(990..=1_010))), "{get:?}");

@@ -27,8 +27,7 @@ pub fn open_tagged_cache(
     options: &CacheOptions,
 ) -> Result<Box<dyn TaggedCache>, Failure> {
     if options.timeout.is_zero() {
-        let message =
-            "with a timeout of `0` every call fails (expected more than 0: timeout)".into();
+        let message = "`timeout` is 0, so every call would fail (expected more than 0)".into();
         return Err(Failure { class: ErrorClass::Other, message });
     }
     match backend {

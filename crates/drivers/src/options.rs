@@ -60,6 +60,6 @@ impl CacheOptions {
 }
 
 fn no_server() -> StoreError {
-    let message = "no server was given (expected one for each product: endpoints)";
+    let message = "no server was given (expected one per product in `endpoints`)";
     StoreError::fatal(ErrorClass::Other, message)
 }

@@ -50,7 +50,7 @@ fn check(options: &SessionOptions) -> Result<(), Failure> {
         );
     }
     if options.timeout.is_zero() {
-        return wrong("with a timeout of `0` every call fails (expected more than 0: timeout)");
+        return wrong("`timeout` is 0, so every call would fail (expected more than 0)");
     }
     Ok(())
 }

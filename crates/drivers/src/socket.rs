@@ -1,7 +1,7 @@
 //! A blocking connection to a server: TCP, a unix socket, or TLS over TCP.
 //!
-//! Each reply is limited in time and in bytes below all protocols, including TLS: a server that
-//! sends only occasional bytes, or never stops sending, is treated as failed.
+//! The time and the bytes of each reply are limited beneath all protocols, including TLS: a server
+//! that sends only occasional bytes, or never stops sending, is treated as failed.
 
 use std::fmt::Display;
 use std::io::{self, Read, Write};

@@ -62,7 +62,7 @@ impl Acting {
                 let acted = act(&actions, &subjects, (begins, &stopped));
                 done.store(true, Ordering::Relaxed);
                 let mut happened = acted?;
-                // A killed server stops answering: not a separate event.
+                // That a killed server stops answering is not a separate event.
                 let is_killed = |own: &String| happened.iter().any(|(.., of)| own == of);
                 let mut watched = watching.join().unwrap_or_default();
                 watched.retain(|(_, kind, of)| *kind != EventKind::Silent || !is_killed(of));

@@ -64,7 +64,7 @@ pub(crate) fn connect(
     seed: u64,
 ) -> Result<Vec<Box<dyn Client>>, Failure> {
     let Some(backend) = ready.backend else {
-        let message = format!("{} is no application cache", ready.endpoint());
+        let message = format!("{} is not an application cache", ready.endpoint());
         return Err(Failure { class: ErrorClass::Other, message });
     };
     let clients = load.clients;

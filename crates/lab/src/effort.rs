@@ -10,7 +10,7 @@ use std::fmt;
 pub enum StopReason {
     /// The maximum number of blocks was measured.
     Blocks(u32),
-    /// No more fit into the budget, nanoseconds, if all take as long as the first.
+    /// No further block fits into this budget, nanoseconds, if each takes as long as the first.
     Budget(u64),
     /// Every target was skipped.
     NothingLeft,
@@ -28,7 +28,7 @@ impl fmt::Display for StopReason {
                     "as many blocks as fit into the budget of {budget}, judging by the first block"
                 )
             }
-            Self::NothingLeft => f.write_str("every target kept failing"),
+            Self::NothingLeft => f.write_str("no target was left to measure: all kept failing"),
         }
     }
 }

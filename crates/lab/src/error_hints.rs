@@ -1,8 +1,8 @@
-//! Server errors for the user: without passwords, and with the setting that cures them.
+//! Server errors for the user: without passwords, and with the setting to change.
 
 use model::{ConnectionLimit, Endpoint, Product, Trial};
 
-/// Text before the cure; an error that contains it already has its hint.
+/// Text before the remedy; an error that contains it already has its hint.
 const CURED: &str = " (all allowed connections are in use: ";
 
 /// Explains the server errors of a trial. `endpoint` is that of an existing store; `None` for a

@@ -31,7 +31,7 @@ impl Machine {
         Self { disk: disk.to_path_buf(), before: FreeSpace::on(disk) }
     }
 
-    /// Refuses a demand that does not fit; the error gives the estimate and a cure. `limit_bytes`
+    /// Refuses a demand that does not fit; the error gives the estimate and a remedy. `limit_bytes`
     /// is a private server's memory limit.
     pub(crate) fn fits(
         &self,

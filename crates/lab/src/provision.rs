@@ -340,7 +340,7 @@ fn checked(ready: &mut Ready) -> Result<Facts, Failure> {
     Ok(facts)
 }
 
-/// Opens an administrative connection; the error suggests a cure for TLS problems.
+/// Opens an administrative connection; the error suggests a remedy for TLS problems.
 fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failure> {
     drivers::admin(endpoint, timeout).map_err(|failure| {
         let speaks_tls = endpoint.clone().tls_mut().is_some();

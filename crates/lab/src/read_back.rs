@@ -76,8 +76,8 @@ fn read(
     let given_up = written.given_up();
     if read_back.unread.is_none() && given_up as u64 > read_back.read {
         read_back.unread = Some(format!(
-            "for {given_up} sampled keys too many writes overlapped or failed to know which was \
-             the last"
+            "{given_up} sampled keys could not be checked: too many of their writes overlapped or \
+             failed to tell which came last"
         ));
     }
     read_back

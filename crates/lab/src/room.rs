@@ -39,7 +39,7 @@ fn memory(room: &Room) -> Option<(u64, &'static str)> {
     }
 }
 
-/// Refuses a demand that does not fit on every server; the error gives the estimate and a cure.
+/// Refuses a demand that does not fit on every server; the error gives the estimate and a remedy.
 pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: Demand) -> Result<(), Failure> {
     let is_shared = rooms.iter().any(|room| room.keys != Some(0));
     let demand = if is_shared { demand.with_load() } else { demand };

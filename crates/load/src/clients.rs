@@ -9,9 +9,9 @@
 //! one's end, or to the mean of the clients' ends if the phase ends by time. The share of that time
 //! that clients spent on untimed preparation and checks is subtracted, so a costly check does not
 //! make a store look slow. So is the share in which they restored what operations had removed.
-//! Where clients restored, the rate is the number of clients divided by the mean free time of an
-//! operation. Rates of single clients are never summed: clients that did not run concurrently would
-//! add up to more than the store answered.
+//! If clients restored, the rate is the number of clients divided by the mean time per operation,
+//! without these shares. Rates of single clients are never summed: clients that did not run
+//! concurrently would add up to more than the store answered.
 
 use model::{ErrorClass, FILL, Failure, Phase, Point, ReadBack, Restored, Series, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};

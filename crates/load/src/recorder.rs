@@ -330,7 +330,7 @@ pub struct CallTotals {
     pub ns: u64,
 }
 
-/// Sum over clients of operations per second in calls; `None` if there were none of that kind.
+/// Operations of a kind per second spent in calls, summed over clients; `None` if there were none.
 fn calls_rate_per_s(clients: &[Vec<CallTotals>], kind: usize) -> Option<f64> {
     let done = clients.iter().filter_map(|c| c.get(kind)).filter(|c| c.ns > 0);
     done.map(|c| c.operations as f64 / (c.ns as f64 / 1e9)).reduce(|a, b| a + b)

@@ -63,7 +63,7 @@ impl TryFrom<String> for MemoryLimit {
 
     fn try_from(text: String) -> Result<Self, String> {
         Self::parse(&text).ok_or_else(|| {
-            format!("memory_limit `{text}` does not fit (expected {})", Self::EXPECTED)
+            format!("memory_limit `{text}` is invalid (expected {})", Self::EXPECTED)
         })
     }
 }
@@ -137,6 +137,6 @@ mod tests {
         let limit: MemoryLimit = serde_json::from_str("\"96MiB\"").unwrap();
         assert_eq!((limit.bytes(), limit.to_string().as_str()), (96 << 20, "96 MiB"));
         let error = serde_json::from_str::<MemoryLimit>("\"1MiB\"").unwrap_err().to_string();
-        assert!(error.starts_with("memory_limit `1MiB` does not fit (expected 64MiB"), "{error}");
+        assert!(error.starts_with("memory_limit `1MiB` is invalid (expected 64MiB"), "{error}");
     }
 }

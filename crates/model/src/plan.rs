@@ -27,7 +27,7 @@ pub enum Scale {
     Quick,
     /// The default: longer phases and more blocks, for at most a quarter of an hour.
     Standard,
-    /// The size of the study's source.
+    /// As large as in the publication that the study follows.
     Full,
 }
 

@@ -330,7 +330,7 @@ mod tests {
         assert!(message("mysql://u@h").contains("is missing"));
         let with_tls = message("postgres://u:hush@h/d?sslmode=require");
         assert!(
-            with_tls.contains("TLS is unsupported") && !with_tls.contains("hush"),
+            with_tls.contains("TLS is not supported") && !with_tls.contains("hush"),
             "{with_tls}"
         );
         assert!(message("sqlite://h/srv").contains("path of `sqlite://h/srv` is not a local"));

@@ -28,7 +28,7 @@ pub fn render(calibration: &Calibration, columns: usize, colour: bool) -> String
     );
     let timer = format!("a thread that sleeps 1 ms wakes late by {}", late(timer));
     let pauses = format!(
-        "a thread that never sleeps spends {} of the time in pauses of more than 1 ms, at most {}",
+        "a thread that never sleeps loses {} of the time to pauses above 1 ms, the longest {}",
         show::percent(pauses.share_over_1ms),
         show::ns(pauses.ns_max as f64)
     );
@@ -62,8 +62,8 @@ pub(crate) fn meaning(calibration: &Calibration) -> String {
     let paused = calibration.pauses.share_over_1ms;
     let restless = if paused > PAUSED_SHARE_MAX {
         format!(
-            " The machine was not quiet during calibration ({} of the time in pauses): calibrate \
-             again when it is.",
+            " The machine was busy during calibration ({} of the time lost to pauses): calibrate \
+             again when it is idle.",
             show::percent(paused)
         )
     } else {
@@ -134,6 +134,6 @@ mod tests {
         assert!(!text.contains("not quiet"), "{text}");
         quiet.pauses.share_over_1ms = 0.02;
         let text = meaning(&quiet);
-        assert!(text.contains("not quiet during calibration (2 % of the time"), "{text}");
+        assert!(text.contains("busy during calibration (2 % of the time"), "{text}");
     }
 }

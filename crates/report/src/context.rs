@@ -202,7 +202,7 @@ fn disturbers(recorded: &Recorded, notes: &mut Notes) {
     let worst = trials().map(|trial| shares(trial).0.max(shares(trial).1.unwrap_or(0.0)));
     let who = who(trials());
     if worst.reduce(f64::max).is_some_and(|share| share >= BUSY_SHOWN_MIN) && !who.is_empty() {
-        notes.add(format!("CPUs of generator and server were taken{who}"));
+        notes.add(format!("other processes used the CPUs of generator and server{who}"));
     }
 }
 

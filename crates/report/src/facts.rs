@@ -309,7 +309,8 @@ fn of_trial(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
     if is_killed {
         all.push(TrialNumber::by_clients("writes_unknown".into(), Some(unknown(trial) as f64)));
     }
-    // What was not read back is not known to be there, and what was written again not to have been.
+    // Only writes that were read back count, and only if the key was not written again after the
+    // kill; of all others it is unknown whether they survived.
     let read_back = trial.read_back.as_ref();
     let read_back = read_back.filter(|read| read.unread.is_none() && read.last_before_kill() > 0);
     if is_killed && let Some(read_back) = read_back {
@@ -331,7 +332,8 @@ fn unknown(trial: &Trial) -> u64 {
     writes.map(of).sum()
 }
 
-/// What a key-value store was filled with; of values the bytes where all are of one size.
+/// Number of keys that a key-value store was filled with, and the bytes of their values if all have
+/// the same size.
 fn data(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
     let Workload::Kv(kv) = &cell.workload else { return Vec::new() };
     let Some(filled) = trial.fill.as_ref().and_then(Point::whole) else { return Vec::new() };

@@ -19,7 +19,7 @@ pub(crate) const OPERATIONS: u64 = 2_000;
 /// Rate of an operation on a target, before the noise of its block.
 pub(crate) type Rates = fn(target: &str, operation: &str, clients: u32) -> f64;
 
-/// Redis twice as fast as files with 8 clients, level with them with one; `MySQL` last.
+/// Redis is twice as fast as files with 8 clients and as fast with one; `MySQL` is slowest.
 pub(crate) fn usual(target: &str, operation: &str, clients: u32) -> f64 {
     let base = match operation {
         "write" => 8_000.0,
@@ -192,7 +192,7 @@ fn version(product: Product) -> &'static str {
 
 fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> Trial {
     let product = plan.target(&cell.target).map(|t| t.product);
-    // The block's own luck, common to all targets, and each cell's within it: a few percent.
+    // Noise of a few percent: that of the block, common to all targets, and that of the cell.
     let wave = |x: f64| x.sin();
     let noise = 1.0
         + 0.02 * wave(f64::from(block) * 2.3)
@@ -239,8 +239,8 @@ fn point(p: &Phase, product: Option<Product>, clients: u32, rate: impl Fn(&str) 
     }
 }
 
-/// Service times between 0.8 and 1.2 of what the rate gives each client, one in a hundred three
-/// times as long.
+/// Service times from 0.8 to 1.2 times the time per operation that the rate implies; one in a
+/// hundred takes three times that time.
 fn operation(name: &str, rate_per_s: f64, clients: u32) -> OperationResult {
     let middle_ns = 1e9 * f64::from(clients) / rate_per_s;
     let (mut service, lock_wait) = (Histogram::new(), Histogram::new());
@@ -261,7 +261,7 @@ fn operation(name: &str, rate_per_s: f64, clients: u32) -> OperationResult {
     }
 }
 
-/// Of two hundred intervals with ten operations each, every tenth with a slow one.
+/// Two hundred intervals of ten operations each; every tenth interval has a slow operation.
 fn slowest(middle_ns: f64) -> Slowest {
     let longest = |i: u32| if i.is_multiple_of(10) { 3.0 } else { 1.2 };
     let service = (0..200).map(|i| (middle_ns * longest(i)) as u64).collect();

@@ -1,4 +1,4 @@
-//! The highest rates of two targets, whatever found them, compared block by block by the rules of
+//! The highest rates of two targets, from searches or ramps, compared by block with the rules of
 //! all comparisons.
 
 use model::{Cell, Plan};
@@ -7,26 +7,26 @@ use stats::{Paired, Verdict};
 use crate::pairs::ALPHA;
 use crate::view::{Comparison, Value};
 
-/// A highest rate of two targets.
+/// One kind of highest rate, for two targets.
 pub(crate) struct Highest<'a> {
     /// Name of the metric.
     pub(crate) metric: &'static str,
     /// Name of the phase.
     pub(crate) operation: &'a str,
     pub(crate) sides: [Side<'a>; 2],
-    /// Requests per second of both in the blocks that have it of both.
+    /// Requests per second of each target in the blocks in which both have a value.
     pub(crate) values: (Vec<f64>, Vec<f64>),
 }
 
-/// One of both.
+/// One of the two targets.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub(crate) cell: &'a Cell,
-    /// Why its store sustains more than measured, where it does.
+    /// Why the store sustains more than was measured; `None` if it does not.
     pub(crate) lower_bound_reason: Option<&'a str>,
 }
 
-/// All of them, corrected for their number; those without any block are left out.
+/// The comparisons, corrected for their number; those without a common block are omitted.
 pub(crate) fn compared(plan: &Plan, mut all: Vec<Highest<'_>>) -> Vec<Comparison> {
     all.retain(|one| !one.values.0.is_empty());
     let values: Vec<Paired<'_>> =

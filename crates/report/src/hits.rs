@@ -1,18 +1,17 @@
-//! Targets that found very different shares of what they read: a ratio of the two compares misses
-//! with hits, and a miss is cheaper than a hit on most layouts. Rows, comparisons and claims say
-//! so.
+//! Targets whose hit ratios differ widely: the ratio of their speeds then compares misses with
+//! hits, and on most layouts a miss is cheaper than a hit. Rows, comparisons and claims say so.
 
 use crate::limits::HITS_APART_MAX;
 use crate::show;
 use crate::standings::{Group, standings};
 use crate::view::{Comparison, Row, View};
 
-/// What a claim adds that rests on such a ratio.
+/// Appended to a claim that is based on such a ratio.
 pub(crate) const CLAIMED: &str =
     "; the targets found different shares of what they read, so misses are compared with hits";
 
-/// Share of a row's reads that found something; of a phase with parts that of its reads. `None`
-/// where nothing was read.
+/// Hit ratio of a row's reads; for a phase with parts, that of its read part. `None` if nothing was
+/// read.
 fn share(cells: &[Row], row: &Row) -> Option<f64> {
     let is_read = |operation: &str| operation.split('.').next_back() == Some("read");
     let part = format!("{}.read", row.operation);
@@ -27,7 +26,7 @@ fn share(cells: &[Row], row: &Row) -> Option<f64> {
     (all > 0).then(|| found as f64 / all as f64)
 }
 
-/// Why a comparison is one of misses with hits; `None` where it is not.
+/// Why a comparison compares misses with hits; `None` if it does not.
 pub(crate) fn apart(cells: &[Row], comparison: &Comparison) -> Option<String> {
     let Comparison { workload, operation, load, a, b, .. } = comparison;
     let of = |target: &String| {
@@ -54,8 +53,8 @@ pub(crate) fn doubt(cells: &[Row], comparisons: &mut [Comparison]) {
     }
 }
 
-/// Adds a footnote to the rows that found less than another one did, and where the best of an
-/// operation is such a row, to all that are compared with it so.
+/// Adds a footnote to each row with a much lower hit ratio than another row. If it is the best of
+/// its operation, the rows with a much higher hit ratio get the footnote too.
 pub(crate) fn note(view: &mut View) {
     let tables = standings(view);
     let groups = tables.iter().flat_map(|table| &table.groups);

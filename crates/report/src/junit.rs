@@ -1,6 +1,6 @@
 //! The result as `JUnit` XML, as continuous integration reads it: a test case for the validity of
-//! the run, each requirement of each result, each limit of a search, each claim, and of a
-//! comparison each line. Undecided is skipped, never passed.
+//! the run, each requirement of each result, each limit of a search, each claim, and each line of a
+//! comparison. Undecided cases are skipped, never passed.
 //!
 //! There is no standard; this is the subset that Jenkins, GitLab and GitHub's reporters read:
 //! `testsuites`, `testsuite` with counts, `testcase` with `failure` or `skipped`.

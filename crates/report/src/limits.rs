@@ -5,8 +5,8 @@
 /// time before the cause.
 pub const LENGTH_SHARE_MIN: f64 = 0.8;
 
-/// Mean times between two operations for which nothing must have been answered to be told from
-/// chance: of independent ones, one pause in five hundred million is so long.
+/// A phase ended early only if it was silent for more than this many mean intervals between
+/// operations: if operations are independent, one pause in five hundred million is that long.
 pub const SILENCE_MIN: u64 = 20;
 
 /// Wrong values allowed. A store that returns other data than was written is broken, so one is too
@@ -24,26 +24,26 @@ pub const ERROR_SHARE_MAX: f64 = 0.001;
 /// not saturated.
 pub const BUSY_SHARE_MAX: f64 = 0.9;
 
-/// Share of a search's probes beyond a limit which others or the generator may be to blame
-/// for: more of their time was taken, or more of their requests were sent late, than may be beyond
-/// the limit. They count all the same; with more of them the store may sustain more than was found.
+/// Share of a search's failed probes for which other processes or the generator may be to blame:
+/// the share of stolen CPU time, or of requests sent late, exceeds the share of requests that the
+/// limit allows. These probes still count; with more of them the store may sustain more than was
+/// found.
 pub const BLAMED_MAX: f64 = 0.25;
 
-/// Share of a search's probes that may contradict others: surely more requests beyond a limit than
-/// may be, at a rate no higher than one that surely held. Simulated queues that stay as they are
-/// have fewer in 19 of 20 searches.
+/// Share of a search's probes that may contradict others: they clearly failed at or below a rate
+/// that clearly passed. On simulated queues that do not change, fewer do in 19 of 20 searches.
 pub const CONTRADICTED_MAX: f64 = 0.1;
 
 /// Upper end of a search's interval divided by the lower end. Above it, short and long probes
 /// disagree.
 pub const WIDTH_MAX: f64 = 1.5;
 
-/// How many times its median at rest a store may need where clients, not the store, were the limit
-/// of a search: it had no queue then.
+/// Maximum median service time, as a multiple of the idle one, if the clients and not the store
+/// were the limit of a search: the store had no queue then.
 pub const UNHURRIED_FACTOR_MAX: f64 = 1.5;
 
-/// Share of an operation's sessions that should exist and may be missing. A miss is cheaper than a
-/// hit, for the same reason as with errors.
+/// Share of an operation's sessions, keys or records that may be missing although they should
+/// exist. A miss is cheaper than a hit, so it flatters a rate like an error.
 pub const MISS_SHARE_MAX: f64 = 0.001;
 
 /// Own share that the generator may have in the median trial. Above it, the rate depends more on
@@ -54,41 +54,41 @@ pub const OWN_SHARE_MAX: f64 = 0.2;
 pub const OWN_SHARE_NOTE: f64 = 0.1;
 
 /// Change of the rate's fitted line over a phase, as a share of its mean, that counts as drift.
-/// Less leaves the mean within 5 % of what the phase began and ended with.
+/// With less, the mean is within 5 % of the rates at the start and the end of the phase.
 pub const DRIFT_SHARE_MAX: f64 = 0.1;
 
-/// Share of a phase that its longest operation may last, in the median trial, for drift to be
-/// judged. Where few operations follow one another, the course of the rate says when they began.
+/// Share of a phase that its longest operation may take, in the median trial, for drift to be
+/// judged. With few consecutive operations, the rate mainly reflects when they started.
 pub const LONGEST_SHARE_MAX: f64 = 0.25;
 
 /// Share of the trials of a phase that may be disturbed: blocks are repeated to tolerate a noisy
 /// minute.
 pub const NOISY_TRIALS_MAX: f64 = 0.5;
 
-/// Operations that a client must have answered in a block, in the mean of all clients, for a phase
-/// with cleans to have a rate there; and those of one kind, over all clients, for that kind to have
-/// one. In such a phase the time that a rate is by may be arbitrarily short. One operation of each
-/// client may have begun before the measurement and is likelier a long one: of ten, it is a tenth.
-/// Fewer will do where they took [`FREE_SHARE_MIN`].
+/// Minimum number of answered operations for a rate in a block of a phase with cleans: per client,
+/// as a mean over the clients, for the phase; over all clients, for a kind of operation. The time
+/// that such a rate is divided by can be arbitrarily short. One operation of each client may have
+/// started before the measurement, and is more likely a long one; of ten operations that is a
+/// tenth. Fewer suffice if they took [`FREE_SHARE_MIN`].
 pub const ANSWERED_MIN: u64 = 10;
 
-/// Share of the clients' time that operations must have taken for a few of them to have a rate. One
-/// that lasts longer than its phase is slow for certain, not by chance.
+/// Share of the clients' time that operations must have taken for a few of them to give a rate. One
+/// that takes longer than its phase is certainly slow, not by chance.
 pub const FREE_SHARE_MIN: f64 = 0.5;
 
-/// Difference of two targets' shares of reads that found their record from which on a comparison is
-/// one of misses with hits. Were a miss free, so many would make a rate a twentieth too high, which
-/// is more than the zone in which two targets count as equal.
+/// Difference of two targets' hit ratios above which a comparison compares misses with hits. If a
+/// miss cost nothing, it would make a rate 5 % too high, which is more than the zone in which two
+/// targets count as equal.
 pub const HITS_APART_MAX: f64 = 0.05;
 
-/// Share of a point for which the generator's threads, or a server's, may wait for a CPU: with
-/// more, a generator was not there to send, and a server not there to answer.
+/// Share of a point for which the generator's threads, or a server's, may wait for a CPU. With
+/// more, requests were sent late, or answered late, for lack of a CPU.
 pub const WAITED_SHARE_MAX: f64 = 0.1;
 
 /// Share of the stages of a way up that may contradict its knee.
 pub const AGAINST_SHARE_MAX: f64 = 0.1;
 
-/// Time for which requests of a planned rate are due, by the time until the last of them was
-/// answered. With less a queue grows from the beginning to the end, so that response times say
-/// how long was measured.
+/// Time during which the requests of a planned rate are due, divided by the time until the last of
+/// them was answered. With less, a queue grows throughout, so response times only reflect the
+/// length of the measurement.
 pub const KEPT_UP_MIN: f64 = 0.95;

@@ -1,4 +1,4 @@
-//! The list of earlier runs: one line each, with the verdict from its summary.
+//! The list of earlier runs: one line per run, with the validity from its summary.
 
 use model::Listed;
 use serde::Deserialize;

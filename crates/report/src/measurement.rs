@@ -169,8 +169,8 @@ impl<'a> Measurement<'a> {
         self.decisive.iter().flat_map(|(_, groups)| groups.iter().flatten().copied())
     }
 
-    /// Planned length of a point, nanoseconds; `None` for stages and for probes at a rate, whose
-    /// requests are late or fail if nobody answers, and which fail by that.
+    /// Planned length of a point, nanoseconds; `None` for stages, and for probes at a rate: if
+    /// nothing is answered, their requests are late or fail, so they fail anyway.
     pub(crate) fn planned_ns(&self, (_, point): (&Trial, &Point)) -> Option<u64> {
         if let Some(step) = point.probe {
             let is_whole = step.purpose == Purpose::Peak && point.failure.is_none();

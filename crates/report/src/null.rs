@@ -58,8 +58,8 @@ pub(crate) fn nearness(
 /// Reports a null server that was slower than the rate described by `what`.
 pub(crate) fn disturbed(what: &str, rate: f64, null_per_s: f64, findings: &mut Findings) {
     let text = format!(
-        "{what} {}, the null server only {}, so its measurement was disturbed and whether the \
-         generator was the limit is not known: measure on a quieter machine",
+        "{what} {}, but the null server only {}: its measurement was disturbed, so it is unknown \
+         whether the generator was the limit; measure on a quieter machine",
         show::rate(rate),
         show::rate(null_per_s),
     );

@@ -17,12 +17,12 @@ const LISTED_MAX: usize = 3;
 fn clause(outage: &Outage) -> String {
     let Outage { server, length_ns, taken_over_by, to_the_end, .. } = outage;
     let length = show::ns(*length_ns as f64);
-    let end = if *to_the_end { ", up to the end" } else { "" };
+    let end = if *to_the_end { ", until the end of the run" } else { "" };
     let then = match taken_over_by {
         Some(by) => format!("; {by} took over from it"),
         None => String::new(),
     };
-    format!("{server} gave no service for {length}{end}{then}")
+    format!("{server} was unavailable for {length}{end}{then}")
 }
 
 /// The outages in a phase.
@@ -68,7 +68,7 @@ pub(crate) fn check(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut F
     for outage in lines {
         let sentence =
             format!("{outage}; the figures mix that time with what was before and after");
-        findings.not_steady("a server gave no service for a while", sentence);
+        findings.not_steady("a server was unavailable for a while", sentence);
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn silent_servers(
                 let length = show::ns((back.at_ns - first.at_ns) as f64);
                 format!(" stopped answering for {length}")
             }
-            None => " stopped answering, up to the end".into(),
+            None => " stopped answering until the end of the run".into(),
         };
         let promoted = |server: &str| {
             later().filter(of(EventKind::Promoted)).any(|event| event.subject == server)
@@ -103,11 +103,11 @@ pub(crate) fn silent_servers(
         });
         let more = match silent.count() {
             0 => String::new(),
-            more => format!(" (and {more} more such silences)"),
+            more => format!(" (and {more} more silences)"),
         };
         let sentence = format!(
-            "`{}`, block {}: {}{then}{more}, which was not planned{other}: see whether somebody \
-             stopped it, or measure on a quieter machine",
+            "`{}`, block {}: {}{then}{more}, which was not planned{other}: check whether it \
+             was stopped, or measure on a quieter machine",
             cell.id,
             trial.block + 1,
             first.subject

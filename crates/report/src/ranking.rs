@@ -161,7 +161,7 @@ fn rates(
     targets.map(|t| of_target(&t.name)).filter(|rates| !rates.by_operation.is_empty()).collect()
 }
 
-/// An operation's rate and its rate by wall time, in every block that has them.
+/// An operation's rates and its rates by wall time, in every block that has them.
 fn by_block(
     own: &[&MeasuredPoint<'_>],
     operation: &str,

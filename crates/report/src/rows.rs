@@ -164,7 +164,8 @@ fn rates(points: &[InBlock<'_>], seed: u64, metrics: &mut BTreeMap<String, Value
     doubts
 }
 
-/// Adds the metrics of a time; the most frequent percentile without an interval, and why.
+/// Adds the metrics of a time. Returns the lowest percentile without an interval, and why it has
+/// none.
 fn times(
     kind: &str,
     merged: &Merged,
@@ -293,7 +294,7 @@ fn count_notes(
         "returned an older value than the last one written under the lock"
     };
     note(|c| c.stale, stale);
-    note(|c| c.lost, "missed a record that nobody had removed: layout or store lost it");
+    note(|c| c.lost, "missed a record that had not been removed: layout or store lost it");
     note(|c| c.lock_broken, "closed a session whose lock was gone or taken over");
     note(|c| c.lock_timeouts, "gave up waiting for the session's lock");
     note(

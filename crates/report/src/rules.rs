@@ -221,15 +221,15 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "late generator",
-        limit: || format!("{} of a search's probes beyond a limit", share(BLAMED_MAX)),
+        limit: || format!("{} of a search's failed probes", share(BLAMED_MAX)),
         meaning: "INVALID: the search found the limit of the generator, not of the server; in such \
                   a probe more requests were sent late than the limit allows",
         scope: Scope::Answer(searches::late_generator),
     },
     Applied {
         name: "disturbed probes",
-        limit: || format!("{} of a search's probes beyond a limit", share(BLAMED_MAX)),
-        meaning: "NOT-STEADY: the store possibly sustains more; in such a probe the share of CPU \
+        limit: || format!("{} of a search's failed probes", share(BLAMED_MAX)),
+        meaning: "NOT-STEADY: the store may sustain more; in such a probe the share of CPU \
                   time stolen from generator or server exceeds the share of requests that the \
                   limit allows. The probe still counts",
         scope: Scope::Answer(searches::disturbed_probes),
@@ -250,8 +250,8 @@ const RULES: &[Applied] = &[
     Applied {
         name: "contradicted knee",
         limit: || format!("{} of the way up, in half of the blocks", share(AGAINST_SHARE_MAX)),
-        meaning: "NOT-STEADY: store or machine changed while a ramp went up, since stages did not \
-                  hold below the knee or held above it",
+        meaning: "NOT-STEADY: store or machine changed while a ramp went up, since stages failed \
+                  below the knee or passed above it",
         scope: Scope::Points(steadiness::contradicted),
     },
     Applied {

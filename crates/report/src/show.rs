@@ -101,7 +101,7 @@ pub(crate) const RANGE: &str = "range of blocks";
 const WIDE: f64 = 0.1;
 const SYMMETRIC: f64 = 0.25;
 
-/// Name of the ends of a rate over this number of blocks.
+/// What the printed bounds of a rate are called, given the number of blocks.
 pub(crate) fn ends_name(blocks: u32) -> &'static str {
     let need = blocks_without_assumptions(1.0 - CONFIDENCE);
     if (blocks as usize) < need { RANGE } else { "95 % interval" }

@@ -252,10 +252,10 @@ fn same_place(a: &Row, b: &Row) -> bool {
     a.workload == b.workload && a.load == b.load && a.operation == b.operation
 }
 
-/// The target that none other is ahead of by the ratio of the two; of several, as where they have
-/// no block in common, that with the highest rate, or the shortest time where time is compared.
-/// Nobody is where each is behind some other, since not all have the same blocks. A control repeats
-/// another target and is never the best.
+/// The target that no other is ahead of, by their ratio. Of several such targets, for example if
+/// they have no block in common, the one with the highest rate, or the shortest time if times are
+/// compared. `None` if each is behind another, which is possible if not all have the same blocks. A
+/// control repeats another target and is never the best.
 fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
     let speed = |row: &Row| {
         let center = row.metrics.get(&row.compared_by)?.center;

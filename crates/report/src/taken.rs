@@ -50,7 +50,7 @@ pub(crate) fn check(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findin
     let trials: Vec<&Trial> = trials.map(|(trial, _)| *trial).collect();
     let cure = if is_mostly_kernel(&trials) { KERNEL_CURE } else { CURE };
     let text = format!(
-        "other processes or virtual machines had the CPUs of generator or server for more than {} \
+        "other processes or virtual machines used the CPUs of generator or server for more than {} \
          of the time in {} of {} phases, for example {} in {} of {} trials{}: {cure}",
         show::percent(TAKEN_SHARE_MAX),
         most().count(),
@@ -71,8 +71,8 @@ pub(crate) fn note_ramp(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
         let has_above = ramp.whole().any(|ladder| ladder.first_failing().is_some());
         let above = format!(", and for {} in the stage above it", show::percent(above));
         notes.add(format!(
-            "{place}: other processes had the CPUs of generator or server for {} of the time up to \
-             the knee{}{}; all due requests count",
+            "{place}: other processes used the CPUs of generator or server for {} of the time up \
+             to the knee{}{}; all due requests count",
             show::percent(below),
             if has_above { &above } else { "" },
             who(ramp.ladders.iter().map(|ladder| ladder.trial))
@@ -82,6 +82,8 @@ pub(crate) fn note_ramp(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
 
 /// Maximum number of processes named.
 const NAMED_MAX: usize = 5;
+/// Smallest share of the time of all identified processes with which one is named.
+const NAMED_SHARE_MIN: f64 = 0.05;
 
 /// The other processes on the CPUs of generator and server in these trials, as part of a sentence;
 /// empty if unknown.
@@ -96,9 +98,11 @@ pub(crate) fn who<'a>(trials: impl Iterator<Item = &'a Trial>) -> String {
     }
     let mut all: Vec<(String, u64)> = all.into_iter().collect();
     all.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let least = NAMED_SHARE_MIN * all.iter().map(|(_, ns)| *ns as f64).sum::<f64>();
     let shown: Vec<String> = all
         .into_iter()
         .take(NAMED_MAX)
+        .take_while(|(_, ns)| *ns as f64 >= least)
         .map(|(name, ns)| format!("{name} ({})", show::ns(ns as f64)))
         .collect();
     let more = if incomplete { ", and perhaps others" } else { "" };

@@ -167,7 +167,7 @@ impl Process {
             (None, None) => "ended".to_string(),
         };
         if status.signal() == Some(Signal::SIGKILL as i32) && oom_kills() > self.oom_kills_before {
-            text += " (the kernel has killed processes for lack of memory since its start)";
+            text += " (the OOM killer has killed processes since it started)";
         }
         Some(text + &self.log_suffix())
     }

@@ -64,7 +64,7 @@ struct Process {
     pid: u32,
     status: ProcFile,
     threads: Vec<Thread>,
-    /// True if the list of threads can be outdated.
+    /// True if the list of threads may be outdated.
     is_changed: bool,
     /// Readings so far.
     readings: usize,

@@ -84,8 +84,8 @@ impl Histogram {
         let value_ns = value_ns.clamp(1, LARGEST_NS);
         let counters = self.counters();
         if counters.record(value_ns).is_err() {
-            // The library's `record` grows the histogram and fails only if the machine's word is
-            // too small to index the value; `saturating_record` never grows it.
+            // The library's `record` grows the histogram and fails only if `usize` is too small to
+            // index the value; `saturating_record` never grows it.
             counters.saturating_record(value_ns);
         }
     }

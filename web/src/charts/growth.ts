@@ -195,7 +195,7 @@ export function growth(context: Context): HTMLElement | null {
     context,
     "chart-growth",
     "Cost by size",
-    "Lower and flatter is better. The slope, with its 95 % interval, is the exponent by which the time grows: 0 is a level line, a time that does not depend on the size; at 1 ten times as much takes ten times as long.",
+    "Lower and flatter is better. The slope, with its 95 % interval, is the exponent by which the time grows: at 0 (a flat line) the time does not depend on the size; at 1 it is proportional: ten times the data takes ten times as long.",
     [byOperation.element, byPlace.element],
     chart,
   );

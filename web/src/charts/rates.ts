@@ -202,7 +202,7 @@ export function drawnParts(group: Group): string {
   const parts = [
     `${isLog ? "Mark" : "Bar"}: ${fewest > 1 ? "geometric mean over blocks" : "measured rate"}`,
     rows.some((row) => row.metrics[RATE]?.lo !== null) ? `line through ${isLog ? "it" : "its top"}: ${format.endsName(fewest)}` : "",
-    rows.some((row) => byBlock(row).length > 1) ? "small dots: single blocks in order" : "",
+    rows.some((row) => byBlock(row).length > 1) ? "small dots: individual blocks, in order" : "",
     targetsOf(group).length > 1 && !isLog ? "mark above: store, as in the legend" : "",
   ].filter((text) => text !== "");
   const goes = rows.some(goesOn) ? ` ▲ This interval exceeds twice its ${isLog ? "rate" : "bar"}; hover for both bounds.` : "";

@@ -87,7 +87,7 @@ export function viewOf(page: string): View | null {
 export function report(state: State | null, kept: Kept | null, link: Link): HTMLElement | null {
   if (!state?.ended) return null;
   if (kept !== null) {
-    const found = h("p", { class: "line" }, h("a", { href: kept.url, id: "report" }, "Open the report"), ": results with their intervals.");
+    const found = h("p", { class: "line" }, h("a", { href: kept.url, id: "report" }, "Open the report"), ", with intervals for all results.");
     return h("div", {}, kept.view === null ? null : verdict(kept.view), found);
   }
   const missed = link === "closed" ? `The program has exited. To write its report again, run \`cachedyno report ${state.run}\` there.` : "The report is being written.";

@@ -138,7 +138,7 @@ fn a_stall_of_one_of_several_servers_is_reported() {
     // Requests are lost only with short timeouts.
     for timeout in ["5s", "500ms"] {
         let (summary, trial, place) = stall_last_of(3, timeout);
-        let expected = format!("{place} gave no service for ");
+        let expected = format!("{place} was unavailable for ");
         let is_reported = |r: &Value| r.as_str().unwrap().contains(&expected);
         assert_eq!(among(&summary["reasons"], is_reported).len(), 1, "{}", summary["reasons"]);
         let outages = trial["outages"].as_array().unwrap();

@@ -86,7 +86,7 @@ fn a_primary_dies(more: &[&str]) {
     // The other servers vote after a timeout of one second.
     let length_ns = outages[0]["length_ns"].as_u64().unwrap();
     assert!((800_000_000..8_500_000_000).contains(&length_ns), "{length_ns}");
-    assert_reported(&summary, &format!("127.0.0.1:{dies} gave no service for "));
+    assert_reported(&summary, &format!("127.0.0.1:{dies} was unavailable for "));
     assert_reported(&summary, &format!("127.0.0.1:{heir} took over from it"));
     let reasons = summary["reasons"].to_string();
     assert!(!reasons.contains("lower rate"), "{reasons}");

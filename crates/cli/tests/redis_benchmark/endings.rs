@@ -93,7 +93,10 @@ fn errors_name_the_invalid_argument() {
         (&["-n", "1e6"], "invalid value `1e6` of option `-n` (expected a whole number)"),
         (&["--mptcp"], "not supported"),
         (&["-c", "1000", "-P", "100000", "-n", "99999999"], "is `99999999` requests in flight"),
-        (&["-c", "1000", "-d", "1073741824"], "times -d 1073741824 is `1000 GiB` (expected at"),
+        (
+            &["-c", "1000", "-d", "1073741824"],
+            "of 1073741824 bytes (-d) need `1000 GiB` (expected at",
+        ),
     ] {
         let mut command = Command::new(ours());
         let ran = run(command.arg("redis-benchmark").args(arguments)).code(1).with_stderr(words);

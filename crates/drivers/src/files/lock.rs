@@ -58,7 +58,7 @@ fn within(
                 return Err(fault::file("cannot lock", &e));
             }
             Err(_) if started.elapsed() >= timeout => {
-                let message = format!("the file stayed locked for {} ms", timeout.as_millis());
+                let message = format!("the file was still locked after {} ms", timeout.as_millis());
                 return Err(StoreError::soft(ErrorClass::Lock, message));
             }
             Err(_) => {}

@@ -108,7 +108,7 @@ pub fn custom(text: &str, holes: &Placeholders) -> Result<Request, String> {
     })
 }
 
-/// Checks that a command has the arguments it needs, and a reply.
+/// Checks that a command has the arguments it needs and that the server replies to it.
 fn check(name: &str, rest: &[Vec<u8>], stores: bool) -> Result<(), String> {
     let wrong = |problem, expected| Err(format!("`{name}` {problem} (expected {expected})"));
     let is_meta = matches!(name, "mg" | "ms" | "md" | "ma");

@@ -23,7 +23,7 @@ pub const NODES_MAX: usize = 4096;
 /// Bytes that the checksum processes per step.
 const STEP: usize = 8;
 
-/// Checksums of each byte followed by 0 to 7 zeros.
+/// Checksums of each byte followed by 0 to 7 zero bytes.
 static TABLES: [[u16; 256]; STEP] = tables();
 
 const fn tables() -> [[u16; 256]; STEP] {

@@ -77,8 +77,7 @@ impl ClusterDeadline {
             return Ok(());
         }
         let message = format!(
-            "the cluster's servers did not all answer within {} ms (expected each to answer at \
-             once)",
+            "not all servers of the cluster answered within {} ms (check the slow ones)",
             self.limit.as_millis()
         );
         Err(Failure { class: ErrorClass::Timeout, message })

@@ -83,8 +83,8 @@ impl Scan {
         Self { cursor: b"0".to_vec(), pages_left: PAGES_MAX, bytes_left: SCANNED_BYTES_MAX }
     }
 
-    /// Starts on the next key. The limits are not reset, except that each key adds the one page it
-    /// takes at least.
+    /// Starts on the next key. The limits are not reset, but each key adds the one page that it
+    /// needs at least.
     pub(super) fn restart(&mut self) {
         self.cursor = b"0".to_vec();
         self.pages_left += 1;

@@ -10,7 +10,7 @@ use super::resp::encode;
 /// Login and settings of a new connection.
 #[derive(Clone, Debug, Default)]
 pub struct Login<'a> {
-    /// Account of the access control list; `None` for the default one.
+    /// ACL user; `None` for the default user.
     pub user: Option<&'a str>,
     /// Its password; `None` skips the login.
     pub password: Option<&'a Secret>,

@@ -70,7 +70,7 @@ impl Page {
                 other => return Err(unexpected("SET", &other)),
             }
         }
-        let message = format!("the session stayed locked during {} attempts", LOCK_RETRIES + 1);
+        let message = format!("the session was still locked after {} attempts", LOCK_RETRIES + 1);
         Err(StoreError::soft(ErrorClass::Lock, message))
     }
 

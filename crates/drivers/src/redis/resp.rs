@@ -15,7 +15,7 @@ use stats::append_number;
 pub(super) const BULK_BYTES_MAX: usize = 64 << 20;
 /// Longest status, error or number line.
 pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
-/// Most elements of an array, and maximum nesting depth.
+/// Maximum number of elements in a reply, and maximum nesting depth.
 const ELEMENTS_MAX: usize = 1 << 20;
 const DEPTH_MAX: usize = 8;
 /// A type, a number of at most 20 digits and the line ending.

@@ -9,7 +9,7 @@ const SCAN_COUNT: &[u8] = b"5000";
 
 /// How the software stores the members of a tag.
 pub(super) struct Index<'a> {
-    /// Pattern that matches the names of exactly all tag sets.
+    /// Pattern that matches the names of all tag sets and no others.
     pub(super) sets: &'a [&'a [u8]],
     /// `SSCAN`, or `ZSCAN`, whose members alternate with their scores.
     pub(super) scan: &'static str,

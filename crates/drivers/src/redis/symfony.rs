@@ -255,8 +255,9 @@ fn read_tags(tags: &[u8]) -> Option<Vec<String>> {
 
 fn foreign(id: &str) -> StoreError {
     let id = fault::printable(id.as_bytes());
-    let message =
-        format!("`{id}` does not contain a record of RedisTagAwareAdapter (expected 0x9d first)");
+    let message = format!(
+        "`{id}` does not contain a record of RedisTagAwareAdapter (expected 0x9d as its first byte)"
+    );
     StoreError::soft(ErrorClass::Protocol, message)
 }
 

@@ -1,4 +1,5 @@
-//! Statements of Symfony's `PdoSessionHandler` on SQLite. PDO compiles each statement again.
+//! Statements of Symfony's `PdoSessionHandler` on SQLite. PDO recompiles each
+//! statement for every call.
 //!
 //! `BEGIN IMMEDIATE TRANSACTION`, which locks the whole database against other writers, so that
 //! only one page at a time can have an open session; `SELECT`; `INSERT OR REPLACE`, `COMMIT`.

@@ -36,7 +36,7 @@ pub const VALUE_BYTES: usize = 1024;
 /// Pipeline depths.
 pub const PIPELINES: [u32; 3] = [1, 16, 50];
 const OPERATIONS: [&str; 2] = ["get", "set"];
-/// Keys that requests choose from.
+/// Number of keys that requests choose from.
 const KEYS: u64 = 100_000;
 /// Maximum requests in flight per client while lag is measured.
 const LAG_PIPELINE: u32 = 16;

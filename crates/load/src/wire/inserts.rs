@@ -25,7 +25,7 @@ pub(crate) struct Inserted {
     threads: u64,
     /// Number of inserts before the first one in flight.
     completed: u64,
-    /// For that one and those after it: whether they have ended.
+    /// Whether each insert has ended, from the first one in flight.
     later: VecDeque<bool>,
 }
 

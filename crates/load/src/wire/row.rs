@@ -194,8 +194,8 @@ fn result(name: &str, row: &Row, seconds: f64) -> OperationResult {
     }
 }
 
-/// A result for each operation that occurred and, if there are several operations, one for all of
-/// them under `phase`.
+/// A result for each operation that occurred and, if there are several operations, a total named
+/// `phase`.
 pub(crate) fn results(
     rows: &[Row],
     (phase, names): (&str, &[&str]),

@@ -6,8 +6,8 @@
 //!
 //! Parts: this file sends and waits, `ready_queue` schedules clients, `linking` opens connections
 //! and retries, `reading` parses replies and settles requests, `redirects` follows keys to other
-//! servers. `clients`, `links` and `spinning` contain a thread's state of its clients, connections
-//! and resource use.
+//! servers. `clients`, `links` and `spinning` contain a thread's state: its clients, connections
+//! and polling time.
 
 use std::cmp::Reverse;
 use std::io;
@@ -411,7 +411,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         let left = until.saturating_sub(now);
         let spins = self.shared.offer.spin;
         let early = if spins { self.early_ns } else { 0 };
-        // Replies in an open load are polled for: the wake-up latency would be measured.
+        // In an open load, poll for replies: otherwise their times would include wake-up latency.
         let awaits = spins && self.requests.pacer.is_some() && self.requests.in_flight > 0;
         let timeout = if left <= early || awaits {
             EpollTimeout::ZERO

@@ -146,8 +146,8 @@ impl FromStr for Slo {
                 "grows with the number of requests, so no rate can be shown to meet it: limit a \
                  high percentile, as in p99.99; `bench --rate --require` checks max at one rate"
             } else {
-                "does not limit a request, as fast ones offset slow ones: limit a percentile, \
-                 as in p50; `bench --rate --require` checks mean at one rate"
+                "does not limit single requests, since fast ones offset slow ones: limit a \
+                 percentile, as in p50; `bench --rate --require` checks mean at one rate"
             };
             return Err(wrong(metric, "", why.into()));
         }

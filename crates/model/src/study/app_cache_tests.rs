@@ -143,7 +143,7 @@ fn sizes_can_be_set_and_invalid_ones_are_rejected() {
         assert_eq!(
             wrong(&[("sizes", text)]),
             format!(
-                "--set sizes=`{text}` does not fit (expected numbers of records and tags, as in \
+                "--set sizes=`{text}` is invalid (expected numbers of records and tags, as in \
                  `2000x200,20000x2000`)"
             )
         );
@@ -200,7 +200,7 @@ fn a_fast_fill_is_planned_if_the_backend_supports_it() {
     assert_eq!(fills(&[("fill", "fast"), ("fill", "save")]), [Fill::Save; 4]);
     assert_eq!(
         message(&[("fill", "quick")], &[]),
-        "--set fill=`quick` does not fit (expected `save` or `fast`)"
+        "--set fill=`quick` is invalid (expected `save` or `fast`)"
     );
     let text = APP_CACHE.replace("fill = \"fast\"", "");
     let study = Study::parse("s.toml", &text).unwrap();
@@ -216,7 +216,7 @@ fn invalid_settings_name_the_expected_values() {
     assert!(!text.contains("`think_ms`"), "{text}");
     assert_eq!(
         message(&[("magento", "yes")], &[]),
-        "--set magento=`yes` does not fit (expected `on` or `off`)"
+        "--set magento=`yes` is invalid (expected `on` or `off`)"
     );
     for (value, magento) in [("on", true), ("true", true), ("off", false), ("false", false)] {
         let plan = plan(&[("magento", value)], &[]).unwrap();
@@ -232,7 +232,7 @@ fn invalid_settings_name_the_expected_values() {
     ] {
         assert_eq!(
             message(&[(key, value)], &[]),
-            format!("--set {key}=`{value}` does not fit (expected {expected})")
+            format!("--set {key}=`{value}` is invalid (expected {expected})")
         );
     }
     assert!(message(&[("min_tags", "20")], &[]).contains("min_tags <= max_tags <= tags"));
@@ -263,7 +263,7 @@ fn memory_limits_apply_to_private_servers_and_files() {
         assert_eq!(
             message(&[("memory_limit", wrong)], &[]),
             format!(
-                "--set memory_limit=`{wrong}` does not fit (expected 64MiB to 1TiB, as in `256MiB`)"
+                "--set memory_limit=`{wrong}` is invalid (expected 64MiB to 1TiB, as in `256MiB`)"
             )
         );
     }
@@ -324,10 +324,10 @@ fn faults_in_a_study_are_located() {
     );
     assert!(fault("page_cache = \"cold\"", "page_cache = \"icy\"").0.contains("`warm` or `cold`"));
     let (text, at) = fault("magento = true", "magento = true\nmemory_limit = \"1MiB\"");
-    assert!(text.contains(&format!("line {}: memory_limit `1MiB` does not fit", at + 1)), "{text}");
+    assert!(text.contains(&format!("line {}: memory_limit `1MiB` is invalid", at + 1)), "{text}");
     assert!(fault("tags = 2000 ", "tags = 10 ").0.contains("min_tags <= max_tags <= tags"));
     let (text, line) = fault("write_chance = 1000", "write_chance = 0");
-    let expected = "write_chance `0` does not fit (expected 1 to 1000000)";
+    let expected = "write_chance `0` is invalid (expected 1 to 1000000)";
     assert_eq!(text, format!("study `s.toml`, line {line}: {expected}"));
     let (text, line) = fault("{ keys = 1000, tags = 100 },", "{ keys = 1000, tags = 2 },");
     assert_eq!(
@@ -368,7 +368,7 @@ fn cm_redis_has_its_own_settings() {
 
     let bad = message(&[("cm.removal", "flush")], &[]);
     assert!(
-        bad.contains("--set cm.removal=`flush` does not fit (expected `del` or `unlink`)"),
+        bad.contains("--set cm.removal=`flush` is invalid (expected `del` or `unlink`)"),
         "{bad}"
     );
     let unknown = message(&[("cm.lua", "on")], &[]);

@@ -33,7 +33,7 @@ pub(super) struct StudyPhase {
 /// Returns the fault of a phase length that is out of range.
 pub(super) fn fault_in_length(length: &Spanned<f64>) -> Option<Fault> {
     let (is_length, at) = ((0.001..=1_000.0).contains(length.get_ref()), length.span().start);
-    let problem = format!("length `{}` does not fit (expected 0.001 to 1000)", length.get_ref());
+    let problem = format!("length `{}` is invalid (expected 0.001 to 1000)", length.get_ref());
     (!is_length).then_some((at, problem))
 }
 

@@ -141,11 +141,11 @@ fn unknown_names_list_the_known_ones() {
     assert!(message("profile", "fast").contains("known: `steady`, `maxcluster-2019` and `page`"));
     assert_eq!(
         message("clients", "0"),
-        "--set clients=`0` does not fit (expected 1 to 4096, or several as in `1,8`)"
+        "--set clients=`0` is invalid (expected 1 to 4096, or several as in `1,8`)"
     );
     assert_eq!(
         message("generation", "maybe"),
-        "--set generation=`maybe` does not fit (expected `inside` or `outside`)"
+        "--set generation=`maybe` is invalid (expected `inside` or `outside`)"
     );
     assert!(message("sizes", "2000x200,20000x2000").contains("unknown key `sizes` in --set"));
     assert!(message("files.x", "1").contains("unknown key `files.x`"));
@@ -182,12 +182,12 @@ fn values_in_a_file_are_limited_to_the_ranges_of_set() {
         Study::parse("s.toml", &SESSIONS.replacen(from, to, 1))
     };
     for (from, to, problem) in [
-        ("clients = [1, 8]", "clients = [1, 0]", "clients `1,0` does not fit (expected 1 to 4096"),
-        ("timeout_ms = 10000", "timeout_ms = 0", "timeout_ms `0` does not fit (expected 1 to"),
-        ("blocks_max = 60", "blocks_max = 0", "blocks_max `0` does not fit (expected 1 to 10000)"),
-        ("budget_s = 0.0", "budget_s = nan", "budget_s `nan` does not fit (expected 0 to 604800"),
-        ("think_ms = 5.0", "think_ms = -1.0", "think_ms `-1.0` does not fit (expected 0 to 60000"),
-        ("sessions = 20000", "sessions = 0", "sessions `0` does not fit (expected 1 to 100000000)"),
+        ("clients = [1, 8]", "clients = [1, 0]", "clients `1,0` is invalid (expected 1 to 4096"),
+        ("timeout_ms = 10000", "timeout_ms = 0", "timeout_ms `0` is invalid (expected 1 to"),
+        ("blocks_max = 60", "blocks_max = 0", "blocks_max `0` is invalid (expected 1 to 10000)"),
+        ("budget_s = 0.0", "budget_s = nan", "budget_s `nan` is invalid (expected 0 to 604800"),
+        ("think_ms = 5.0", "think_ms = -1.0", "think_ms `-1.0` is invalid (expected 0 to 60000"),
+        ("sessions = 20000", "sessions = 0", "sessions `0` is invalid (expected 1 to 100000000)"),
     ] {
         let line = SESSIONS[..SESSIONS.find(from).unwrap()].lines().count();
         let text = read(from, to).unwrap_err().to_string();

@@ -240,7 +240,7 @@ fn errors_state_the_expected_values() {
     for (sets, expected) in [
         (&[("rates", "5,3")][..], "from low to high"),
         (&[("rates", "0")], "as in `1000,2000,5000`"),
-        (&[("rates", "")], "--set rates=`` does not fit"),
+        (&[("rates", "")], "--set rates=`` is invalid"),
         (&[("order", "down")], "`up-down`, `up` or `shuffled`"),
         (&[("limit", "1")], "1us to 60s, as in `1ms`"),
         (&[("limit", "2m")], "1us to 60s"),
@@ -280,17 +280,17 @@ fn faults_of_a_file_are_located() {
     for (from, to, line_has, problem) in [
         ("permille = [20, 50,", "permille = [20, 20,", "permille", "ascending numbers"),
         ("groups = 20", "groups = 0", "groups", "1 to 1000"),
-        ("stage_ms = 600", "stage_ms = 99", "stage_ms", "`99` does not fit (expected 100 to"),
-        ("threads = 1", "threads = 0", "threads", "`0` does not fit (expected 1 to 1024 threads)"),
+        ("stage_ms = 600", "stage_ms = 99", "stage_ms", "`99` is invalid (expected 100 to"),
+        ("threads = 1", "threads = 0", "threads", "`0` is invalid (expected 1 to 1024 threads)"),
         ("groups = 20", "permille = [1]", "putra-2024", "has no groups"),
         ("pace = \"clients\"", "pace = \"open\"", "putra-2024", "has no permille"),
         (
             "limit = \"1ms\"",
             "limit = \"fast\"",
             "limit",
-            "limit `fast` does not fit (expected 1us to 60s",
+            "limit `fast` is invalid (expected 1us to 60s",
         ),
-        ("stages = 20", "stages = 0", "stages = 0", "`0` does not fit (expected 1 to 1000)"),
+        ("stages = 20", "stages = 0", "stages = 0", "`0` is invalid (expected 1 to 1000)"),
         (
             "pace = \"clients\"\n",
             "pace = \"clients\"\nstop = \"time\"\n",

@@ -44,7 +44,7 @@ pub(super) fn fault<V, S>(
         let at = value.span().start;
         let text = as_typed(&Value::deserialize(ValueDeserializer::from(value.clone())).ok()?);
         let expected = set(keys, (values, size), (name.get_ref(), &text))?.err()?;
-        let problem = format!("{name} `{text}` does not fit (expected {expected})");
+        let problem = format!("{name} `{text}` is invalid (expected {expected})");
         Some((at, problem))
     })
 }
@@ -96,5 +96,5 @@ pub(super) fn within<T: FromStr + PartialOrd>(text: &str, range: &RangeInclusive
 }
 
 pub(super) fn bad(key: &str, value: &str, expected: &str) -> StudyError {
-    StudyError::Choice(format!("--set {key}=`{value}` does not fit (expected {expected})"))
+    StudyError::Choice(format!("--set {key}=`{value}` is invalid (expected {expected})"))
 }

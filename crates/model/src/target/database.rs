@@ -33,7 +33,7 @@ impl Database {
     /// and user.
     pub(super) fn of(url: &Url, (port, default_user): (u16, &str)) -> Result<Self, UrlError> {
         let is_unix = url.scheme().ends_with("+unix");
-        let no_queries = "no query; TLS is unsupported";
+        let no_queries = "no query parameters; TLS is not supported";
         let keys = if is_unix { "database, user, password" } else { no_queries };
         known_queries(url, keys)?;
         let from_query = |key| if is_unix { query(url, key) } else { None };

@@ -52,7 +52,7 @@ pub struct Point {
     pub restored: Vec<Restored>,
     /// Requests due in each interval of a load with limits; `None` without limits.
     pub due: Option<Due>,
-    /// Silences of a steady phase of keys and values, for each operation by time.
+    /// Silences of a steady key-value phase, for each operation in chronological order.
     pub silences: Vec<Silence>,
     /// Why it ended early, for example because the store failed; the results are those up to then.
     pub failure: Option<Failure>,

@@ -126,8 +126,8 @@ impl Common {
         let [one, several] = self.names;
         let words = |(run, count): (&str, &usize)| match count {
             0 => String::new(),
-            1 => paragraph("", 0, &format!("1 {one} is in {run} alone."), columns),
-            n => paragraph("", 0, &format!("{n} {several} are in {run} alone."), columns),
+            1 => paragraph("", 0, &format!("1 {one} is only in {run}."), columns),
+            n => paragraph("", 0, &format!("{n} {several} are only in {run}."), columns),
         };
         ["A", "B"].into_iter().zip(&self.alone).map(words).collect()
     }
@@ -244,9 +244,9 @@ pub(super) fn slower(
     };
     (AS_FAST..NO_MACHINE).contains(&times).then(|| {
         format!(
-            "the same {target} needed {} the CPU time for each operation in {slower}: the machine \
-             was slower there, if nothing else about it changed, and rates may differ by as much \
-             for that alone (measure both again, in turn)",
+            "{target} needed {} the CPU time per operation in {slower}: unless {target} itself \
+             changed, the machine was slower, and rates may differ by as much for that reason \
+             (measure both again, alternately)",
             show::ratio(times)
         )
     })

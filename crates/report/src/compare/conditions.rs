@@ -2,9 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::Condition;
+
 use super::searches;
 use crate::show;
 use crate::view::{RampView, TargetView, View};
+
+/// Facts about the moment at which a run started, by group and name. They differ between any two
+/// runs, so a difference counts only if one of the runs has a warning for it.
+const MOMENTARY: [(&str, &str); 4] =
+    [("host", "load average"), ("host", "steal"), ("memory", "available"), ("disk", "free space")];
 
 /// One sentence per different condition.
 pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
@@ -26,15 +33,19 @@ pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
             target_differences(target, twin, &mut check);
         }
     }
-    let facts = |view: &View| -> BTreeMap<(String, String), String> {
+    let facts = |view: &View| -> BTreeMap<(String, String), Condition> {
         let facts = view.setup.conditions.facts.iter();
-        facts.map(|c| ((c.group.clone(), c.name.clone()), c.value.clone())).collect()
+        facts.map(|c| ((c.group.clone(), c.name.clone()), c.clone())).collect()
     };
     let (one, two) = (facts(a), facts(b));
     let keys: BTreeSet<_> = one.keys().chain(two.keys()).collect();
     for key in keys {
-        let value = |facts: &BTreeMap<_, String>| facts.get(key).cloned().unwrap_or_default();
-        check(&format!("{} {}", key.0, key.1), &value(&one), &value(&two));
+        let both = [one.get(key), two.get(key)];
+        let has_warning = both.iter().flatten().any(|c| c.warning.is_some());
+        if has_warning || !MOMENTARY.contains(&(&*key.0, &*key.1)) {
+            let [a, b] = both.map(|c| c.map_or("", |c| &c.value));
+            check(&format!("{} {}", key.0, key.1), a, b);
+        }
     }
     found
 }

@@ -3,7 +3,7 @@
 use super::{PLANNED, line, number};
 use crate::view::{ProbeView, SearchView, Time, View};
 
-/// Columns of every search; behind them is one for each limit.
+/// Columns of every search; one column per limit follows.
 const COLUMNS: [&str; 15] = [
     "run",
     "validity",
@@ -22,11 +22,10 @@ const COLUMNS: [&str; 15] = [
     "reason",
 ];
 
-/// One line a probe, after a line of column names; columns behind the reason are named after the
-/// limits and have the share of requests beyond them. A run that is no search gives the column
-/// names alone.
+/// A header line, then one line per probe. The columns after the reason are named after the limits
+/// and contain the share of requests beyond each. A run without a search has only the header line.
 pub fn render_probes(view: &View) -> String {
-    // All of a run have the same.
+    // All searches of a run have the same limits.
     let limits = view.searches.first().map_or(&[][..], |search| &search.limits);
     let mut header = COLUMNS.map(String::from).to_vec();
     header.extend(limits.iter().map(|limit| format!("beyond {limit}")));

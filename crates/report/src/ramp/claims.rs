@@ -250,9 +250,9 @@ impl ClaimContext<'_> {
         };
         judged(targets.iter().map(case), (0.0, within), "target", |case| {
             format!(
-                "p99 rises to {} of what it is at the lowest stage, below {} of a CPU",
-                show::ratio(case.ratio.center),
-                show::percent(cpu)
+                "with the server below {} of a CPU, p99 rises to {} its value at the lowest stage",
+                show::percent(cpu),
+                show::ratio(case.ratio.center)
             )
         })
     }

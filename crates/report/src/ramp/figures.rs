@@ -78,8 +78,8 @@ impl Ramp<'_> {
         }
     }
 
-    /// The highest rates, and CPUs at the knee. `own` is true if the first stage above the knee was
-    /// too much for the store itself.
+    /// The highest rates, and CPUs at the knee. `own` is true if the store itself was the limit in
+    /// the first stage above the knee.
     fn highest(&self, limit_ns: Option<u64>, own: bool, seed: u64) -> Metrics {
         let mut metrics = Metrics::new();
         let mut put = |name: &str, values: Vec<Option<f64>>| {

@@ -214,10 +214,10 @@ fn sentence(target: &str, view: &PlaceView, first_by_second: Value) -> String {
     let effect = match (&view.doubt, first_by_second.interval()) {
         (Some(doubt), _) => format!("{found}, which is inconclusive: {doubt}"),
         (None, Some((lo, _))) if lo > 1.0 => format!(
-            "{found}, whichever operation it is: most likely server and CPU sleep when the first \
+            "{found}, for either operation: most likely server and CPU sleep when the first \
              arrives and are awake for the second"
         ),
-        (None, Some((_, hi))) if hi < 1.0 => format!("{found}, whichever operation it is"),
+        (None, Some((_, hi))) if hi < 1.0 => format!("{found}, for either operation"),
         (None, _) => format!("{found}, so the position has no significant effect"),
     };
     let [a, b] = &view.operations[..] else { return format!("{target}: {effect}") };

@@ -162,7 +162,7 @@ pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings
         }
         Nearness::Bound(factor) => findings.invalid.push(format!(
             "{label}: generator-bound, {seen} {} and the generator reaches {} on a null server \
-             ({} as much, at least {NULL_FACTOR_MIN}× must be): {cure}",
+             ({} as much, at least {NULL_FACTOR_MIN}× is needed): {cure}",
             show::rate(rate),
             show::rate(null),
             show::ratio(factor),

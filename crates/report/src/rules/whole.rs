@@ -131,7 +131,7 @@ pub(super) fn missing_phases(
 }
 
 /// Minimum repetitions for a VALID run. A single search repeats the rates around its answer as
-/// often as requested. If a trial failed or the run ended early, more blocks are not the cure.
+/// often as requested. If a trial failed or the run ended early, more blocks are not the remedy.
 pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let plan = &recorded.header.plan;
     let ended = |(trial, _): &&(&Trial, _)| plan.next_probe(trial).is_none();
@@ -159,8 +159,7 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
         "a longer --budget, or --set blocks_min=3"
     };
     findings.unreplicated(format!(
-        "{have} block{plural} of a cell, {FEWEST_BLOCKS} are needed for an interval or a \
-         ranking: {cure}"
+        "{have} block{plural}, but an interval or a ranking needs {FEWEST_BLOCKS}: {cure}"
     ));
 }
 

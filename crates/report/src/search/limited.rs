@@ -81,7 +81,7 @@ impl CellSearch<'_> {
         let (Nearness::Bound(factor), _, null) = self.near_null()? else { return None };
         let why = format!(
             "the generator may be the limit: it reaches {} on a null server ({} as much, at least \
-             {NULL_FACTOR_MIN}× must be); {NULL_CURE}",
+             {NULL_FACTOR_MIN}× is needed); {NULL_CURE}",
             show::rate(null),
             show::ratio(factor),
         );

@@ -39,7 +39,7 @@ impl CellSearch<'_> {
         block.pairs().filter(at_rate).any(by_store)
     }
 
-    /// Joint outcome of all blocks and its sentence, with a cure if there is one. `answer` is the
+    /// Joint outcome of all blocks and its sentence, with a remedy if there is one. `answer` is the
     /// rate they found.
     pub(super) fn together(
         &self,
@@ -91,7 +91,7 @@ impl CellSearch<'_> {
                 } else {
                     format!("{rate} passed for {seconds:.0} s, but not with 95 % confidence")
                 };
-                format!("; {held}, rarer stalls are not covered")
+                format!("; {held}, which says nothing about rarer stalls")
             });
             (per_s(answer.center) + &ends, held)
         };
@@ -128,9 +128,9 @@ impl CellSearch<'_> {
                 per_s(rate as f64)
             ),
             Some(Found::NotHeld(rate)) => format!(
-                "{target} kept {limits} in short probes, but long ones did not keep them even at \
-                 {}: from time to time the store stalls (for its own work, such as snapshots of \
-                 Redis) or the machine does, so no rate is sustained; raise the limit, turn \
+                "{target} kept {limits} in short probes, but long probes failed even at {}: the \
+                 store stalls from time to time (for work of its own, such as snapshots of \
+                 Redis), or the machine does, so no rate is sustained; raise the limit, turn \
                  such work off, or measure on a quieter machine",
                 per_s(rate as f64)
             ),

@@ -11,9 +11,8 @@ use stats::units::BOUNDED;
 const HEADER: [&str; 5] = ["operation", "target", "mean service time", "slope", "the cost"];
 
 /// Explanation of a slope.
-const NOTE: &str = "slope: the exponent by which the mean service time grows with the \
-                               size: 0 is a cost that does not depend on it, 1 one in proportion \
-                               to it";
+const NOTE: &str = "slope: the exponent by which the mean service time grows with the size: \
+                    at 0 the cost does not depend on the size, at 1 it is proportional to it";
 
 /// All tables.
 pub(crate) fn section(view: &View) -> Section {

@@ -12,7 +12,7 @@ type Ending = (&'static str, &'static str, fn(&Counts) -> u64);
 /// All unexpected outcomes; lost records also count as missed.
 const ENDINGS: [Ending; 5] = [
     ("missed", "not found", |c| c.miss),
-    ("lost", "missed records of a cache that nobody had removed", |c| c.lost),
+    ("lost", "missed records of a cache that had not been removed", |c| c.lost),
     ("errors", "", |c| c.error),
     ("wrong", "length or content differs from what was written", |c| c.wrong),
     ("stale", "older than allowed", |c| c.stale),

@@ -1,6 +1,6 @@
 //! Comparison of two runs: results, ramps and searches, inconclusive cases, and line width.
 
-use model::{Schedule, Trial};
+use model::{Condition, Schedule, Trial};
 
 use super::outputs::plain;
 use super::ramp::{REDIS, Store, of, ramped, stages, truncate_stages};
@@ -154,7 +154,7 @@ fn ramps_of_other_loads_and_limits_are_not_compared() {
     }
     let text = compared(&a, &other);
     assert!(text.contains("The runs have nothing in common that can be compared: "), "{text}");
-    assert!(text.contains("2 ramps are in A alone.\n2 ramps are in B alone.\n"), "{text}");
+    assert!(text.contains("2 ramps are only in A.\n2 ramps are only in B.\n"), "{text}");
     let unwrapped = text.replace("\n   ", "");
     assert!(
         unwrapped.contains("! load of memcached, open: A `up to 120 % of the peak in 23"),
@@ -182,7 +182,7 @@ fn searches_are_compared_by_the_rates_found() {
     assert_eq!(judged(&text, "peak"), (1.15, "undecided".into()), "{text}");
     assert!(text.contains("the intervals of the rates found do not overlap"), "{text}");
     assert!(
-        !text.contains("alone.\n") && !text.contains("operation  "),
+        !text.contains(" only in ") && !text.contains("operation  "),
         "probes are not rows: {text}"
     );
     let same = compared(&searched(STORE), &searched(STORE));
@@ -203,15 +203,15 @@ fn a_slower_machine_is_noted() {
     let (usual, slow) = (slower(1.0), slower(1.25));
     let text = compared(&usual, &slow);
     assert_eq!(judged(&text, "server CPU/op"), (1.25, "dearer".into()), "{text}");
-    assert!(text.contains("redis needed 1.25× the CPU time for each operation in B"), "{text}");
-    assert!(compared(&slow, &usual).contains("operation in A: the machine was slower there"));
+    assert!(text.contains("redis needed 1.25× the CPU time per operation in B"), "{text}");
+    assert!(compared(&slow, &usual).contains("per operation in A: unless redis itself"));
     let mut quiet = slower(1.25);
     quiet.header.command.extend(["-q", "--seed", "5", "--out=records"].map(String::from));
-    assert!(compared(&usual, &quiet).contains("machine was slower"), "the same is measured");
+    assert!(compared(&usual, &quiet).contains("the machine was"), "the same is measured");
     let mut other = slower(1.25);
     other.header.command = vec!["cachedyno".into(), "find-max".into(), "--value".into()];
-    assert!(!compared(&usual, &other).contains("machine was slower"), "other values");
-    assert!(!compared(&usual, &slower(1.05)).contains("machine was slower"));
+    assert!(!compared(&usual, &other).contains("the machine was"), "other values");
+    assert!(!compared(&usual, &slower(1.05)).contains("the machine was"));
 }
 
 #[test]
@@ -258,10 +258,29 @@ fn a_rate_limited_by_clients_is_a_lower_bound() {
 fn runs_of_different_kinds_have_nothing_in_common() {
     let text = compared(&searched_in(2, STORE, |_| {}), &ramped(3, |_| ()));
     assert!(text.contains("The runs have nothing in common that can be compared: "), "{text}");
-    assert!(text.contains("1 search is in A alone.\n"), "{text}");
-    assert!(text.contains("2 ramps are in B alone.\n"), "{text}");
+    assert!(text.contains("1 search is only in A.\n"), "{text}");
+    assert!(text.contains("2 ramps are only in B.\n"), "{text}");
     let text = compared(&run(&["files"], 3, usual), &pages(&["files"], 3, usual));
-    assert!(text.contains("6 rows are in A alone.\n3 rows are in B alone.\n"), "{text}");
+    assert!(text.contains("6 rows are only in A.\n3 rows are only in B.\n"), "{text}");
+}
+
+#[test]
+fn the_load_average_differs_only_if_a_run_has_a_warning_for_it() {
+    let with = |value: &str, warning: Option<&str>| {
+        let mut recorded = run(&["files"], 3, usual);
+        recorded.header.conditions.facts = vec![Condition {
+            group: "host".into(),
+            name: "load average".into(),
+            value: value.into(),
+            warning: warning.map(str::to_string),
+        }];
+        recorded
+    };
+    let quiet = with("0.10", None);
+    let text = compared(&quiet, &with("0.20", None));
+    assert!(!text.contains("conditions of the runs differ"), "{text}");
+    let text = compared(&quiet, &with("3.00", Some("stop other processes")));
+    assert!(text.contains("  ! host load average: A `0.10`, B `3.00`\n"), "{text}");
 }
 
 /// Pairs of views with common results of each kind.

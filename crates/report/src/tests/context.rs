@@ -52,7 +52,7 @@ fn possible_leftovers_of_a_killed_run_are_noted_for_existing_stores() {
 #[test]
 fn stolen_cpu_time_is_noted_with_its_processes_and_changes_no_verdict() {
     let mut recorded = run(&["files", "redis"], 3, usual);
-    let note_of = |recorded: &Recorded| note(&judge(recorded), "CPUs of generator and server were");
+    let note_of = |recorded: &Recorded| note(&judge(recorded), "other processes used the CPUs of");
     let disturber = |name: Option<&str>, is_kernel, cpu_ns| Disturber {
         name: name.map(Into::into),
         pid: 4711,
@@ -75,7 +75,7 @@ fn stolen_cpu_time_is_noted_with_its_processes_and_changes_no_verdict() {
     for phase in recorded.trials.iter_mut().flat_map(|trial| &mut trial.points) {
         phase.disturbance.server_ns = Some(phase.length_ns / 50);
     }
-    let sum = "CPUs of generator and server were taken, mostly by rsync (840 ms), \
+    let sum = "other processes used the CPUs of generator and server, mostly by rsync (840 ms), \
                kworker/1:2 of the kernel (120 ms), ended process 4711 (60.0 ms)";
     assert_eq!(note_of(&recorded).as_deref(), Some(sum));
     assert_eq!(validity(&recorded), before);

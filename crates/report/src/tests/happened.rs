@@ -144,7 +144,8 @@ fn only_a_server_stopped_by_the_plan_may_be_silent() {
             trial.events.extend(events);
         }))
     };
-    for (back, words) in [(false, "stopped answering, up to the end"), (true, "answering for 1.2")]
+    for (back, words) in
+        [(false, "stopped answering until the end of the run"), (true, "answering for 1.2")]
     {
         let view = silent(back);
         assert_eq!(view.validity, Validity::NotSteady, "{:?}", view.reasons);

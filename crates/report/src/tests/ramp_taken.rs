@@ -45,7 +45,7 @@ fn delayed_requests_count_and_stolen_time_is_noted() {
     }
     let share = found(&known, "redis").stages[4].metrics["taken_share"].center;
     assert!((share - 0.0075).abs() < 1e-6, "{share}");
-    let expected = "other processes had the CPUs of generator or server for 0.75 % of the time up to \
+    let expected = "other processes used the CPUs of generator or server for 0.75 % of the time up to \
         the knee, and for 0.75 % in the stage above it; all due requests count";
     assert!(notes(&known).contains(expected), "{}", notes(&known));
     assert!(!notes(&unknown).contains("other processes had"), "{}", notes(&unknown));
@@ -56,7 +56,7 @@ fn too_much_stolen_time_makes_a_ramp_not_steady() {
     let view = delayed((0.0, 0.06));
     assert_eq!(view.validity, Validity::NotSteady);
     let text =
-        view.reasons.iter().find(|reason| reason.contains("had the CPUs of generator")).unwrap();
+        view.reasons.iter().find(|reason| reason.contains("used the CPUs of generator")).unwrap();
     assert!(text.contains("`memcached/open/64` ramp in 3 of 3 trials"), "{text}");
     assert!(text.ends_with("quieter machine"), "{text}");
 }

@@ -98,7 +98,7 @@ fn outages() {
             to_the_end: false,
         });
     };
-    broken(outage, Validity::NotSteady, "gave no service for 231 ms");
+    broken(outage, Validity::NotSteady, "was unavailable for 231 ms");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn disturbance() {
             point.disturbance.generator_ns = point.length_ns / 10;
         }
     };
-    broken(disturbed, Validity::NotSteady, "had the CPUs of generator or server");
+    broken(disturbed, Validity::NotSteady, "used the CPUs of generator or server");
 }
 
 /// A null rate about a third above the rate the stores sustain, and then below it.
@@ -295,7 +295,7 @@ fn repetitions() {
     for (schedule, mut recorded) in each(&|_| {}) {
         if schedule != "search" {
             recorded.trials.retain(|trial| trial.block < 2);
-            let words = "2 blocks of a cell";
+            let words = "2 blocks, but an interval";
             assert_reason(schedule, &judge(&recorded), Validity::Unreplicated, words);
         }
     }

@@ -237,7 +237,7 @@ fn too_few_blocks_have_neither_interval_nor_ranking_and_say_so() {
     for blocks in [1, 2] {
         let view = judge(&run(&ALL, blocks, usual));
         let text = reason(&view, Validity::Unreplicated);
-        assert!(text.contains("3 are needed") && text.contains("--budget"), "{text}");
+        assert!(text.contains("ranking needs 3") && text.contains("--budget"), "{text}");
         assert!(view.cells.iter().all(|r| r.metrics.values().all(|v| v.lo.is_none())));
         let open =
             |c: &crate::view::Comparison| c.verdict.name() == "undecided" && c.ratio.lo.is_none();
@@ -461,7 +461,7 @@ fn an_outage_is_reported_and_not_steady() {
     trial.outages.push(outage);
     let view = judge(&recorded);
     let expected =
-        "block 2: 127.0.0.1:7003 gave no service for 231 ms; 127.0.0.1:7006 took over from it";
+        "block 2: 127.0.0.1:7003 was unavailable for 231 ms; 127.0.0.1:7006 took over from it";
     assert_eq!(view.validity, Validity::NotSteady);
     assert!(view.reasons.len() == 1 && view.reasons[0].contains(expected), "{:?}", view.reasons);
     let row = view.cells.iter().find(|row| row.operation == "read").unwrap();
@@ -547,7 +547,7 @@ fn the_generator_must_be_twice_as_fast_on_the_null_server() {
     assert_eq!((view.validity, view.reasons.len()), (Validity::Invalid, 6));
     let text = &view.reasons[0];
     assert!(text.starts_with("`redis/steady/1` write: generator-bound, the server "), "{text}");
-    for part in ["reaches 17.0 k/s on a null server", "at least 2× must be", "--threads"] {
+    for part in ["reaches 17.0 k/s on a null server", "at least 2× is needed", "--threads"] {
         assert!(text.contains(part), "{text}");
     }
 }

@@ -117,7 +117,7 @@ pub struct RampStage {
     /// `planned_per_s` (omitted under a closed load), `asked_per_s`, `rate_per_s` (answered),
     /// `server_cpus` and `generator_cpus` (CPUs used), `server_cpu_ns_per_op`,
     /// `generator_cpu_ns_per_op`, `generator_run_delay_share`, `taken_share` (of its time, for
-    /// which other processes had the CPUs of generator or server).
+    /// which other processes used the CPUs of generator or server).
     pub metrics: BTreeMap<String, Value>,
     /// By operation; `all` for all operations together.
     pub operations: BTreeMap<String, RampOperation>,

@@ -86,7 +86,7 @@ pub struct ProbeView {
     pub response_ns_p99: Option<Time>,
     /// Share of requests that failed; null if nothing was measured.
     pub error_share: Option<f64>,
-    /// Share of its time for which other processes had the CPUs of generator or server, 0 to 1.
+    /// Share of its time for which other processes used the CPUs of generator or server, 0 to 1.
     pub taken_share: f64,
     /// Share of requests beyond each limit; empty at the peak.
     pub beyond: Vec<BeyondView>,

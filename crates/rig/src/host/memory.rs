@@ -15,8 +15,8 @@ pub(super) fn facts(root: &Root, facts: &mut Facts) {
             "a server that needs more is killed, or pages are dropped and read again; stop other \
              programs or take a larger machine",
         );
-        let value = format!("{}, {} available", bytes(total), bytes(available));
-        facts.judged(GROUP, "size", value, warning);
+        facts.fact(GROUP, "size", bytes(total));
+        facts.judged(GROUP, "available", bytes(available), warning);
     }
     if let (Some(total), Some(free)) = (field("SwapTotal"), field("SwapFree")) {
         swap(total, total.saturating_sub(free), facts);

@@ -64,7 +64,8 @@ fn a_good_host_has_no_warnings() {
     }
     assert_eq!(facts["model"].value, "Fast CPU");
     assert_eq!(facts["mitigations"].value, "1 mitigated, 1 vulnerable, 1 not affected");
-    assert_eq!(facts["size"].value, "8.0 GiB, 4.0 GiB available");
+    assert_eq!(facts["size"].value, "8.0 GiB");
+    assert_eq!(facts["available"].value, "4.0 GiB");
     assert_eq!(facts["control group CPU quota"].value, "none");
     assert_eq!(facts["CPUs"].value, "2 online on 2 cores, 2 allowed to this process");
 }
@@ -78,7 +79,7 @@ fn each_disturbance_has_a_warning() {
         ("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet", "clock source"),
         ("sys/devices/system/cpu/smt/active", "1", "simultaneous multithreading"),
         ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave", "frequency governor"),
-        ("proc/meminfo", "MemTotal: 8 kB\nMemAvailable: 4 kB\n", "size"),
+        ("proc/meminfo", "MemTotal: 8 kB\nMemAvailable: 4 kB\n", "available"),
         ("proc/meminfo", "SwapTotal: 8 kB\nSwapFree: 4 kB\n", "swap"),
         (
             "sys/kernel/mm/transparent_hugepage/enabled",

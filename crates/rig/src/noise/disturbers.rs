@@ -19,8 +19,8 @@ use crate::cpu::{allowed_by_the_system, pin_current_thread};
 use crate::procfs::ProcessActivity;
 use crate::tree::ProcessTree;
 
-/// Time between two samples of a CPU. The rate is a prime number per second, so it does not align
-/// with periodic work at 100 or 1,000 Hz.
+/// Time between two samples of a CPU. Their number per second is prime, so they do not align with
+/// periodic work at 100 or 1,000 Hz.
 const PERIOD_NS: u64 = 1_000_000_000 / 199;
 /// Ring buffer for the samples of a CPU; enough for half a minute.
 const RING_BYTES: usize = 128 << 10;

@@ -26,7 +26,7 @@ const ETC_LARGE: (f64, f64, f64) = (15.0, 214.476, 0.348_238);
 /// Length limit of values, which one in 10⁹ would exceed. A memcached with default settings accepts
 /// 1 MiB including the key and its item header.
 const ETC_MAX: usize = 1_000_000;
-/// Keys: location, scale and shape of the extreme value distribution, in bytes.
+/// Keys: location, scale and shape of the generalized extreme value distribution, in bytes.
 const ETC_KEYS: (f64, f64, f64) = (30.7984, 8.204_49, 0.078_688);
 /// Length limit of keys in memcached's protocol, which one in 10⁶ would exceed.
 const KEY_MAX: usize = 250;

@@ -218,7 +218,7 @@ pub fn values_of(text: &str, seed: u64) -> Result<(Sizes, Values), KvError> {
     Ok((text.parse()?, Values::new(seed)))
 }
 
-/// `version` in base 62, the highest digit first.
+/// `version` in base 62, most significant digit first.
 ///
 /// Split into two halves whose divisions run in parallel.
 #[inline]

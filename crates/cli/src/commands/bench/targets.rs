@@ -12,7 +12,7 @@ use crate::exit::CliError;
 use crate::limits;
 use crate::server_names::{listed, private_servers, titles};
 
-/// Memory of a private server without data, for slab pages of every size.
+/// Memory of a private server in addition to its data, for slab pages of every size class.
 const MEMORY_MIB_MIN: f64 = 128.0;
 /// Maximum overhead of a key, excluding name and value, in bytes.
 const ITEM_BYTES: f64 = 80.0;

@@ -141,7 +141,7 @@ pub(super) fn unpack(value: &[u8], out: &mut Vec<u8>) -> Result<(), StoreError> 
     };
     let Some(unpacked) = unpacked else {
         let letters = fault::printable(letters);
-        let message = format!("a value is damaged (expected the format `{letters}`)");
+        let message = format!("a value is corrupt (expected format `{letters}`)");
         return Err(StoreError::soft(ErrorClass::Protocol, message));
     };
     out.extend_from_slice(&unpacked);
@@ -235,13 +235,13 @@ mod tests {
         }
         out.clear();
         for (bad, words) in [
-            (&b"zs:\x1f\x8bxyz"[..], "is damaged"),
-            (b"lz:\x1f\x8b\xe0", "is damaged"),
-            (b"gz:\x1f\x8bxyz", "is damaged"),
-            (b"gz:\x1f\x8b", "is damaged"),
-            (b"sn:\x1f\x8b\xff\xff\xff\xff\x0f", "is damaged"),
-            (b"l4:\x1f\x8bxyz", "is damaged"),
-            (b"l4:\x1f\x8b\xff\xff\xff\xff\x10x", "is damaged"),
+            (&b"zs:\x1f\x8bxyz"[..], "is corrupt"),
+            (b"lz:\x1f\x8b\xe0", "is corrupt"),
+            (b"gz:\x1f\x8bxyz", "is corrupt"),
+            (b"gz:\x1f\x8b", "is corrupt"),
+            (b"sn:\x1f\x8b\xff\xff\xff\xff\x0f", "is corrupt"),
+            (b"l4:\x1f\x8bxyz", "is corrupt"),
+            (b"l4:\x1f\x8b\xff\xff\xff\xff\x10x", "is corrupt"),
         ] {
             let e = unpack(bad, &mut out).unwrap_err();
             assert!(!e.fatal && e.message.contains(words), "{e}");
