@@ -6,14 +6,14 @@ use rig::Guard;
 use rig::measurement_lock::{Holder, LockAttempt, MeasurementLock};
 
 use crate::exit::CliError;
+use crate::orphaned;
 use crate::output;
-use crate::ownerless;
 
 /// Acquires the measurement lock, which is released on drop, and lists leftovers of killed
 /// runs in `disks` and in the temporary directory. Errors: another measurement is running; the
 /// error names it. If locking is impossible, prints a warning and continues.
 pub(crate) fn acquire(guard: &Guard, disks: &[&Path]) -> Result<Option<MeasurementLock>, CliError> {
-    ownerless::notice(disks);
+    orphaned::notice(disks);
     match MeasurementLock::try_acquire(guard, &std::env::temp_dir()) {
         Ok(LockAttempt::Acquired(lock)) => Ok(Some(lock)),
         Ok(LockAttempt::Busy(holder)) => Err(CliError::failed(busy(holder.as_ref()))),

@@ -33,8 +33,8 @@ mod program {
     mod leftovers;
     mod lost_writes;
     mod missing;
+    mod orphaned;
     mod own_keys;
-    mod ownerless;
     mod passwords;
     mod profiles;
     mod programs;

@@ -40,7 +40,7 @@ impl Facts {
 /// Memory statistics of one server, shared by all its databases. Fields that it does not report are
 /// `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct MemoryStats {
     /// Address of the server.
     pub server: String,
     /// Memory in use, bytes.
@@ -183,7 +183,7 @@ pub trait Admin: Send {
 
     /// Memory statistics of each server, for a cluster of each primary. Empty if data are not
     /// limited by memory. A server that denies access leaves its fields unknown.
-    fn room(&mut self) -> Result<Vec<Room>, Failure> {
+    fn memory_stats(&mut self) -> Result<Vec<MemoryStats>, Failure> {
         Ok(Vec::new())
     }
 }

@@ -44,7 +44,7 @@ use std::time::Duration;
 
 use model::{Endpoint, Failure, NetAddress};
 
-pub use admin::{Admin, Facts, Room};
+pub use admin::{Admin, Facts, MemoryStats};
 pub use cache::open_tagged_cache;
 pub use options::{CacheOptions, SessionOptions};
 pub use patience::CleanupDeadline;

@@ -60,7 +60,7 @@ pub fn access(endpoint: &Endpoint, timeout: Duration) -> Result<Access, Failure>
             let (tls, route) = (tls?, memcached::route(memcached));
             let route = route?;
             let servers = Servers { nodes, tls, hello, hello_replies, route, survey: None };
-            Ok(Access { dialect: Dialect::Memcached(memcached.spelling), servers })
+            Ok(Access { dialect: Dialect::Memcached(memcached.protocol), servers })
         }
         _ => Err(Failure {
             class: ErrorClass::Other,
@@ -73,18 +73,20 @@ fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Fail
     let (route, members) = crate::redis::members(endpoint, timeout)?;
     let (mut nodes, mut tls, mut greeting) = (Vec::new(), None, None);
     for member in &members {
-        let Endpoint::Redis { address, user, password, database, way } = member else { continue };
+        let Endpoint::Redis { address, user, password, database, options } = member else {
+            continue;
+        };
         nodes.push(resolve(address)?);
         if greeting.is_some() {
             continue;
         }
         // The greeting and the TLS settings are the same for all servers.
-        tls = tls::of_target(way.tls.as_ref(), address)?;
+        tls = tls::of_target(options.tls.as_ref(), address)?;
         greeting = Some(hello(&Login {
             user: user.as_deref(),
             password: password.as_ref(),
             database: *database,
-            resp3: way.is_resp3,
+            resp3: options.is_resp3,
             client_name: Some(CLIENT_NAME),
         }));
     }
@@ -100,7 +102,7 @@ impl Dialect {
     /// none here.
     pub fn of(product: Product, endpoint: Option<&Endpoint>) -> Option<Self> {
         match (product, endpoint) {
-            (_, Some(Endpoint::Memcached(memcached))) => Some(Self::Memcached(memcached.spelling)),
+            (_, Some(Endpoint::Memcached(memcached))) => Some(Self::Memcached(memcached.protocol)),
             (Product::Memcached, _) => Some(Self::Memcached(MemcachedProtocol::default())),
             (Product::Redis, _) => Some(Self::Redis),
             _ => None,
@@ -111,9 +113,9 @@ impl Dialect {
     pub fn endpoint(self, address: NetAddress) -> Endpoint {
         match self {
             Self::Redis => Endpoint::redis(address),
-            Self::Memcached(spelling) => Endpoint::Memcached(Memcached {
+            Self::Memcached(protocol) => Endpoint::Memcached(Memcached {
                 servers: vec![address],
-                spelling,
+                protocol,
                 user: None,
                 password: None,
                 tls: None,
@@ -139,8 +141,8 @@ impl Dialect {
             (Self::Memcached(_), _) if names.bytes_max() > KEY_BYTES_MAX => {
                 Err(long_key(names.bytes_max()))
             }
-            (Self::Memcached(spelling), None) => {
-                memcached::requests::operation(spelling, name, ttl_s, &holes)
+            (Self::Memcached(protocol), None) => {
+                memcached::requests::operation(protocol, name, ttl_s, &holes)
             }
             (Self::Memcached(_), Some(text)) => memcached::requests::custom(text, &holes),
         };

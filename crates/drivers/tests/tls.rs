@@ -145,7 +145,7 @@ mod tls {
                 user: None,
                 password: None,
                 database: 3,
-                way: RedisOptions::default(),
+                options: RedisOptions::default(),
             };
             let tls = client(options, host).unwrap();
             Control::connect(&endpoint, Some(&tls), TIMEOUT)?.ask(&[b"ECHO", b"heard"])
@@ -306,7 +306,7 @@ mod tls {
             user: None,
             password: None,
             database: 0,
-            way: RedisOptions::default(),
+            options: RedisOptions::default(),
         };
         let options = Options { check: Check::Nothing, ..Options::default() };
         let tls = client(&options, "127.0.0.1").unwrap();

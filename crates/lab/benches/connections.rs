@@ -16,7 +16,7 @@ mod common;
 mod plain;
 
 use common::{Outcome, arguments, number};
-use load::wire::{Address, Pacing, Think, Until};
+use load::wire::{Address, Pacing, ThinkTime, Until};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use plain::Plain;
 use rig::reference::{Listen, NullServer, NullSettings};
@@ -191,7 +191,7 @@ fn offer(socket: &Path, clients: u32, requests: u64, seed: u64) -> Outcome {
         seed,
         clients,
         pipeline: 1,
-        pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },
+        pacing: Pacing::Closed { think: ThinkTime::default(), stages: Vec::new() },
         until: Until::Requests(requests),
         cpu: CPUS.0,
         spin: false,

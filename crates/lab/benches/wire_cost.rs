@@ -18,7 +18,7 @@ mod plain;
 use cachedyno_lab::calibrate::bare::{Bare, Batch};
 use common::{Outcome, arguments, number};
 use drivers::tls;
-use load::wire::{Address, Pacing, Think, Tls, Until};
+use load::wire::{Address, Pacing, ThinkTime, Tls, Until};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use plain::Plain;
@@ -270,7 +270,7 @@ impl Server {
             seed,
             clients: CONNECTIONS,
             pipeline: cell.pipeline,
-            pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },
+            pacing: Pacing::Closed { think: ThinkTime::default(), stages: Vec::new() },
             until: Until::Requests(cell.requests),
             cpu: CPUS.0,
             spin: false,

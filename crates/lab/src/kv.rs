@@ -3,7 +3,7 @@
 use drivers::wire::{Access, Dialect};
 use load::wire::pacer::{self, Arrivals};
 use load::wire::{
-    Inserting, Offer, Operation, Outcome, Pacing, ProgressSnapshot, Think, Until, Work,
+    Inserting, Offer, Operation, Outcome, Pacing, ProgressSnapshot, ThinkTime, Until, Work,
 };
 use load::{Finished, Latest, Meter, PhaseRecord, Progress};
 use model::{
@@ -424,7 +424,7 @@ impl Opened<'_> {
             model::Arrivals::Constant if !stages.is_empty() => Arrivals::Constant,
             model::Arrivals::Poisson if !stages.is_empty() => Arrivals::Poisson,
             _ => {
-                let think = Think { ns: kv.think_ns, is_drawn: kv.think_is_drawn };
+                let think = ThinkTime { ns: kv.think_ns, is_drawn: kv.think_is_drawn };
                 return Pacing::Closed { think, stages };
             }
         };
@@ -443,7 +443,7 @@ impl Opened<'_> {
             // No more clients than the load has, so that the fill never exceeds its connections.
             clients: self.offered.load.clients.min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
-            pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },
+            pacing: Pacing::Closed { think: ThinkTime::default(), stages: Vec::new() },
             until: Until::Requests(keys),
             warmup_ns: 0,
             timeout_ns: self.offered.plan.timeout_ns,

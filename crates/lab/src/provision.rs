@@ -1,6 +1,6 @@
 //! Prepares targets for a trial: starts private servers, or connects to existing stores.
 
-use drivers::{Admin, CleanupDeadline, Facts, Room, SessionOptions};
+use drivers::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::leftovers::own_names;
 use model::{
     Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryUse, Plan, PlannedTarget,
@@ -230,9 +230,9 @@ impl<'a> TargetProvisioner<'a> {
         endpoint: &Endpoint,
         admin: &mut dyn Admin,
         own: &str,
-    ) -> Result<Vec<Room>, Failure> {
+    ) -> Result<Vec<MemoryStats>, Failure> {
         let Setup { allow_shared, i_own_this_server, .. } = *self.setup;
-        let rooms = admin.room()?;
+        let rooms = admin.memory_stats()?;
         let by_size_class = rooms.iter().any(|room| room.by_size_class);
         let is_allowed = if by_size_class { i_own_this_server } else { allow_shared };
         if !is_allowed || target.backend.is_some() {
@@ -357,7 +357,7 @@ fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failu
 
 /// Memory limit that a private server's settings impose, bytes; `None` if there is none.
 fn limit(admin: &mut dyn Admin) -> Option<u64> {
-    let rooms = admin.room().unwrap_or_default();
+    let rooms = admin.memory_stats().unwrap_or_default();
     rooms.iter().filter_map(|room| room.limit_bytes).filter(|limit| *limit > 0).max()
 }
 

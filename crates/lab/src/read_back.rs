@@ -1,7 +1,7 @@
 //! Reads back the last writes of a load, to check that the store kept what it acknowledged.
 
 use load::{Finished, READ_BACK_MAX};
-use model::{AppCache, EventKind, Held, ReadBack, Workload};
+use model::{AppCache, EventKind, ReadBack, StoredVersion, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use workloads::app_cache::magento;
@@ -70,7 +70,7 @@ fn read(
         let is_over = !lifetime.is_zero() && age + COUNTED >= lifetime;
         let is_again = sent.zip(killed).is_some_and(|(sent, killed)| sent > killed);
         read_back.rewritten += u64::from(is_again);
-        read_back.may_be_missing += u64::from(held == Held::Missing && is_over);
+        read_back.may_be_missing += u64::from(held == StoredVersion::Missing && is_over);
         read_back.count(held, || String::from_utf8_lossy(&name).into_owned());
     }
     let given_up = written.given_up();

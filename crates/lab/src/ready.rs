@@ -1,6 +1,6 @@
 //! Stores prepared for one trial: a single store, or all stores of a cache backend.
 
-use drivers::{Admin, CacheOptions, CleanupDeadline, Facts, Room, SessionOptions};
+use drivers::{Admin, CacheOptions, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, Product};
 use rig::{GroupMembership, MemoryGroup, Role, Server, TrialDirs};
 use stats::format_bytes;
@@ -46,7 +46,7 @@ pub(crate) struct Store {
     /// Prefix of this run's keys and tables in an existing store.
     pub(crate) own: String,
     /// Memory status of its servers before the first write, if it is watched.
-    pub(crate) rooms: Vec<Room>,
+    pub(crate) rooms: Vec<MemoryStats>,
     /// Free memory and disk before the first write, if the store's data are on this machine.
     pub(crate) machine: Option<Machine>,
     /// Names and number of the keys that the trial fills and reads, and the time from which it

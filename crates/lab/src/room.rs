@@ -6,7 +6,7 @@
 //! fill ([`left_bytes`]), and throughout the load by a thread ([`watched`]), because estimates can
 //! be wrong and other clients write too.
 
-use drivers::{Admin, Room};
+use drivers::{Admin, MemoryStats};
 use model::{Endpoint, ErrorClass, Failure};
 use rig::pin_current_thread;
 use stats::format_bytes;
@@ -31,7 +31,7 @@ const FILLED_PER_S: u64 = 200 << 20;
 
 /// The effective memory limit, bytes, and its description: the server's own limit, or else the
 /// memory of its machine. `None` if the server does not report it.
-fn memory(room: &Room) -> Option<(u64, &'static str)> {
+fn memory(room: &MemoryStats) -> Option<(u64, &'static str)> {
     match (room.limit_bytes?, room.system_bytes) {
         (0, system) => Some((system?, "the memory of its machine (it has no maxmemory)")),
         (limit, Some(system)) if system < limit => Some((system, "the memory of its machine")),
@@ -40,7 +40,11 @@ fn memory(room: &Room) -> Option<(u64, &'static str)> {
 }
 
 /// Refuses a demand that does not fit on every server; the error gives the estimate and a remedy.
-pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: Demand) -> Result<(), Failure> {
+pub(crate) fn fits(
+    endpoint: &Endpoint,
+    rooms: &[MemoryStats],
+    demand: Demand,
+) -> Result<(), Failure> {
     let is_shared = rooms.iter().any(|room| room.keys != Some(0));
     let demand = if is_shared { demand.with_load() } else { demand };
     let demand_bytes = demand.bytes_on_one_of(rooms.len());
@@ -70,12 +74,12 @@ pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: Demand) -> Resul
     Ok(())
 }
 
-fn using(room: &Room, used_bytes: u64) -> String {
+fn using(room: &MemoryStats, used_bytes: u64) -> String {
     format!("{} of {} are in use", format_bytes(used_bytes), room.server)
 }
 
 /// What happens to other keys when memory is full.
-fn beyond(room: &Room) -> String {
+fn beyond(room: &MemoryStats) -> String {
     match (room.policy.as_deref(), room.limit_bytes) {
         (None, _) | (_, Some(0)) => String::new(),
         (Some("noeviction"), _) => {
@@ -87,7 +91,7 @@ fn beyond(room: &Room) -> String {
     }
 }
 
-fn unreadable(endpoint: &Endpoint, room: &Room) -> Failure {
+fn unreadable(endpoint: &Endpoint, room: &MemoryStats) -> Failure {
     let message = format!(
         "{endpoint} does not report how much memory is left: `INFO` of {} lacks used_memory, \
          maxmemory, or both maxmemory and total_system_memory (allow INFO for this account, or \
@@ -99,7 +103,7 @@ fn unreadable(endpoint: &Endpoint, room: &Room) -> Failure {
 
 /// Bytes that may still be written, limited by the fullest server; `None` if one does not report
 /// its memory. Errors: no bytes are left.
-fn left_bytes(before: &[Room], rooms: &[Room]) -> Result<Option<u64>, Failure> {
+fn left_bytes(before: &[MemoryStats], rooms: &[MemoryStats]) -> Result<Option<u64>, Failure> {
     none_evicted(before, rooms)?;
     let mut least = u64::MAX;
     for room in rooms {
@@ -123,7 +127,7 @@ fn left_bytes(before: &[Room], rooms: &[Room]) -> Result<Option<u64>, Failure> {
 }
 
 /// Errors: a server has evicted keys since the run started.
-fn none_evicted(before: &[Room], rooms: &[Room]) -> Result<(), Failure> {
+fn none_evicted(before: &[MemoryStats], rooms: &[MemoryStats]) -> Result<(), Failure> {
     for room in rooms {
         let earlier = before.iter().find(|earlier| earlier.server == room.server);
         let evicted = earlier.and_then(|earlier| room.evicted?.checked_sub(earlier.evicted?));
@@ -149,7 +153,7 @@ fn stopped(why: &str) -> Failure {
 /// An existing server and its state before the run wrote anything.
 struct Existing {
     endpoint: Endpoint,
-    before: Vec<Room>,
+    before: Vec<MemoryStats>,
     admin: Option<Box<dyn Admin>>,
     /// Consecutive answers without memory figures.
     silent: u32,
@@ -159,9 +163,9 @@ struct Existing {
 
 impl Existing {
     /// Its memory status now, read on a separate connection; `None` if it cannot be read.
-    fn rooms(&mut self) -> Option<Vec<Room>> {
+    fn rooms(&mut self) -> Option<Vec<MemoryStats>> {
         let admin = self.admin.take().map_or_else(|| drivers::admin(&self.endpoint, TIMEOUT), Ok);
-        let answered = admin.and_then(|mut admin| Ok((admin.room()?, admin)));
+        let answered = admin.and_then(|mut admin| Ok((admin.memory_stats()?, admin)));
         // Drop a failed connection: its next reply could belong to an earlier request.
         match answered {
             Ok((rooms, admin)) => {

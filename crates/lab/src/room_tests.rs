@@ -3,8 +3,8 @@ use model::{Cell, Workload};
 
 const MIB: u64 = 1 << 20;
 
-fn room(used_mib: u64, limit_mib: u64) -> Room {
-    Room {
+fn room(used_mib: u64, limit_mib: u64) -> MemoryStats {
+    MemoryStats {
         server: "h:1".into(),
         used_bytes: Some(used_mib * MIB),
         limit_bytes: Some(limit_mib * MIB),
@@ -16,7 +16,7 @@ fn room(used_mib: u64, limit_mib: u64) -> Room {
     }
 }
 
-fn left(rooms: &[Room]) -> Result<Option<u64>, String> {
+fn left(rooms: &[MemoryStats]) -> Result<Option<u64>, String> {
     left_bytes(&[room(10, 100)], rooms).map_err(|failure| failure.message)
 }
 
@@ -25,7 +25,7 @@ fn nine_tenths_of_the_tightest_limit_may_be_used() {
     assert_eq!(left(&[room(40, 100)]), Ok(Some(50 * MIB)));
     assert_eq!(left(&[room(90, 100)]), Ok(Some(0)));
     // The fullest server of a cluster decides.
-    let other = Room { server: "h:2".into(), ..room(80, 100) };
+    let other = MemoryStats { server: "h:2".into(), ..room(80, 100) };
     assert_eq!(left(&[room(40, 100), other]), Ok(Some(20 * MIB)));
     // Without a limit, and with one above the machine's memory.
     assert_eq!(left(&[room(40, 0)]), Ok(Some(860 * MIB)));
@@ -38,19 +38,19 @@ fn full_memory_or_an_eviction_ends_the_trial() {
     for part in ["91 MiB of h:1", "90 MiB", "its maxmemory of 100 MiB", "allkeys-lru"] {
         assert!(full.contains(part), "no `{part}` in {full}");
     }
-    let evicted = left(&[Room { evicted: Some(5), ..room(40, 100) }]).unwrap_err();
+    let evicted = left(&[MemoryStats { evicted: Some(5), ..room(40, 100) }]).unwrap_err();
     assert!(evicted.contains("evicted 2 keys"), "{evicted}");
     // A restarted server counts from 0.
-    assert_eq!(left(&[Room { evicted: Some(0), ..room(40, 100) }]), Ok(Some(50 * MIB)));
+    assert_eq!(left(&[MemoryStats { evicted: Some(0), ..room(40, 100) }]), Ok(Some(50 * MIB)));
 }
 
 #[test]
 fn missing_memory_figures_are_unknown() {
-    assert_eq!(left(&[Room { used_bytes: None, ..room(40, 100) }]), Ok(None));
-    assert_eq!(left(&[Room { limit_bytes: None, ..room(40, 100) }]), Ok(None));
-    assert_eq!(left(&[Room { system_bytes: None, ..room(40, 0) }]), Ok(None));
+    assert_eq!(left(&[MemoryStats { used_bytes: None, ..room(40, 100) }]), Ok(None));
+    assert_eq!(left(&[MemoryStats { limit_bytes: None, ..room(40, 100) }]), Ok(None));
+    assert_eq!(left(&[MemoryStats { system_bytes: None, ..room(40, 0) }]), Ok(None));
     assert_eq!(
-        left(&[Room { system_bytes: None, ..room(40, 100) }]),
+        left(&[MemoryStats { system_bytes: None, ..room(40, 100) }]),
         Ok(Some(50 * MIB)),
         "its own limit is enough"
     );
@@ -72,7 +72,8 @@ pub(crate) fn demand(keys: u64) -> Demand {
 #[test]
 fn a_refusal_states_the_estimate_and_the_cure() {
     let endpoint = Endpoint::parse("redis://:hush@h:1/9").unwrap();
-    let fits = |room: Room, keys| fits(&endpoint, &[room], demand(keys)).map_err(|f| f.message);
+    let fits =
+        |room: MemoryStats, keys| fits(&endpoint, &[room], demand(keys)).map_err(|f| f.message);
     assert_eq!(fits(room(40, 100), 10_000), Ok(()));
     let refused = fits(room(40, 100), 100_000).unwrap_err();
     for part in [
@@ -89,10 +90,10 @@ fn a_refusal_states_the_estimate_and_the_cure() {
         assert!(refused.contains(part), "no `{part}` in {refused}");
     }
     assert!(!refused.contains("hush"), "{refused}");
-    let failing = Room { policy: Some("noeviction".into()), ..room(40, 100) };
+    let failing = MemoryStats { policy: Some("noeviction".into()), ..room(40, 100) };
     assert!(fits(failing, 100_000).unwrap_err().contains("makes all writes fail"));
     assert!(fits(room(40, 0), 1_000_000).unwrap_err().contains("it has no maxmemory"));
-    let silent = Room { used_bytes: None, ..room(40, 100) };
+    let silent = MemoryStats { used_bytes: None, ..room(40, 100) };
     let refused = fits(silent, 1).unwrap_err();
     assert!(refused.contains("does not report how much memory is left"), "{refused}");
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::meter::Reading;
-use model::{Connections, Generation, Held, Layout, Names, Order, Sessions};
+use model::{Connections, Generation, Layout, Names, Order, Sessions, StoredVersion};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use workloads::{Answer, Call, LockWait, Outcome, StoreError};
@@ -55,8 +55,12 @@ impl Client for Scripted {
     fn check(&mut self) -> (Outcome, bool) {
         (self.outcome, true)
     }
-    fn read_back(&mut self, n: u64, _of: u64) -> Result<Option<(Held, String)>, StoreError> {
-        let held = if n == 1 { Held::Older } else { Held::Last };
+    fn read_back(
+        &mut self,
+        n: u64,
+        _of: u64,
+    ) -> Result<Option<(StoredVersion, String)>, StoreError> {
+        let held = if n == 1 { StoredVersion::Older } else { StoredVersion::Last };
         Ok((n < 3).then(|| (held, format!("session {n}"))))
     }
 }
@@ -281,7 +285,11 @@ impl Client for Restoring {
     fn check(&mut self) -> (Outcome, bool) {
         self.0.check()
     }
-    fn read_back(&mut self, _n: u64, _of: u64) -> Result<Option<(Held, String)>, StoreError> {
+    fn read_back(
+        &mut self,
+        _n: u64,
+        _of: u64,
+    ) -> Result<Option<(StoredVersion, String)>, StoreError> {
         Ok(None)
     }
 }

@@ -54,7 +54,7 @@ pub use plan::{
 };
 pub use product::ConnectionLimit;
 pub use program::{Program, RedisCompatible};
-pub use read_back::{Held, ReadBack};
+pub use read_back::{ReadBack, StoredVersion};
 pub use record::{Condition, Conditions, Header, Listed, Seal, SealStatus, TargetState};
 pub use require::{Requirement, RequirementError};
 pub use saturation::{

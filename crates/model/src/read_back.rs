@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Value of a key, session or record after the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum StoredVersion {
     /// The last write, or one of several possible last writes.
     Last,
     /// A value that a later write replaced.
@@ -42,13 +42,13 @@ pub struct ReadBack {
 
 impl ReadBack {
     /// Counts one key.
-    pub fn count(&mut self, held: Held, name: impl FnOnce() -> String) {
+    pub fn count(&mut self, held: StoredVersion, name: impl FnOnce() -> String) {
         self.read += 1;
         match held {
-            Held::Last => return,
-            Held::Older => self.older += 1,
-            Held::Wrong => self.wrong += 1,
-            Held::Missing => self.missing += 1,
+            StoredVersion::Last => return,
+            StoredVersion::Older => self.older += 1,
+            StoredVersion::Wrong => self.wrong += 1,
+            StoredVersion::Missing => self.missing += 1,
         }
         self.example.get_or_insert_with(name);
     }

@@ -26,7 +26,7 @@ mod targets;
 pub mod wire;
 mod workload;
 
-pub use app_cache::decided_by_files;
+pub use app_cache::determined_by_files;
 pub use choices::{Choices, TargetChoice};
 pub use ramp::RAMP;
 pub use statements::{Advice, AdviceRow, Claim, Expectation, HighestRate};

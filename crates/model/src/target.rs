@@ -53,7 +53,7 @@ pub enum Endpoint {
         /// Number of the database, selected with `SELECT` if not 0.
         database: u32,
         /// TLS, cluster mode, protocol version and Sentinels.
-        way: RedisOptions,
+        options: RedisOptions,
     },
     /// Servers with the memcached protocol.
     Memcached(Memcached),
@@ -105,7 +105,7 @@ impl Endpoint {
             user: None,
             password: None,
             database: 0,
-            way: RedisOptions::default(),
+            options: RedisOptions::default(),
         }
     }
 
@@ -196,7 +196,7 @@ impl Endpoint {
     /// TLS settings; `None` without TLS.
     pub fn tls(&self) -> Option<&TlsFiles> {
         match self {
-            Self::Redis { way, .. } => way.tls.as_ref(),
+            Self::Redis { options, .. } => options.tls.as_ref(),
             Self::Memcached(memcached) => memcached.tls.as_ref(),
             Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Sqlite { .. } => None,
         }
@@ -205,7 +205,7 @@ impl Endpoint {
     /// TLS settings, to be completed with values that are not in the URL.
     pub fn tls_mut(&mut self) -> Option<&mut TlsFiles> {
         match self {
-            Self::Redis { way, .. } => way.tls.as_mut(),
+            Self::Redis { options, .. } => options.tls.as_mut(),
             Self::Memcached(memcached) => memcached.tls.as_mut(),
             Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Sqlite { .. } => None,
         }
@@ -214,7 +214,7 @@ impl Endpoint {
     /// Why it cannot be a session store; `None` if it can.
     pub fn no_sessions(&self) -> Option<&'static str> {
         match self {
-            Self::Redis { way, .. } if way.is_cluster || way.is_resp3 => Some(
+            Self::Redis { options, .. } if options.is_cluster || options.is_resp3 => Some(
                 "sessions are stored on a single server with RESP2 (expected neither a cluster nor \
                  `protocol=3`; `bench` offers both)",
             ),
@@ -230,8 +230,8 @@ impl fmt::Display for Endpoint {
             Self::Files { directory } | Self::Sqlite { directory } => {
                 write!(f, "directory {}", directory.display())
             }
-            Self::Redis { address, database, way, .. } => {
-                write!(f, "{address} database {database}{}", way.words())
+            Self::Redis { address, database, options, .. } => {
+                write!(f, "{address} database {database}{}", options.words())
             }
             Self::Memcached(memcached) => memcached.fmt(f),
             Self::Mysql(database) | Self::Postgres(database) => database.fmt(f),
@@ -252,13 +252,13 @@ fn directory(text: &str, url: &Url) -> Result<PathBuf, UrlError> {
 fn parse_redis(url: &Url) -> Result<Endpoint, UrlError> {
     let is_unix = url.scheme() == "redis+unix";
     known_queries(url, if is_unix { "db, user, password, protocol" } else { "cluster, protocol" })?;
-    let way = RedisOptions::of(url)?;
+    let options = RedisOptions::of(url)?;
     let (address, database) = if is_unix {
         (unix(url)?, redis::database(url, &query(url, "db").unwrap_or_default())?)
     } else {
         (tcp(url, 6379)?, redis::database(url, url.path().trim_matches('/'))?)
     };
-    if way.is_cluster && database != 0 {
+    if options.is_cluster && database != 0 {
         return Err(part(
             url,
             "database",
@@ -272,7 +272,7 @@ fn parse_redis(url: &Url) -> Result<Endpoint, UrlError> {
         user: user(url).or_else(|| from_query("user")),
         password: password(url).or_else(|| from_query("password").map(Secret::new)),
         database,
-        way,
+        options,
     })
 }
 
@@ -289,7 +289,7 @@ mod tests {
                 user: None,
                 password: Some(Secret::new("p@ss")),
                 database: 3,
-                way: RedisOptions::default(),
+                options: RedisOptions::default(),
             }
         );
         assert_eq!(
@@ -308,7 +308,7 @@ mod tests {
                 user: None,
                 password: Some(Secret::new("p@s")),
                 database: 2,
-                way: RedisOptions::default(),
+                options: RedisOptions::default(),
             }
         );
         assert_eq!(

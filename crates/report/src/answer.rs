@@ -95,7 +95,7 @@ fn sustained(view: &View, has_many: bool) -> Vec<Sentence> {
 }
 
 /// `memcached sustains more than redis (highest rate reached 1.65× [1.50, 1.81]); undecided between
-/// redis and memcached: knee 0.98× [0.90, 1.07]`.
+/// memcached and redis: memcached / redis knee 0.98× [0.90, 1.07]`.
 fn of_pair(view: &View, pair: &[(&Comparison, &'static str)]) -> Pieces {
     let (a, b) = (pair[0].0.a.as_str(), pair[0].0.b.as_str());
     let of = |verdict: Verdict| pair.iter().filter(move |(c, _)| c.verdict == verdict);
@@ -123,6 +123,7 @@ fn of_pair(view: &View, pair: &[(&Comparison, &'static str)]) -> Pieces {
     }
     if of(Verdict::Undecided).next().is_some() {
         let label = if clauses.is_empty() { "no winner can be named" } else { "undecided" };
+        let label = vec![doubt(label), plain(" between ")];
         let mut reasons: Vec<&str> =
             of(Verdict::Undecided).filter_map(|(c, _)| c.doubt.as_deref()).collect();
         reasons.dedup();
@@ -131,9 +132,9 @@ fn of_pair(view: &View, pair: &[(&Comparison, &'static str)]) -> Pieces {
         } else {
             vec![plain(format!(" ({})", reasons.join("; ")))]
         };
-        let label = vec![doubt(label), plain(" between ")];
         let by = figures(Verdict::Undecided, false);
-        clauses.push([label, both, vec![plain(": ")], by, why].concat());
+        let quotient = vec![plain(": "), target(a), plain(" / "), target(b), plain(" ")];
+        clauses.push([label, both, quotient, by, why].concat());
     }
     joined(clauses, "; ", "; ")
 }
@@ -258,7 +259,20 @@ fn reason<'a>(group: &'a Group<'_>, zone: f64) -> Option<&'a str> {
 /// The targets between which an operation is undecided.
 fn undecided(group: &Group<'_>) -> Pieces {
     let between = vec![plain(format!("{} between ", doing(group.operation)))];
-    [between, tied(group), ratio(group)].concat()
+    let has_several = group.tied().count() > 2;
+    let found = match (group.best(), group.next()) {
+        (Some(best), Some((next, found))) if has_several => vec![
+            plain(" ("),
+            target(&best.row.target),
+            plain(" / "),
+            target(&next.row.target),
+            plain(" "),
+            figure(show::ratio_value(&found)),
+            plain(")"),
+        ],
+        _ => ratio(group),
+    };
+    [between, tied(group), found].concat()
 }
 
 /// The best target and those that may be as fast.

@@ -18,14 +18,14 @@ mod searches;
 use crate::show;
 use crate::text::table::{Paint, paragraph};
 use crate::text::{facts, painted};
-use crate::view::View;
+use crate::view::{Validity, View};
 use common::{Common, Judge};
 use conditions::differences;
 use stats::Verdict;
 use std::fmt;
 
 /// Message if no line can be compared.
-const NOTHING_IN_COMMON: &str = "The runs have nothing in common that can be compared: lines are \
+const NOTHING: &str = "The runs have nothing in common that can be compared: lines are \
                                  matched by the names of targets, profile, operation and load.";
 
 /// Two views as text for a terminal of `columns` columns, with or without colours: differences in
@@ -33,26 +33,28 @@ const NOTHING_IN_COMMON: &str = "The runs have nothing in common that can be com
 /// second run to the first. Words repeat everything that colour conveys.
 pub fn render(a: &View, b: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
-    let mut parts = vec![heading("A", a, columns, paint) + &heading("B", b, columns, paint)];
+    let (kinds, judge) = common(a, b);
+    let has_common = kinds.iter().any(|common| !common.groups.is_empty());
+    let outcome = if has_common { outcome(&kinds, judge, [a, b]) } else { NOTHING.into() };
+    let outcome = paint.title(&outcome, columns);
+    let mut parts =
+        vec![outcome + &heading("A", a, columns, paint) + &heading("B", b, columns, paint)];
     let differences = differences(a, b);
     if !differences.is_empty() {
         let lines: String = differences.iter().map(|d| paragraph("  ! ", 4, d, columns)).collect();
         parts.push(paint.title("The conditions of the runs differ:", columns) + &lines);
     }
-    let (kinds, judge) = common(a, b);
-    let has_common = kinds.iter().any(|common| !common.groups.is_empty());
     let shown = kinds.iter().filter(|common| !common.groups.is_empty());
     parts.extend(shown.map(|common| common.render(judge, columns, paint)));
-    let mut last = if has_common {
+    let mut last = String::new();
+    if has_common {
         let words = format!(
             "B/A is a ratio of values; the verdict describes B. Values within {} of each other \
              are equal. Verdicts are corrected for the number of comparisons.",
             show::percent(judge.zone)
         );
-        paragraph("", 0, &words, columns)
-    } else {
-        paragraph("", 0, NOTHING_IN_COMMON, columns)
-    };
+        last = paragraph("", 0, &words, columns);
+    }
     last.extend(kinds.iter().map(|common| common.left_out(columns)));
     parts.push(last);
     parts.join("\n")
@@ -106,6 +108,37 @@ pub fn against(a: &View, b: &View) -> Against {
         place.push(Quotient { what, ratio: line.ratio_words() });
     }
     found
+}
+
+/// In how many results the second run is faster, slower, equal or undecided, and whether both runs
+/// may be used.
+fn outcome(kinds: &[Common], judge: Judge, [a, b]: [&View; 2]) -> String {
+    let verdicts: Vec<Verdict> =
+        kinds.iter().flat_map(Common::compared).map(|(_, line)| line.verdict(judge)).collect();
+    let count = |verdict, word: &str| {
+        let found = verdicts.iter().filter(|one| **one == verdict).count();
+        (found > 0).then(|| format!("{word} in {found}"))
+    };
+    let all = [
+        count(Verdict::Faster, "better"),
+        count(Verdict::Slower, "worse"),
+        count(Verdict::Equal, "equal"),
+        count(Verdict::Undecided, "undecided"),
+    ];
+    let counts: Vec<String> = all.into_iter().flatten().collect();
+    let of = match verdicts.len() {
+        0 => return "Nothing is compared: the loads or limits differ.".into(),
+        1 => "1 result".into(),
+        n => format!("{n} results"),
+    };
+    let bad = [("A", a), ("B", b)].into_iter().filter(|(_, v)| v.validity == Validity::Invalid);
+    let bad: Vec<&str> = bad.map(|(name, _)| name).collect();
+    let warning = match bad[..] {
+        [] => String::new(),
+        [one] => format!("; {one} is INVALID: use this for diagnosis only"),
+        _ => "; both are INVALID: use this for diagnosis only".into(),
+    };
+    format!("B against A, of {of}: {}{warning}", counts.join(", "))
 }
 
 fn heading(name: &str, view: &View, columns: usize, paint: Paint) -> String {

@@ -123,12 +123,12 @@ pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
     };
     [
         share(
-            "taken from the server",
+            "stolen from the server",
             "time its threads waited for a CPU occupied by other processes",
             |t| shares(t).1,
         ),
         share(
-            "taken from the generator",
+            "stolen from the generator",
             "time its threads waited for a CPU occupied by other processes",
             |t| Some(shares(t).0),
         ),

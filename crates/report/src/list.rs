@@ -20,16 +20,18 @@ pub struct Entry {
     /// Formatted start time.
     pub started: String,
     /// Contents of its summary; `None` if there is no readable one.
-    pub glance: Option<Glance>,
+    pub summary: Option<RunSummary>,
 }
 
 /// Results of a run, from the summary written when the run ended.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Glance {
+pub struct RunSummary {
     status: Status,
     validity: Validity,
     #[serde(default)]
     searches: Vec<Sought>,
+    #[serde(default)]
+    ramps: Vec<Ramped>,
     #[serde(default)]
     cells: Vec<Measured>,
 }
@@ -49,6 +51,18 @@ struct Rates {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+struct Ramped {
+    target: String,
+    metrics: Knee,
+}
+
+/// The only metric of a ramp that the list shows.
+#[derive(Clone, Debug, Deserialize)]
+struct Knee {
+    knee_per_s: Option<Answer>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
 struct Sought {
     target: String,
     outcome: SearchOutcome,
@@ -60,7 +74,7 @@ struct Answer {
     center: f64,
 }
 
-impl Glance {
+impl RunSummary {
     /// Parses the needed parts of a JSON summary; `None` if it is not a summary.
     pub fn read(summary: &[u8]) -> Option<Self> {
         serde_json::from_slice(summary).ok()
@@ -69,30 +83,36 @@ impl Glance {
 
 impl Entry {
     /// The summary of a complete run. A summary from before the run was resumed is ignored.
-    fn at_a_glance(&self) -> Option<&Glance> {
+    fn complete_summary(&self) -> Option<&RunSummary> {
         let is_complete = self.record.status == Status::Complete.name();
-        let ended = |glance: &&Glance| is_complete && glance.status == Status::Complete;
-        self.glance.as_ref().filter(ended)
+        let ended = |summary: &&RunSummary| is_complete && summary.status == Status::Complete;
+        self.summary.as_ref().filter(ended)
     }
 
     fn state(&self) -> &str {
-        self.at_a_glance().map_or(self.record.status, |glance| glance.validity.heading())
+        self.complete_summary().map_or(self.record.status, |summary| summary.validity.heading())
     }
 
-    /// Targets with their rates: for searches the rates found and the limits, else the rates of the
-    /// last whole operation and its name.
+    /// Targets with their rates: for searches the rates found and the limits, for ramps the knees,
+    /// else the rates of the last whole operation.
     fn told(&self) -> Vec<String> {
         let mut told = self.record.targets.clone();
-        let searches = self.at_a_glance().into_iter().flat_map(|glance| &glance.searches);
-        for search in searches.filter(|search| search.outcome == SearchOutcome::Found) {
-            let target = told.iter_mut().find(|name| **name == search.target);
-            if let (Some(answer), Some(target)) = (&search.answer, target) {
-                *target += &format!(" {}/s", grouped(answer.center));
+        let summary = || self.complete_summary().into_iter();
+        let searches = summary().flat_map(|summary| &summary.searches);
+        let found = searches.filter(|search| search.outcome == SearchOutcome::Found);
+        let found = found.map(|search| (&search.target, &search.answer));
+        let ramps = summary().flat_map(|summary| &summary.ramps);
+        for (name, rate) in found.chain(ramps.map(|r| (&r.target, &r.metrics.knee_per_s))) {
+            let target = told.iter_mut().find(|target| *target == name);
+            if let (Some(rate), Some(target)) = (rate, target) {
+                *target += &format!(" {}/s", grouped(rate.center));
             }
         }
-        told.extend(self.record.limits.iter().cloned());
-        let cells = || self.at_a_glance().into_iter().flat_map(|glance| &glance.cells);
-        let Some(last) = cells().rfind(|cell| !is_part(&cell.operation)) else { return told };
+        let limits = self.record.limits.join(", ");
+        let cells = || summary().flat_map(|summary| &summary.cells);
+        let Some(last) = cells().rfind(|cell| !is_part(&cell.operation)) else {
+            return labelled(&limits, told);
+        };
         for target in &mut told {
             let own = |cell: &&Measured| cell.operation == last.operation && cell.target == *target;
             let rate = cells().rfind(own).and_then(|cell| cell.metrics.rate_per_s.as_ref());
@@ -100,9 +120,16 @@ impl Entry {
                 *target += &format!(" {}/s", grouped(rate.center));
             }
         }
-        told.push(last.operation.clone());
-        told
+        labelled(&last.operation, told)
     }
+}
+
+/// With what the rates are of in front: `p99<1ms: redis 94,000/s`.
+fn labelled(label: &str, mut told: Vec<String>) -> Vec<String> {
+    if let Some(first) = told.first_mut().filter(|_| !label.is_empty()) {
+        *first = format!("{label}: {first}");
+    }
+    told
 }
 
 /// All entries for a terminal of `columns` columns, with or without colours, followed by possible
@@ -128,7 +155,7 @@ pub fn render(entries: &[Entry], columns: usize, colour: bool) -> String {
 }
 
 /// Name of the last column.
-const TARGETS: &str = "targets";
+const TARGETS: &str = "targets and rates";
 
 fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
     let line = |entry: &Entry| {

@@ -6,7 +6,7 @@ use crate::show;
 use crate::table::{Cell, Column, Line, Table, Tone};
 use crate::text::facts;
 use crate::text::table::marks;
-use crate::view::{Sentence, Validity, View};
+use crate::view::{Sentence, View};
 
 /// The whole result, below one first-level heading.
 pub fn render(view: &View) -> String {
@@ -33,8 +33,8 @@ fn heading(view: &View) -> String {
     for reason in view.other_reasons() {
         text += &format!("- {}\n", plain(reason));
     }
-    if view.validity == Validity::Invalid {
-        text += "\nINVALID: use what follows for diagnosis only.\n";
+    if let Some(warning) = view.validity.warning() {
+        text += &format!("\n{warning}\n");
     }
     text
 }

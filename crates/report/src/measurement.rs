@@ -91,7 +91,7 @@ pub(crate) fn measurements<'a>(
                 ramp,
                 search: searches
                     .iter()
-                    .find(|(sought, view)| sought.cell.id == cell.id && view.operation == phase),
+                    .find(|(search, view)| search.cell.id == cell.id && view.operation == phase),
             };
             found.extend((!measurement.points.is_empty()).then_some(measurement));
         }

@@ -369,8 +369,8 @@ pub(crate) fn apply<'a>(
             }
             Scope::Run(check) => check(recorded, all, findings),
             Scope::Answer(check) => {
-                for (sought, view) in all.iter().filter_map(|one| one.search) {
-                    check(sought, view, findings);
+                for (search, view) in all.iter().filter_map(|one| one.search) {
+                    check(search, view, findings);
                 }
             }
         }

@@ -1,9 +1,9 @@
 //! Searches for the highest rate within limits: from the probes of a cell's trials to its answer.
 //!
-//! As during the run, [`stats::search`] derives the result of a trial from its probes (`sought`).
-//! This module combines the blocks, `words` formats the result as a sentence, and `limited` checks
-//! for limits other than the store: all clients busy, or the generator near its own limit. The
-//! [rules](crate::rules) decide whether the result is valid.
+//! As during the run, [`stats::search`] derives the result of a trial from its probes
+//! (`cell_search`). This module combines the blocks, `words` formats the result as a sentence, and
+//! `limited` checks for limits other than the store: all clients busy, or the generator near its
+//! own limit. The [rules](crate::rules) decide whether the result is valid.
 
 use stats::search::{ProbeResult, Purpose};
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::view::{Comparison, SearchBlock, SearchView, Value};
 
+mod cell_search;
 mod limited;
 mod probes;
-mod sought;
 mod words;
 
-pub(crate) use sought::CellSearch;
+pub(crate) use cell_search::CellSearch;
 pub(crate) use words::per_s;
 
 /// Maximum distance of probes from the answer, as a share of it, for the reported costs.
@@ -30,12 +30,12 @@ const NEAR: f64 = 0.1;
 pub(crate) fn judged<'a>(recorded: &'a Recorded) -> Vec<(CellSearch<'a>, SearchView)> {
     let cells = recorded.header.plan.cells.iter();
     let cells = cells.filter(|cell| recorded.unavailable(&cell.target).is_none());
-    let sought = cells.filter_map(|cell| CellSearch::of(recorded, cell));
-    let with_view = |sought: CellSearch<'a>| {
-        let view = sought.view();
-        (sought, view)
+    let search = cells.filter_map(|cell| CellSearch::of(recorded, cell));
+    let with_view = |search: CellSearch<'a>| {
+        let view = search.view();
+        (search, view)
     };
-    sought.map(with_view).collect()
+    search.map(with_view).collect()
 }
 
 /// Footnotes of all searches.
@@ -44,12 +44,12 @@ pub(crate) fn note(
     recorded: &Recorded,
     notes: &mut Notes,
 ) {
-    for (sought, _) in searches {
-        if sought.blocks.iter().any(|block| block.brackets() > 1) {
+    for (search, _) in searches {
+        if search.blocks.iter().any(|block| block.brackets() > 1) {
             notes.add(format!(
                 "{}the search started again, because what it found first did not agree with what \
                  followed: rates of both are among its probes",
-                sought.place()
+                search.place()
             ));
         }
     }
@@ -63,20 +63,20 @@ pub(crate) fn comparisons<'a>(
     recorded: &Recorded,
     searches: &'a [(CellSearch<'a>, SearchView)],
 ) -> Vec<Comparison> {
-    let side = |(sought, view): &'a (CellSearch<'a>, SearchView)| Side {
-        cell: sought.cell,
+    let side = |(search, view): &'a (CellSearch<'a>, SearchView)| Side {
+        cell: search.cell,
         lower_bound_reason: view.lower_bound_reason(),
     };
     let mut pairs = Vec::new();
     for (i, a) in searches.iter().enumerate() {
         for b in &searches[i + 1..] {
-            let ((sought, one), (other, two)) = (a, b);
+            let ((search, one), (other, two)) = (a, b);
             if (&one.workload, &one.load) == (&two.workload, &two.load) {
                 pairs.push(Highest {
                     metric: "highest_per_s",
                     operation: &one.operation,
                     sides: [side(a), side(b)],
-                    values: sought.paired(other),
+                    values: search.paired(other),
                 });
             }
         }

@@ -124,6 +124,10 @@ fn is_mostly_kernel(trials: &[&Trial]) -> bool {
 
 fn named(one: &Disturber) -> String {
     match &one.name {
+        // The work that a kernel worker has at the moment follows its name.
+        Some(name) if one.is_kernel && name.starts_with("kworker/") => {
+            format!("{} of the kernel", name.split(['-', '+']).next().unwrap_or(name))
+        }
         Some(name) if one.is_kernel => format!("{name} of the kernel"),
         Some(name) => name.clone(),
         None => format!("ended process {}", one.pid),

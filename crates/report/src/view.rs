@@ -420,4 +420,14 @@ impl Validity {
             Self::Invalid => "INVALID",
         }
     }
+
+    /// What to do with the numbers, for the line behind the reasons; `None` if nothing more need be
+    /// said.
+    pub(crate) fn warning(self) -> Option<&'static str> {
+        match self {
+            Self::Valid | Self::Unreplicated => None,
+            Self::NotSteady => Some("NOT-STEADY: repeat the run before you rely on what follows."),
+            Self::Invalid => Some("INVALID: use what follows for diagnosis only."),
+        }
+    }
 }

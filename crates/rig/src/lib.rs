@@ -2,7 +2,7 @@
 //!
 //! - [`measurement_lock`]: one measurement at a time on a machine.
 //! - [`guard`]: a second process that cleans up after this one, however it ends.
-//! - [`ownerless`]: finds and removes the leftovers of killed runs.
+//! - [`orphaned`]: finds and removes the leftovers of killed runs.
 //! - [`scratch`]: owned temporary directories for sockets and data.
 //! - [`trial_dirs`]: directories for the files of trials, on unused disk blocks.
 //! - [`server`]: a started server; [`servers`]: a table of all servers that can be started.
@@ -34,8 +34,8 @@ pub mod interface;
 pub mod measurement_lock;
 pub mod memory_group;
 pub mod noise;
+pub mod orphaned;
 mod owner;
-pub mod ownerless;
 pub mod page_cache;
 mod process;
 mod procfs;

@@ -167,7 +167,7 @@ fn age_s(pid: u32) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ownerless::tests::guard;
+    use crate::orphaned::tests::guard;
     use nix::sys::stat::{makedev, stat};
     use std::fs::File;
     use std::os::unix::fs::symlink;

@@ -9,7 +9,7 @@
 mod common;
 mod starting;
 
-use cachedyno_rig::{Guard, MemoryGroup, Scratch, SearchPath, Server, ServerSpec, ownerless};
+use cachedyno_rig::{Guard, MemoryGroup, Scratch, SearchPath, Server, ServerSpec, orphaned};
 use common::{entries, eventually, guard, role, runs};
 use model::{Endpoint, ErrorClass, MemoryPlan, NetAddress, Product};
 use nix::sys::signal::{Signal, kill};
@@ -225,10 +225,10 @@ fn swap_left_by_owner_and_guard_is_found_and_removed() {
     owner.wait().unwrap();
     eventually("all have ended", || !runs(server) && !runs(guard));
     assert_eq!(active_swap(base.path()), [256 * MIB]);
-    let mut found = ownerless::look(&[base.path().into()], true);
+    let mut found = orphaned::look(&[base.path().into()], true);
     found.retain(|found| found.path.starts_with(base.path()) || found.path == group);
-    assert!(found.len() >= 2 && found.iter().all(|found| found.is_ownerless), "{found:?}");
-    let mut bytes: Vec<u64> = found.iter().map(ownerless::Found::bytes).collect();
+    assert!(found.len() >= 2 && found.iter().all(|found| found.is_orphaned), "{found:?}");
+    let mut bytes: Vec<u64> = found.iter().map(orphaned::Found::bytes).collect();
     bytes.sort_unstable();
     assert!(bytes.last() > Some(&(256 * MIB)), "{bytes:?}");
     assert!(found.iter().all(|found| found.remove().unwrap()));

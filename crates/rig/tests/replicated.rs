@@ -87,8 +87,8 @@ fn a_replica_takes_over_and_nothing_is_left_behind() {
         roles,
         [Role::Primary, Role::Replica, Role::Sentinel, Role::Sentinel, Role::Sentinel]
     );
-    let Endpoint::Redis { way, .. } = &endpoint else { panic!("{endpoint}") };
-    assert_eq!(way.sentinels.len(), 3);
+    let Endpoint::Redis { options, .. } = &endpoint else { panic!("{endpoint}") };
+    assert_eq!(options.sentinels.len(), 3);
     for (role, server) in &servers {
         assert_eq!(host_and_port(server.endpoint()).0, "127.0.0.1");
         assert!(ask(server, "INFO server").starts_with("-NOAUTH"), "{role:?}");

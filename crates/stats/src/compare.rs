@@ -151,17 +151,27 @@ impl fmt::Display for Doubt {
                 write!(f, "`{a}` blocks against `{b}`, expected the same blocks for both")
             }
             Self::Unusable(error) => error.fmt(f),
-            Self::NotStrictly { verdict, strict, by: Stricter::WallTime } => write!(
-                f,
-                "the two measures disagree: {verdict} without the clients' own work between calls, \
-                 {strict} by wall time"
-            ),
-            Self::NotStrictly { verdict, strict, by: Stricter::FailuresAtTimeout } => {
-                write!(
-                    f,
-                    "the two measures disagree: {verdict} by answered operations, {strict} if \
-                     failures take the timeout"
-                )
+            Self::NotStrictly { verdict, strict, by } => {
+                let usual = if *verdict == Verdict::Equal { "equal" } else { "a difference" };
+                let strict = match strict {
+                    Verdict::Undecided | Verdict::Equal => strict.name(),
+                    Verdict::Faster | Verdict::Slower if *verdict == Verdict::Equal => {
+                        "a difference"
+                    }
+                    Verdict::Faster | Verdict::Slower => "the opposite",
+                };
+                match by {
+                    Stricter::WallTime => write!(
+                        f,
+                        "the two measures disagree: {usual} without the clients' own work between \
+                         calls, {strict} by wall time"
+                    ),
+                    Stricter::FailuresAtTimeout => write!(
+                        f,
+                        "the two measures disagree: {usual} by answered operations, {strict} if \
+                         failures take the timeout"
+                    ),
+                }
             }
         }
     }

@@ -5,7 +5,7 @@
 //! operation is one call or several dependent ones. Before each operation, `restore` (untimed) puts
 //! back what the previous one removed.
 
-use model::Held;
+use model::StoredVersion;
 
 use crate::app_cache::Effort;
 use crate::store::{LockWait, StoreError};
@@ -84,5 +84,6 @@ pub trait Client: Send {
     /// After the last phase: reads the `n`th of `of` sessions or records, chosen evenly among all
     /// that this client knows, and compares it; returns the result with its name. `None` if its
     /// state is unknown or there are fewer.
-    fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError>;
+    fn read_back(&mut self, n: u64, of: u64)
+    -> Result<Option<(StoredVersion, String)>, StoreError>;
 }

@@ -4,7 +4,7 @@
 //! On the shared session the lock must make the last written value visible; an older value is
 //! stale.
 
-use model::{Held, Order, Sessions};
+use model::{Order, Sessions, StoredVersion};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -230,7 +230,11 @@ impl Client for PageClient {
     }
 
     /// Opens and closes the session like a page, since there is no other way to read it.
-    fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError> {
+    fn read_back(
+        &mut self,
+        n: u64,
+        of: u64,
+    ) -> Result<Option<(StoredVersion, String)>, StoreError> {
         let all = self.versions.len() as u64;
         self.slot = if all > of { n * all / of } else { n };
         let is_there = if self.shared.is_some() { n == 0 } else { self.slot < all };
@@ -242,11 +246,11 @@ impl Client for PageClient {
         self.call()?;
         let was_known = self.version != UNKNOWN;
         let held = match self.found {
-            Found::No => Held::Missing,
+            Found::No => StoredVersion::Missing,
             Found::Yes => match self.judge_value() {
-                Outcome::Ok => Held::Last,
-                Outcome::Stale => Held::Older,
-                _ => Held::Wrong,
+                Outcome::Ok => StoredVersion::Last,
+                Outcome::Stale => StoredVersion::Older,
+                _ => StoredVersion::Wrong,
             },
         };
         self.operation = CLOSE;

@@ -2,7 +2,7 @@
 //!
 //! Every client works on its own sessions, so it always knows which version it must read.
 
-use model::{Held, Order, Sessions};
+use model::{Order, Sessions, StoredVersion};
 
 use crate::Share;
 use crate::chances::Chances;
@@ -92,14 +92,14 @@ impl PlainClient {
     }
 
     /// Judges the current session's value, which is not its last version.
-    fn judge_deviation(&mut self) -> Held {
+    fn judge_deviation(&mut self) -> StoredVersion {
         let last = u64::from(self.version);
         match version_of(&self.value).filter(|found| *found < last) {
             Some(older) => {
                 self.version = older as u32;
-                if self.wrong() { Held::Wrong } else { Held::Older }
+                if self.wrong() { StoredVersion::Wrong } else { StoredVersion::Older }
             }
-            None => Held::Wrong,
+            None => StoredVersion::Wrong,
         }
     }
 
@@ -199,7 +199,11 @@ impl Client for PlainClient {
         }
     }
 
-    fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError> {
+    fn read_back(
+        &mut self,
+        n: u64,
+        of: u64,
+    ) -> Result<Option<(StoredVersion, String)>, StoreError> {
         let all = self.versions.len() as u64;
         let slot = if all > of { (n * all / of) as usize } else { n as usize };
         let Some(&version) = self.versions.get(slot).filter(|version| **version != UNKNOWN) else {
@@ -208,8 +212,8 @@ impl Client for PlainClient {
         (self.slot, self.version, self.compare) = (slot, version, true);
         self.name_slot();
         let held = match self.store.read(&self.name, &mut self.value)? {
-            Found::No => Held::Missing,
-            Found::Yes if !self.wrong() => Held::Last,
+            Found::No => StoredVersion::Missing,
+            Found::Yes if !self.wrong() => StoredVersion::Last,
             Found::Yes => self.judge_deviation(),
         };
         Ok(Some((held, self.name.clone())))

@@ -2,7 +2,7 @@
 //! original benchmark can read.
 
 use clap::Args;
-use model::study::decided_by_files;
+use model::study::determined_by_files;
 use model::{AppCache, Choices, Workload};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -72,7 +72,7 @@ fn command(arguments: &DataSet, profile: &str, clients: u32) -> Result<String, C
         [("profile".to_string(), profile.to_string()), ("clients".into(), clients.to_string())];
     let rest = sets(&arguments.sets)?
         .into_iter()
-        .filter(|(key, _)| !decided_by_files(key) && fixed.iter().all(|(name, _)| name != key));
+        .filter(|(key, _)| !determined_by_files(key) && fixed.iter().all(|(name, _)| name != key));
     for (key, value) in fixed.iter().cloned().chain(rest) {
         words.extend(["--set".into(), format!("{key}={value}")]);
     }

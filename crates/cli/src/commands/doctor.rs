@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use crate::args::Doctor;
 use crate::exit::CliError;
-use crate::{output, ownerless};
+use crate::{orphaned, output};
 
 pub(crate) fn run(arguments: &Doctor) -> Result<ExitCode, CliError> {
     if !arguments.disk.is_dir() {
@@ -16,9 +16,9 @@ pub(crate) fn run(arguments: &Doctor) -> Result<ExitCode, CliError> {
         return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
     }
     if arguments.clean {
-        return ownerless::clean(&arguments.disk);
+        return orphaned::clean(&arguments.disk);
     }
-    let text = stores() + &facts(&conditions(&arguments.disk)) + &ownerless::list(&arguments.disk);
+    let text = stores() + &facts(&conditions(&arguments.disk)) + &orphaned::list(&arguments.disk);
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `cachedyno list`: the records of earlier runs.
 
-use ::report::list::{Entry, Glance};
+use ::report::list::{Entry, RunSummary};
 use archive::{SUMMARY, read_derived};
 use jiff::Timestamp;
 use model::Listed;
@@ -37,7 +37,7 @@ fn entry(record: Listed) -> Entry {
     let summary = read_derived(&record.path, SUMMARY);
     Entry {
         started: started.strftime("%Y-%m-%d %H:%M").to_string(),
-        glance: summary.and_then(|text| Glance::read(&text)),
+        summary: summary.and_then(|text| RunSummary::read(&text)),
         record,
     }
 }

@@ -12,7 +12,7 @@ use super::measuring::{carry_out, given_as, header, resuming, unprotected_stores
 use crate::args::{Fill, Run, duration_ns, require, sets, timeout_ms};
 use crate::exit::CliError;
 use crate::measurement_lock::acquire;
-use crate::ownerless;
+use crate::orphaned;
 use crate::random::random;
 use crate::{limits, output, preflight, serve, studies, trust};
 
@@ -67,7 +67,7 @@ fn start_new(
     if !silent {
         warn_of_a_small_budget(&plan);
     }
-    let lock = acquire(&setup.guard, &ownerless::disks(setup))?;
+    let lock = acquire(&setup.guard, &orphaned::disks(setup))?;
     let header = header(plan, setup, (&arguments.common.records.out, silent))?;
     let writer = Writer::create(&arguments.common.records.out, &header)?;
     Ok((header, writer, Vec::new(), lock))
@@ -113,7 +113,7 @@ fn resume(
     trust::consent(&record.header, setup, arguments.resume.trust_record)?;
     check_data_set_files(plan)?;
     limits::allow_connections(CLIENTS, plan)?;
-    let lock = acquire(&setup.guard, &ownerless::disks(setup))?;
+    let lock = acquire(&setup.guard, &orphaned::disks(setup))?;
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials.
     let archive::Record { mut header, trials, .. } = super::read(&path)?;

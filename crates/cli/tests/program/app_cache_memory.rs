@@ -12,7 +12,7 @@ use super::app_cache::small;
 use super::common::{
     Place, RedisServer, Started, Tmpfs, among, child_named, installed, skipped, target, wait_until,
 };
-use super::ownerless::{doctor, kill_with_guard};
+use super::orphaned::{doctor, kill_with_guard};
 
 const MIB: u64 = 1 << 20;
 

@@ -10,7 +10,7 @@ use workloads::store::StoreError;
 use super::line::{Line, unexpected};
 use super::requests::KEY_BYTES_MAX;
 use crate::wire::Dialect;
-use crate::{Admin, CleanupDeadline, Facts, Room, SessionOptions, admin, fault, tls};
+use crate::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions, admin, fault, tls};
 
 /// Keys removed per write.
 const REMOVED_AT_ONCE: usize = 4096;
@@ -305,17 +305,17 @@ impl Admin for MemcachedAdmin {
         admin::merge_counters(servers.map(|(_, line)| Ok(counters(&line.stats(b"stats\r\n")?))))
     }
 
-    fn room(&mut self) -> Result<Vec<Room>, Failure> {
+    fn memory_stats(&mut self) -> Result<Vec<MemoryStats>, Failure> {
         let of_server = |(address, line): &mut (String, Line)| {
             let reported = counters(&line.stats(b"stats\r\n")?);
-            Ok(Room {
+            Ok(MemoryStats {
                 server: address.clone(),
                 used_bytes: reported.used_bytes,
                 limit_bytes: reported.limit_bytes,
                 keys: reported.keys,
                 evicted: reported.evicted,
                 by_size_class: true,
-                ..Room::default()
+                ..MemoryStats::default()
             })
         };
         Ok(self.servers.iter_mut().map(of_server).collect::<Result<_, StoreError>>()?)

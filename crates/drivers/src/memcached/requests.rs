@@ -47,7 +47,7 @@ const READING: [&str; 2] = ["get", "gets"];
 /// seconds of what it writes or touches. Errors: an unknown name, or a lifetime of more than 30
 /// days.
 pub fn operation(
-    spelling: MemcachedProtocol,
+    protocol: MemcachedProtocol,
     name: &str,
     ttl_s: Option<u64>,
     holes: &Placeholders,
@@ -62,7 +62,7 @@ pub fn operation(
              larger numbers as a date)"
         ));
     }
-    let spelled = if spelling == MemcachedProtocol::Text { text } else { meta };
+    let spelled = if protocol == MemcachedProtocol::Text { text } else { meta };
     custom(&spelled.replace('@', &ttl_s.to_string()), holes)
 }
 

@@ -52,11 +52,11 @@ fn operations_are_encoded_as_text_and_meta_commands() {
         ("ping", "version\r\n".into(), "mn\r\n".into(), Shape::Any),
     ];
     for (name, text, meta, shape) in cases {
-        for (spelling, expected) in
+        for (protocol, expected) in
             [(MemcachedProtocol::Text, text), (MemcachedProtocol::Meta, meta)]
         {
             for holes in [FIXED, VARYING] {
-                let request = operation(spelling, name, Some(60), &holes).unwrap();
+                let request = operation(protocol, name, Some(60), &holes).unwrap();
                 assert_eq!(sent(&request), expected, "{name}");
                 assert_eq!(request.shape, shape, "{name}");
                 assert_eq!(request.writes, expected.contains(&value), "{name}");

@@ -8,7 +8,7 @@ use load::wire::route::Route;
 use model::{Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
-use super::counters::{counters, facts, info, room};
+use super::counters::{counters, facts, info, memory_stats};
 use super::errors::known;
 use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
@@ -17,7 +17,7 @@ use super::version::{is_of_cluster, version};
 use super::wire::Wire;
 use super::{ClusterDeadline, cluster_members, is_cluster, members};
 use crate::wire::Dialect;
-use crate::{Admin, CleanupDeadline, Facts, Room, SessionOptions, admin, fault};
+use crate::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions, admin, fault};
 
 /// Approximate number of keys that one `SCAN` inspects.
 const BATCH: &[u8] = b"1000";
@@ -445,10 +445,10 @@ impl Admin for RedisAdmin {
         Ok(())
     }
 
-    fn room(&mut self) -> Result<Vec<Room>, Failure> {
+    fn memory_stats(&mut self) -> Result<Vec<MemoryStats>, Failure> {
         let of_server = |server: &mut Server| {
             let text = info(&mut server.wire, &mut server.takes_one_section)?;
-            Ok(Room { server: server.address(), ..room(&text) })
+            Ok(MemoryStats { server: server.address(), ..memory_stats(&text) })
         };
         Ok(self.servers.iter_mut().map(of_server).collect::<Result<_, StoreError>>()?)
     }

@@ -127,7 +127,7 @@ impl CountingConnection {
     /// Connects to one server. A cluster is rejected: these layouts need their keys on the same
     /// server.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
-        if matches!(endpoint, Endpoint::Redis { way, .. } if way.is_cluster) {
+        if matches!(endpoint, Endpoint::Redis { options, .. } if options.is_cluster) {
             let message = "a cluster spreads a cache's records and tags over several servers \
                            (expected one server)";
             return Err(StoreError::fatal(ErrorClass::Other, message));

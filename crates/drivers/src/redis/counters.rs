@@ -11,7 +11,7 @@ use workloads::store::StoreError;
 use super::errors::known;
 use super::resp::text;
 use super::wire::Wire;
-use crate::Room;
+use crate::MemoryStats;
 
 const SECTIONS: [&[u8]; 5] = [b"clients", b"memory", b"persistence", b"stats", b"keyspace"];
 
@@ -48,8 +48,8 @@ fn field<T: FromStr>(info: &str, name: &str) -> Option<T> {
 }
 
 /// Memory statistics from these sections, without the server's address.
-pub(super) fn room(info: &str) -> Room {
-    Room {
+pub(super) fn memory_stats(info: &str) -> MemoryStats {
+    MemoryStats {
         server: String::new(),
         used_bytes: field(info, "used_memory"),
         limit_bytes: field(info, "maxmemory"),
@@ -161,16 +161,16 @@ mod tests {
         let info = "# Memory\r\nused_memory:7\r\ntotal_system_memory:64\r\nmaxmemory:0\r\n\
                     maxmemory_policy:noeviction\r\n# Stats\r\nevicted_keys:3\r\n\
                     # Keyspace\r\ndb0:keys=2,expires=0\r\ndb9:keys=1,expires=0\r\n";
-        let expected = Room {
+        let expected = MemoryStats {
             used_bytes: Some(7),
             limit_bytes: Some(0),
             system_bytes: Some(64),
             policy: Some("noeviction".into()),
             keys: Some(3),
             evicted: Some(3),
-            ..Room::default()
+            ..MemoryStats::default()
         };
-        assert_eq!(room(info), expected);
-        assert_eq!(room(""), Room::default());
+        assert_eq!(memory_stats(info), expected);
+        assert_eq!(memory_stats(""), MemoryStats::default());
     }
 }

@@ -153,8 +153,8 @@ pub(crate) fn cluster_members(
 
 /// True for a cluster reached over TCP, as all clusters are.
 fn is_cluster(endpoint: &Endpoint) -> bool {
-    let Endpoint::Redis { address, way, .. } = endpoint else { return false };
-    way.is_cluster && matches!(address, NetAddress::Tcp(..))
+    let Endpoint::Redis { address, options, .. } = endpoint else { return false };
+    options.is_cluster && matches!(address, NetAddress::Tcp(..))
 }
 
 /// Host and port.
@@ -169,10 +169,10 @@ fn host_and_port(endpoint: &Endpoint) -> Result<(&str, u16), StoreError> {
 /// user addresses the cluster.
 fn with_address(cluster: &Endpoint, host: &str, address: NetAddress) -> Endpoint {
     let mut one = cluster.clone();
-    if let Endpoint::Redis { address: own, way, .. } = &mut one {
+    if let Endpoint::Redis { address: own, options, .. } = &mut one {
         *own = address;
-        *way = RedisOptions { is_cluster: false, ..way.clone() };
-        if let Some(tls) = &mut way.tls {
+        *options = RedisOptions { is_cluster: false, ..options.clone() };
+        if let Some(tls) = &mut options.tls {
             tls.name.get_or_insert_with(|| host.into());
         }
     }

@@ -164,7 +164,7 @@ fn unexpected(question: &str) -> StoreError {
 /// The Sentinels of an endpoint; empty if it has none.
 fn sentinels(endpoint: &Endpoint) -> &[NetAddress] {
     match endpoint {
-        Endpoint::Redis { way, .. } => &way.sentinels,
+        Endpoint::Redis { options, .. } => &options.sentinels,
         _ => &[],
     }
 }
@@ -172,9 +172,9 @@ fn sentinels(endpoint: &Endpoint) -> &[NetAddress] {
 /// The endpoint of one server, with the same password.
 fn at(endpoint: &Endpoint, server: &NetAddress) -> Endpoint {
     let mut one = endpoint.clone();
-    if let Endpoint::Redis { address, way, .. } = &mut one {
+    if let Endpoint::Redis { address, options, .. } = &mut one {
         *address = server.clone();
-        way.sentinels.clear();
+        options.sentinels.clear();
     }
     one
 }

@@ -59,8 +59,8 @@ impl ClusterSurvey {
     fn map_of(&self, (host, port): &Name) -> Option<SlotMap> {
         let address = NetAddress::Tcp(host.clone(), *port);
         let endpoint = with_address(&self.cluster, &self.host, address.clone());
-        let Endpoint::Redis { way, .. } = &endpoint else { return None };
-        let tls = tls::of_target(way.tls.as_ref(), &address).ok()?;
+        let Endpoint::Redis { options, .. } = &endpoint else { return None };
+        let tls = tls::of_target(options.tls.as_ref(), &address).ok()?;
         let mut wire = Wire::open(&endpoint, tls.as_ref(), self.timeout).ok()?;
         let answer = wire.exchange(&[b"CLUSTER", b"SLOTS"]).ok()?;
         SlotMap::from_slots(&answer, host).ok()

@@ -37,7 +37,9 @@ impl Wire {
     /// for a `PING`.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         let tls = match endpoint {
-            Endpoint::Redis { address, way, .. } => tls::of_target(way.tls.as_ref(), address)?,
+            Endpoint::Redis { address, options, .. } => {
+                tls::of_target(options.tls.as_ref(), address)?
+            }
             _ => None,
         };
         let mut wire = Self::open(endpoint, tls.as_ref(), timeout)?;

@@ -178,8 +178,8 @@ fn patterns_match_all_keys_and_clusters_are_rejected() {
         cache.clean(CleanMode::All, &[]).unwrap();
         assert_eq!(server.redis_cli(&["DBSIZE"]), "0");
         let mut endpoint = server.redis_endpoint(None);
-        let Endpoint::Redis { way, .. } = &mut endpoint else { unreachable!() };
-        way.is_cluster = true;
+        let Endpoint::Redis { options: redis, .. } = &mut endpoint else { unreachable!() };
+        redis.is_cluster = true;
         let e = open_tagged_cache(backend, &options(vec![endpoint])).err().unwrap();
         assert!(e.message.contains("expected one server"), "{e}");
         let e = open_tagged_cache(backend, &options(Vec::new())).err().unwrap();

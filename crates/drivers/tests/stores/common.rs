@@ -199,7 +199,7 @@ impl Server {
             user: None,
             password: password.map(Secret::new),
             database: 0,
-            way: RedisOptions::default(),
+            options: RedisOptions::default(),
         }
     }
 

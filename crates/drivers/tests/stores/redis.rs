@@ -136,7 +136,7 @@ fn errors_have_the_right_class() {
         user: None,
         password: None,
         database: 0,
-        way: RedisOptions::default(),
+        options: RedisOptions::default(),
     };
     assert_eq!(open_session_store(&gone, &options).err().unwrap().class, ErrorClass::Refused);
 }
@@ -161,7 +161,7 @@ fn tcp_users_and_databases_work() {
         user: Some("shop".into()),
         password: Some(Secret::new("hush")),
         database: 3,
-        way: RedisOptions::default(),
+        options: RedisOptions::default(),
     };
     let mut store = open_session_store(&endpoint, &options(Path::new(""))).unwrap();
     plain_store(store.as_mut());
@@ -240,7 +240,7 @@ fn scripted(pieces: Vec<Vec<u8>>, pause: Duration) -> StoreError {
         user: None,
         password: None,
         database: 0,
-        way: RedisOptions::default(),
+        options: RedisOptions::default(),
     };
     let mut options = options(Path::new(""));
     options.timeout = Duration::from_millis(200);

@@ -12,17 +12,17 @@ use super::common::{ANY, DONE, Line, OK, Server, VALUE, VALUE_BYTES, installed};
 
 const HOLES: Placeholders =
     Placeholders { key_bytes: Some(16), value_bytes: Some(VALUE_BYTES), below: None };
-const SPELLINGS: [MemcachedProtocol; 2] = [MemcachedProtocol::Text, MemcachedProtocol::Meta];
+const PROTOCOLS: [MemcachedProtocol; 2] = [MemcachedProtocol::Text, MemcachedProtocol::Meta];
 
 /// Runs a named operation on a key and returns its reply.
 fn done(
     line: &mut Line<Replies>,
-    spelling: MemcachedProtocol,
+    protocol: MemcachedProtocol,
     name: &str,
     key: u64,
     ttl_s: u64,
 ) -> Judged {
-    let request = operation(spelling, name, Some(ttl_s), &HOLES).unwrap();
+    let request = operation(protocol, name, Some(ttl_s), &HOLES).unwrap();
     line.fill_in(&request.segments, key, 1);
     let bytes = request.reads_whole.then_some(VALUE_BYTES as u32);
     line.receive(&Expect { shape: request.shape, bytes, verify: request.reads_whole, key })
@@ -41,14 +41,14 @@ fn operations_agree_in_text_and_meta_commands() {
         return;
     }
     let server = Server::memcached(&[]);
-    for spelling in SPELLINGS {
+    for protocol in PROTOCOLS {
         for piece in [1, 50, 100_000] {
             let mut line = server.connect::<Replies>();
             line.piece = piece;
             let verified = Judged::Ok { verified: true };
             let mut expect = |name, ttl_s, expected: Judged| {
-                let judged = done(&mut line, spelling, name, 42, ttl_s);
-                assert_eq!(judged, expected, "{spelling:?} {name}");
+                let judged = done(&mut line, protocol, name, 42, ttl_s);
+                assert_eq!(judged, expected, "{protocol:?} {name}");
             };
             for absent in ["get", "gets", "gat", "touch", "del", "incr", "decr"] {
                 expect(absent, 0, Judged::Miss);
@@ -69,14 +69,14 @@ fn operations_agree_in_text_and_meta_commands() {
             let own = custom("set __key__ 0 0 5", &HOLES).unwrap();
             line.fill_in(&own.segments, 42, 1);
             assert_eq!(line.receive(&DONE), OK);
-            assert_eq!(done(&mut line, spelling, "incr", 42, 0), OK);
+            assert_eq!(done(&mut line, protocol, "incr", 42, 0), OK);
             assert_eq!(
-                done(&mut line, spelling, "get", 42, 0),
+                done(&mut line, protocol, "get", 42, 0),
                 Judged::Wrong,
                 "a value of one byte"
             );
             assert_eq!(line.ask(b"get key:000000000042\r\n", &VALUE), OK);
-            assert_eq!(done(&mut line, spelling, "del", 42, 0), OK);
+            assert_eq!(done(&mut line, protocol, "del", 42, 0), OK);
         }
     }
 }
@@ -88,12 +88,12 @@ fn lifetimes_expire() {
     }
     let server = Server::memcached(&[]);
     let mut line = server.connect::<Replies>();
-    for (key, spelling) in (0..).zip(SPELLINGS) {
-        assert_eq!(done(&mut line, spelling, "set", key, 1), OK);
+    for (key, protocol) in (0..).zip(PROTOCOLS) {
+        assert_eq!(done(&mut line, protocol, "set", key, 1), OK);
     }
     thread::sleep(Duration::from_millis(2500));
-    for (key, spelling) in (0..).zip(SPELLINGS) {
-        assert_eq!(done(&mut line, spelling, "get", key, 0), Judged::Miss);
+    for (key, protocol) in (0..).zip(PROTOCOLS) {
+        assert_eq!(done(&mut line, protocol, "get", key, 0), Judged::Miss);
     }
 }
 
@@ -103,9 +103,9 @@ fn pipelined_replies_come_in_order() {
         return;
     }
     let server = Server::memcached(&[]);
-    for spelling in SPELLINGS {
+    for protocol in PROTOCOLS {
         let mut line = server.connect::<Replies>();
-        let request = |name| operation(spelling, name, None, &HOLES).unwrap().segments;
+        let request = |name| operation(protocol, name, None, &HOLES).unwrap().segments;
         // As many as always fit into the socket buffers.
         let keys = 1000..1020;
         for key in keys.clone() {
@@ -161,12 +161,12 @@ fn a_full_server_reports_it() {
         return;
     }
     let server = Server::memcached(&["-M", "-m", "2"]);
-    for spelling in SPELLINGS {
+    for protocol in PROTOCOLS {
         let mut line = server.connect::<Replies>();
         let full = (0..100_000)
-            .map(|key| done(&mut line, spelling, "set", key, 0))
+            .map(|key| done(&mut line, protocol, "set", key, 0))
             .find(|judged| *judged != OK);
-        assert_eq!(class(&full.unwrap()), ErrorClass::Full, "{spelling:?}");
+        assert_eq!(class(&full.unwrap()), ErrorClass::Full, "{protocol:?}");
     }
 }
 
@@ -186,7 +186,7 @@ fn accounts_are_required() {
     };
     assert_eq!(class(&greet("wrong")), ErrorClass::Denied);
     assert_eq!(greet("let-me-in"), OK);
-    for spelling in SPELLINGS {
-        assert_eq!(done(&mut line, spelling, "set", 1, 0), OK);
+    for protocol in PROTOCOLS {
+        assert_eq!(done(&mut line, protocol, "set", 1, 0), OK);
     }
 }

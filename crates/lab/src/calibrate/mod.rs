@@ -14,7 +14,7 @@ use drivers::wire::{Access, Dialect};
 use load::Unmetered;
 use load::watch::ThreadUse;
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::{Address, Offer, Outcome, Pacing, Think, Until, Work};
+use load::wire::{Address, Offer, Outcome, Pacing, ThinkTime, Until, Work};
 use model::calibration::{CALIBRATION_FORMAT, Calibration, Cost, LoadLag, ShapeCost};
 use model::{Condition, ErrorClass, Failure};
 use rig::reference::{Listen, NullServer, NullSettings};
@@ -133,7 +133,7 @@ impl Calibrator<'_> {
         let done = self.offer(
             server,
             shape,
-            Pacing::Closed { think: Think::default(), stages: Vec::new() },
+            Pacing::Closed { think: ThinkTime::default(), stages: Vec::new() },
         )?;
         let used = ThreadUse {
             cpu_ns: done.generator_cpu_ns,

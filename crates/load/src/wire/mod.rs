@@ -46,7 +46,7 @@ pub mod work;
 mod worker;
 
 pub use engine::{ProgressSnapshot, run};
-pub use offer::{Offer, Pacing, Servers, Think, Until};
+pub use offer::{Offer, Pacing, Servers, ThinkTime, Until};
 pub use outcome::Outcome;
 pub use recorder::WireRecorder;
 pub use stream::{Address, Tls};

@@ -9,7 +9,7 @@ use super::stream::{Address, Tls};
 
 /// Think time of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Think {
+pub struct ThinkTime {
     /// Time between the last reply and the next request, nanoseconds; 0 for none.
     pub ns: u64,
     /// True if each is drawn uniformly from 0 to `ns`, and a client also thinks before its first
@@ -24,7 +24,7 @@ pub enum Pacing {
     /// over.
     Closed {
         /// Think time between them.
-        think: Think,
+        think: ThinkTime,
         /// Active clients over time, from the start of the warm-up; empty if all are always active.
         /// Inactive clients stay connected.
         stages: Vec<model::Stage>,

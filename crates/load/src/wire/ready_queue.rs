@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::offer::{Pacing, Think};
+use super::offer::{Pacing, ThinkTime};
 use super::protocol::Parser;
 use super::worker::Worker;
 
@@ -17,7 +17,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    fn start_thinking(&mut self, client: u32, now: u64, think: Think) {
+    fn start_thinking(&mut self, client: u32, now: u64, think: ThinkTime) {
         let ns = if think.is_drawn { self.clients.pauses.below(think.ns + 1) } else { think.ns };
         self.clients.thinking.push(Reverse((now + ns, client)));
     }

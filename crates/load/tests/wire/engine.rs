@@ -16,7 +16,7 @@ use load::wire::pacer::{Arrivals, Stage};
 use load::wire::protocol::{Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use load::wire::route::{Route, Single};
 use load::wire::template::{Segment, Template};
-use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, Think, Until, Work};
+use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, ThinkTime, Until, Work};
 use load::{Meter, Reading, Unmetered};
 use model::ErrorClass;
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -145,7 +145,7 @@ pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
         threads: 1,
         clients,
         pipeline,
-        pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },
+        pacing: Pacing::Closed { think: ThinkTime::default(), stages: Vec::new() },
         until,
         warmup_ns: 0,
         timeout_ns: 2 * S,

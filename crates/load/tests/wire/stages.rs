@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cachedyno_load as load;
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::{Offer, Pacing, Think, Until};
+use load::wire::{Offer, Pacing, ThinkTime, Until};
 use load::{Meter, Reading};
 use model::Point;
 
@@ -72,7 +72,7 @@ fn clients_are_activated_and_retired() {
     let stage = |from, to, length_ns| model::Stage { length_ns, from, to };
     let stages =
         vec![stage(2, 2, S / 5), stage(2, 2, S / 2), stage(2, 10, S / 2), stage(0, 0, S / 4)];
-    let pacing = Pacing::Closed { think: Think { ns: S / 200, is_drawn: false }, stages };
+    let pacing = Pacing::Closed { think: ThinkTime { ns: S / 200, is_drawn: false }, stages };
     let until = Until::AfterNs(5 * S / 4);
     let offer = Offer { pacing, warmup_ns: S / 5, threads: 2, ..offer(10, 3, until) };
     let outcome = run_with(&work(), &offer, &Server::good().servers());
@@ -190,7 +190,7 @@ impl Meter for Steps {
 fn the_clients_of_a_closed_load_are_reported_by_stage() {
     let stage = model::Stage::level;
     let stages = vec![stage(2, 0), stage(2, S / 4), stage(6, S / 4)];
-    let think = Think { ns: S / 250, is_drawn: true };
+    let think = ThinkTime { ns: S / 250, is_drawn: true };
     let pacing = Pacing::Closed { think, stages };
     let offer = Offer { pacing, threads: 2, ..offer(6, 1, Until::AfterNs(S / 2)) };
     let (stop, mut meter) = (AtomicBool::new(false), Steps(0));
@@ -220,7 +220,7 @@ fn the_clients_of_a_closed_load_are_reported_by_stage() {
 fn random_think_times_precede_the_first_request_too() {
     let asked = |is_drawn| {
         let pacing =
-            Pacing::Closed { think: Think { ns: 1_000 * S, is_drawn }, stages: Vec::new() };
+            Pacing::Closed { think: ThinkTime { ns: 1_000 * S, is_drawn }, stages: Vec::new() };
         let offer = Offer { pacing, ..offer(20, 1, Until::AfterNs(S / 10)) };
         let outcome = run_with(&work(), &offer, &Server::good().servers());
         outcome.recorder.whole().counts().ok

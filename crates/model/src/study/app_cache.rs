@@ -135,7 +135,7 @@ fn app_cache(
 }
 
 /// True if the files of `--data-set` determine the value of this `--set` key.
-pub fn decided_by_files(key: &str) -> bool {
+pub fn determined_by_files(key: &str) -> bool {
     let data = ["keys", "tags", "min_tags", "max_tags", "min_rec_size", "max_rec_size"];
     data.contains(&key) || ["ops", "write_chance", "clean_chance"].contains(&key)
 }
@@ -151,7 +151,7 @@ impl Study {
 
 /// Rejects `--set` keys whose values the files of `--data-set` determine.
 fn reject_conflicts_with_files(choices: &Choices) -> Result<(), StudyError> {
-    let set = choices.sets.iter().find(|(key, _)| decided_by_files(key));
+    let set = choices.sets.iter().find(|(key, _)| determined_by_files(key));
     let (Some(files), Some((key, value))) = (&choices.files, set) else { return Ok(()) };
     Err(StudyError::Choice(format!(
         "--set {key}=`{value}` conflicts with --data-set `{}`, whose files determine it (leave out \

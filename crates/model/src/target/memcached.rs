@@ -25,7 +25,7 @@ pub struct Memcached {
     /// Addresses, at least one, in the user's order.
     pub servers: Vec<NetAddress>,
     /// Protocol of requests.
-    pub spelling: MemcachedProtocol,
+    pub protocol: MemcachedProtocol,
     /// User, the same for all servers; `None` without login.
     pub user: Option<String>,
     /// The user's password.
@@ -39,7 +39,7 @@ impl std::fmt::Display for Memcached {
         let servers: Vec<String> = self.servers.iter().map(ToString::to_string).collect();
         f.write_str(&servers.join(" and "))?;
         f.write_str(self.tls.as_ref().map_or("", TlsFiles::words))?;
-        f.write_str(if self.spelling == MemcachedProtocol::Meta { ", meta commands" } else { "" })
+        f.write_str(if self.protocol == MemcachedProtocol::Meta { ", meta commands" } else { "" })
     }
 }
 
@@ -99,7 +99,7 @@ fn socket(text: &str) -> Result<Memcached, UrlError> {
 
 /// Parses everything except the servers.
 fn settings(url: &Url) -> Result<Memcached, UrlError> {
-    let spelling = match query(url, "protocol").as_deref() {
+    let protocol = match query(url, "protocol").as_deref() {
         None | Some("text") => MemcachedProtocol::Text,
         Some("meta") => MemcachedProtocol::Meta,
         Some(other) => {
@@ -111,7 +111,7 @@ fn settings(url: &Url) -> Result<Memcached, UrlError> {
         return Err(part(url, "user", "missing", "user:password@host"));
     }
     let tls = (url.scheme() == "memcacheds").then(TlsFiles::default);
-    Ok(Memcached { servers: Vec::new(), spelling, user, password, tls })
+    Ok(Memcached { servers: Vec::new(), protocol, user, password, tls })
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(two.servers, [at("a", 1), at("::1", 2)]);
         assert_eq!(two.to_string(), "a:1 and ::1:2, meta commands");
         assert_eq!((two.user, two.password), (Some("u".into()), Some(Secret::new("p,"))));
-        assert_eq!(two.spelling, MemcachedProtocol::Meta);
+        assert_eq!(two.protocol, MemcachedProtocol::Meta);
         let socket = read("memcached+unix:///run/m.sock");
         assert_eq!(socket.servers, [NetAddress::Unix("/run/m.sock".into())]);
         assert!(read("memcacheds://a").tls.is_some());

@@ -77,7 +77,7 @@ mod tests {
 
     fn options(text: &str) -> RedisOptions {
         match Endpoint::parse(text) {
-            Ok(Endpoint::Redis { way, .. }) => way,
+            Ok(Endpoint::Redis { options, .. }) => options,
             other => panic!("{other:?}"),
         }
     }

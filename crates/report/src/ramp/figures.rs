@@ -116,21 +116,21 @@ impl Ramp<'_> {
         let target = &self.cell.target;
         let per_s = |name: &str| metrics.get(name).map(|v| format!("{}/s", grouped(v.center)));
         let reached = per_s("reached_per_s").unwrap_or_default();
-        let knee = metrics.get("knee_per_s").map(knee_words).unwrap_or_default();
+        let knee = metrics.get("knee_per_s").map(rate_words).unwrap_or_default();
         let least = metrics.get("knee_per_s").map_or_else(String::new, least_words);
         let cpus = metrics.get("server_cpus").map_or_else(String::new, |v| {
             format!(", using {} of one core", show::percent(v.center))
         });
         let within = limit_ns.map_or_else(String::new, |ns| {
             let limit = show::ns(ns as f64);
-            match per_s("within_limit_per_s") {
+            match metrics.get("within_limit_per_s").map(rate_words) {
                 Some(rate) => format!("; with p99 below {limit} {rate}"),
                 None => format!("; not even its lowest stage kept p99 below {limit}"),
             }
         });
         let is_more = |of: &str| metrics.get(of).map_or(0.0, |value| value.center);
         let peak = if is_more("reached_per_s") > is_more("knee_per_s") {
-            format!("; peak throughput {reached}")
+            format!("; highest rate reached {reached}")
         } else {
             String::new()
         };
@@ -166,7 +166,7 @@ impl Ramp<'_> {
             return format!(
                 "{target} sustained no stage in {without} of {all} blocks, so no lower bound is \
                  known ({knee} in the others): lower the first rates, or measure on a quieter \
-                 machine; peak throughput {reached}"
+                 machine; highest rate reached {reached}"
             );
         }
         let lowest = self.whole().filter_map(|ladder| ladder.stages.get(*ladder.up.first()?));
@@ -273,7 +273,7 @@ fn is_open(ladder: &Ladder<'_>) -> bool {
 }
 
 /// `94,000/s [91,000, 97,000]`.
-fn knee_words(knee: &Value) -> String {
+fn rate_words(knee: &Value) -> String {
     let rate = grouped(knee.center);
     match show::bounds(knee) {
         Some((lo, hi)) => format!("{rate}/s [{}, {}]", grouped(lo), grouped(hi)),

@@ -138,8 +138,8 @@ pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings
         findings.footnotes.push(format!("{label}: not checked against the null server: {why}"));
         return;
     };
-    if let Some((sought, view)) = measurement.search {
-        searched_null(sought, view, findings);
+    if let Some((search, view)) = measurement.search {
+        searched_null(search, view, findings);
         return;
     }
     let answered = || median(held.iter().filter_map(|(_, point)| Some(point.whole()?.rate_per_s)));
@@ -172,9 +172,9 @@ pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings
 }
 
 /// The same for the answer of a search.
-fn searched_null(sought: &CellSearch<'_>, view: &SearchView, findings: &mut Findings) {
-    let place = sought.place();
-    match sought.near_null() {
+fn searched_null(search: &CellSearch<'_>, view: &SearchView, findings: &mut Findings) {
+    let place = search.place();
+    match search.near_null() {
         Some((Nearness::Disturbed, answer, null)) => {
             null::disturbed(&format!("{place}the answer is"), answer, null, findings);
         }

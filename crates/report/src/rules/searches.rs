@@ -24,9 +24,9 @@ pub(super) fn busy_clients(_: &CellSearch<'_>, view: &SearchView, findings: &mut
 
 /// Broken probes. At rates up to the upper bound of the answer they count as failed trials; above
 /// it they show where the store breaks.
-pub(super) fn failed_probes(sought: &CellSearch<'_>, view: &SearchView, findings: &mut Findings) {
+pub(super) fn failed_probes(search: &CellSearch<'_>, view: &SearchView, findings: &mut Findings) {
     let (mut above, mut within) = (Vec::new(), Vec::new());
-    for block in &sought.blocks {
+    for block in &search.blocks {
         let Some((_, hi)) = block.rate().and_then(|rate| rate.interval()) else { continue };
         for (seen, point) in block.pairs().filter(|(s, _)| s.broke && s.purpose != Purpose::Peak) {
             let is_above = seen.rate_per_s as f64 > hi.ceil();
@@ -38,7 +38,7 @@ pub(super) fn failed_probes(sought: &CellSearch<'_>, view: &SearchView, findings
         let why = point.failure.as_ref().map(ToString::to_string);
         Some(format!(
             "{}{} of {} probes failed at rates {at} the answer, the lowest at {}: {}",
-            sought.place(),
+            search.place(),
             broken.len(),
             view.tried,
             per_s(seen.rate_per_s as f64),
@@ -50,25 +50,25 @@ pub(super) fn failed_probes(sought: &CellSearch<'_>, view: &SearchView, findings
 }
 
 /// Probes that exceeded a limit because the generator was late.
-pub(super) fn late_generator(sought: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
-    let (late, missed) = blamed(sought, Blame::Generator);
+pub(super) fn late_generator(search: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
+    let (late, missed) = blamed(search, Blame::Generator);
     if late as f64 > BLAMED_MAX * missed as f64 {
         findings.invalid.push(format!(
             "{}in {late} of {missed} failed probes the generator itself sent too many requests \
              late although a client was free: give it its own CPUs or more --threads, or measure \
              on a quieter machine",
-            sought.place()
+            search.place()
         ));
     }
 }
 
 /// Probes that exceeded a limit possibly because of stolen CPU time.
-pub(super) fn disturbed_probes(sought: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
-    let (disturbed, missed) = blamed(sought, Blame::Others);
+pub(super) fn disturbed_probes(search: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
+    let (disturbed, missed) = blamed(search, Blame::Others);
     let text = format!(
         "{}in {disturbed} of {missed} failed probes other processes used the CPUs of generator \
          or server for a larger share of the time than requests may exceed the limit",
-        sought.place()
+        search.place()
     );
     if disturbed as f64 > BLAMED_MAX * missed as f64 {
         let cure = "stop other processes on these CPUs, or measure on a quieter machine";
@@ -80,33 +80,33 @@ pub(super) fn disturbed_probes(sought: &CellSearch<'_>, _: &SearchView, findings
 }
 
 /// Number of probes beyond a limit with this possible cause, and number of probes beyond a limit.
-fn blamed(sought: &CellSearch<'_>, who: Blame) -> (usize, usize) {
-    let blamed = sought.blamed();
+fn blamed(search: &CellSearch<'_>, who: Blame) -> (usize, usize) {
+    let blamed = search.blamed();
     (blamed.iter().filter(|blame| **blame == Some(who)).count(), blamed.len())
 }
 
 /// Probes that contradict others.
-pub(super) fn contradictions(sought: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
-    let (against, probes) = sought.contradictions();
+pub(super) fn contradictions(search: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
+    let (against, probes) = search.contradictions();
     if against as f64 > CONTRADICTED_MAX * probes as f64 {
         let sentence = format!(
             "{}{against} of {probes} probes clearly failed at or below a rate that passed: store \
              or machine changed during the search, measure on a quieter machine or with a longer \
              --probe",
-            sought.place()
+            search.place()
         );
         findings.not_steady("store or machine changed during the search", sentence);
     }
 }
 
 /// Interval too wide for an answer.
-pub(super) fn wide_interval(sought: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
-    let mut intervals = sought.blocks.iter().filter_map(|block| block.rate()?.interval());
+pub(super) fn wide_interval(search: &CellSearch<'_>, _: &SearchView, findings: &mut Findings) {
+    let mut intervals = search.blocks.iter().filter_map(|block| block.rate()?.interval());
     if let Some((lo, hi)) = intervals.find(|(lo, hi)| *hi > lo * WIDTH_MAX) {
         let sentence = format!(
             "{}the interval spans {} to {}: probes disagree by more than half; measure on \
              a quieter machine, or with more --rounds and a longer --probe",
-            sought.place(),
+            search.place(),
             per_s(lo),
             per_s(hi)
         );

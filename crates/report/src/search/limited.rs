@@ -5,7 +5,7 @@ use model::{Blame, Point};
 use stats::search::Purpose;
 use stats::tail::Judgement;
 
-use super::sought::{BlockSearch, CellSearch};
+use super::cell_search::{BlockSearch, CellSearch};
 use crate::blocks::median;
 use crate::limits::{BUSY_SHARE_MAX, UNHURRIED_FACTOR_MAX};
 use crate::null::{self, NULL_CURE, Nearness};

@@ -4,7 +4,7 @@ use model::{Blame, OperationResult, Point, Slo};
 use stats::search::{ProbeResult, Purpose};
 use stats::tail::{Judgement, Tail};
 
-use super::sought::{BlockSearch, CellSearch};
+use super::cell_search::{BlockSearch, CellSearch};
 use crate::view::{BeyondView, ProbeReason, ProbeVerdict, ProbeView, Time};
 
 impl CellSearch<'_> {

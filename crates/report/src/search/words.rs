@@ -4,8 +4,8 @@ use model::{Blame, Point, Slo};
 use stats::search::{Found, ProbeResult};
 use std::collections::BTreeMap;
 
+use super::cell_search::{BlockSearch, CellSearch};
 use super::limited::LimitedBy;
-use super::sought::{BlockSearch, CellSearch};
 use crate::ending::unsealed;
 use crate::show::{self, grouped};
 use crate::view::{SearchOutcome, Value};
@@ -86,12 +86,17 @@ impl CellSearch<'_> {
             });
             let held = self.hold_result().map_or_else(String::new, |held| {
                 let (rate, seconds) = (per_s(held.rate_per_s as f64), held.seconds);
-                let held = if held.is_sure {
-                    format!("{rate} was sustained for {seconds:.0} s")
+                if held.is_sure {
+                    format!(
+                        "; {rate} was sustained for {seconds:.0} s, which says nothing about rarer \
+                         stalls"
+                    )
                 } else {
-                    format!("{rate} passed for {seconds:.0} s, but not with 95 % confidence")
-                };
-                format!("; {held}, which says nothing about rarer stalls")
+                    format!(
+                        "; a longer run at {rate} ({seconds:.0} s) passed, but not with 95 % \
+                         confidence"
+                    )
+                }
             });
             (per_s(answer.center) + &ends, held)
         };

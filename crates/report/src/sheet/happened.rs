@@ -15,7 +15,7 @@ pub(crate) fn section(view: &View) -> Section {
             let words = [label, shown, source].map(|text| Cell::from(text.as_str()));
             Line::plain([Cell::target(target)].into_iter().chain(words))
         };
-        let columns = ["target", "number", "value", "says"].map(Column::words);
+        let columns = ["target", "fact", "value", "source"].map(Column::words);
         blocks.push(Block::note(title));
         let lines = facts.iter().map(cells).collect();
         blocks.push(Block::table(Table::new(columns.into(), lines)));

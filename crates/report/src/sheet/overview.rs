@@ -14,20 +14,27 @@ const LINES_MAX: usize = 14;
 /// Maximum number of lines with one line per target.
 const EACH_MAX: usize = 6;
 
+/// How to use the answer of a search.
+const PLAN_WITH: &str = "plan with the lower end of the interval: at the rate itself, half of all \
+                         runs miss the limit slightly";
+
 /// Columns of a target's line.
 const OF_EACH: [&str; 5] = ["rate", "p50", "p99", "p99.9", "CPU/op server"];
 
 /// The table with its note.
 pub(crate) fn section(view: &View) -> Section {
     let tables = standings(view);
-    let mut blocks: Vec<Block> = of_searches(view).into_iter().collect();
+    let mut blocks = of_searches(view);
     blocks.extend(ramps::shares(view));
     blocks.extend(of_results(view, &tables));
     Section { id: "", title: "", blocks }
 }
 
 /// The table of searches: the highest rate of each.
-fn of_searches(view: &View) -> Option<Block> {
+fn of_searches(view: &View) -> Vec<Block> {
+    if view.searches.is_empty() {
+        return Vec::new();
+    }
     let cells = |search: &SearchView| {
         let answer = search.answer;
         let ends = answer.as_ref().and_then(show::bounds);
@@ -44,7 +51,11 @@ fn of_searches(view: &View) -> Option<Block> {
     let [target, interval, limits] = ["target", "95 % interval", "limits"].map(Column::words);
     let lines: Vec<Line> = view.searches.iter().map(cells).collect();
     let columns = vec![target, sustains, interval, peak, limits];
-    (!lines.is_empty()).then(|| Block::table(Table::new(columns, lines)))
+    let mut blocks = vec![Block::table(Table::new(columns, lines))];
+    if view.searches.iter().any(|search| search.answer.is_some()) {
+        blocks.push(Block::note(PLAN_WITH));
+    }
+    blocks
 }
 
 /// The table of results: a line per profile, load and operation, without parts of operations.

@@ -345,7 +345,7 @@ fn colour_adds_no_information() {
     for (a, b) in pairs() {
         let coloured = render(&a, &b, 100, true);
         assert_eq!(plain(&coloured), render(&a, &b, 100, false));
-        assert!(coloured.starts_with("A: \u{1b}["), "{coloured}");
+        assert!(coloured.contains("\nA: \u{1b}["), "{coloured}");
     }
     let (a, b) = (judge(&redis(1.0, |_| ())), judge(&redis(2.0, |_| ())));
     assert_eq!(a.validity, view::Validity::Valid);

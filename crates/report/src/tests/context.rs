@@ -63,7 +63,8 @@ fn stolen_cpu_time_is_noted_with_its_processes_and_changes_no_verdict() {
     for trial in &mut recorded.trials {
         let most = vec![
             disturber(Some("rsync"), false, 70_000_000),
-            disturber(Some("kworker/1:2"), true, 10_000_000),
+            disturber(Some("kworker/1:2-events"), true, 4_000_000),
+            disturber(Some("kworker/1:2+events"), true, 6_000_000),
             disturber(None, false, 5_000_000),
         ];
         trial.noise.disturbers = Some(Disturbers { most, incomplete: false });

@@ -3,7 +3,7 @@
 use super::outputs::plain;
 use super::search::{STORE, searched_in};
 use crate::fixture::{run, set_intervals, usual};
-use crate::list::{Entry, Glance, render};
+use crate::list::{Entry, RunSummary, render};
 use crate::recorded::Recorded;
 use crate::{json, judge};
 use model::Listed;
@@ -17,7 +17,7 @@ fn entry(run: &str, study: &str, targets: &[&str]) -> Entry {
         targets: targets.iter().map(ToString::to_string).collect(),
         ..Listed::default()
     };
-    Entry { record, started: "2026-11-22 18:02".into(), glance: None }
+    Entry { record, started: "2026-11-22 18:02".into(), summary: None }
 }
 
 /// An entry with the summary of this run's record.
@@ -28,7 +28,7 @@ fn judged(run: &str, recorded: &Recorded) -> Entry {
     let slos =
         plan.cells.iter().find_map(|cell| cell.load.search()).into_iter().flat_map(|s| &s.slos);
     let mut entry = entry(run, &plan.study, &targets);
-    entry.glance = Some(Glance::read(summary.as_bytes()).unwrap());
+    entry.summary = Some(RunSummary::read(summary.as_bytes()).unwrap());
     entry.record.limits = slos.map(ToString::to_string).collect();
     entry
 }
@@ -100,8 +100,8 @@ fn each_run_has_its_state() {
         assert_eq!(words[5], state, "{text}");
     }
     assert_eq!(text.lines().count(), 1 + 7 + 1, "a header, and what may be left: {text}");
-    assert!(line(&text, "44444444").ends_with("redis 100,000/s, p99<1ms"), "{text}");
-    assert!(line(&text, "55555555").ends_with(" interrupted  files"), "{text}");
+    assert!(line(&text, "44444444").ends_with("p99<1ms: redis 100,000/s"), "{text}");
+    assert!(line(&text, "55555555").ends_with(" interrupted files"), "{text}");
     assert!(text.contains("! 66666666 was killed and may have left data in `x` ("), "{text}");
 }
 
@@ -111,8 +111,8 @@ fn a_summary_from_before_a_resume_is_ignored() {
     recorded.seal.as_mut().unwrap().status = model::SealStatus::Interrupted;
     let text = render(&[judged("11111111", &recorded)], 100, false);
     assert!(line(&text, "11111111").contains(" complete "), "{text}");
-    assert!(Glance::read(b"{\"format\":1,\"run\":").is_none());
-    assert!(Glance::read(b"{\"format\":1}").is_none());
+    assert!(RunSummary::read(b"{\"format\":1,\"run\":").is_none());
+    assert!(RunSummary::read(b"{\"format\":1}").is_none());
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_search_without_a_rate_shows_only_its_limits() {
     let slow = super::search::Store { knee_per_s: 100.0, ..STORE };
     let text = render(&[judged("11111111", &searched_in(2, slow, |_| {}))], 100, false);
     assert!(line(&text, "11111111").contains(" INVALID "), "{text}");
-    assert!(line(&text, "11111111").ends_with("  redis, p99<1ms"), "{text}");
+    assert!(line(&text, "11111111").ends_with("  p99<1ms: redis"), "{text}");
 }
 
 #[test]

@@ -303,7 +303,7 @@ fn an_undecided_hold_run_is_reported() {
         }
     };
     let search = judge(&searched(STORE, uneven)).searches.remove(0);
-    let expected = "; 95,200/s passed for 20 s, but not with 95 % confidence, which";
+    let expected = "; a longer run at 95,200/s (20 s) passed, but not with 95 % confidence";
     assert!(search.sentence.contains(expected), "{}", search.sentence);
 }
 

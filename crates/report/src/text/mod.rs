@@ -113,8 +113,7 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
     for reason in view.other_reasons() {
         text += &paragraph("  - ", 4, reason, columns);
     }
-    if view.validity == Validity::Invalid {
-        let warning = "INVALID: use what follows for diagnosis only.";
+    if let Some(warning) = view.validity.warning() {
         text += &paragraph("", 0, warning, columns);
     }
     text

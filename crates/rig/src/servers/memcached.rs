@@ -62,7 +62,7 @@ fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), version)?;
     let endpoint = Endpoint::Memcached(Memcached {
         servers: vec![NetAddress::Unix(socket)],
-        spelling: MemcachedProtocol::default(),
+        protocol: MemcachedProtocol::default(),
         user: None,
         password: None,
         tls: None,

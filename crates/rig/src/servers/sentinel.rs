@@ -79,8 +79,8 @@ fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers> 
     }
     let watched = servers[1 + replicas..].iter().filter_map(|(_, s)| address(s)).collect();
     let mut endpoint = servers[0].1.endpoint().clone();
-    if let Endpoint::Redis { way, .. } = &mut endpoint {
-        way.sentinels = watched;
+    if let Endpoint::Redis { options, .. } = &mut endpoint {
+        options.sentinels = watched;
     }
     Ok((endpoint, servers))
 }

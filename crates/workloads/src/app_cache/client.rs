@@ -15,7 +15,7 @@
 //! outcome: it is stale, wrong or lost, or correct if another client's write or clean explains it,
 //! although the layer removes the record.
 
-use model::{AppCache, ErrorClass, Fill, Held};
+use model::{AppCache, ErrorClass, Fill, StoredVersion};
 use std::sync::Arc;
 
 use super::data_set::Choice;
@@ -434,7 +434,11 @@ impl Client for AppCacheClient {
     }
 
     /// Values that a clean should have removed are accepted, since that depends on the layout.
-    fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError> {
+    fn read_back(
+        &mut self,
+        n: u64,
+        of: u64,
+    ) -> Result<Option<(StoredVersion, String)>, StoreError> {
         let own = self.share.of(self.ledger.data().keys());
         let slot = if own > of { n * own / of } else { n };
         if slot >= own {
@@ -451,12 +455,12 @@ impl Client for AppCacheClient {
         self.compare = true;
         let held = match self.shop.load(&self.id, &mut self.value)? {
             Found::Yes => match self.judge(record) {
-                Outcome::Ok => Held::Last,
-                Outcome::Stale => Held::Older,
-                _ => Held::Wrong,
+                Outcome::Ok => StoredVersion::Last,
+                Outcome::Stale => StoredVersion::Older,
+                _ => StoredVersion::Wrong,
             },
             Found::No if self.can_detect_losses() && self.judge_miss(record) == Outcome::Lost => {
-                Held::Missing
+                StoredVersion::Missing
             }
             Found::No => return Ok(None),
         };

@@ -7,7 +7,7 @@
 //! found unless another one was sent after it was acknowledged, and was acknowledged too. A failed
 //! write may have been applied, or be applied later.
 
-use model::Held;
+use model::StoredVersion;
 use std::collections::BTreeMap;
 
 use super::values::{ValueCheck, Values};
@@ -147,9 +147,9 @@ impl Written {
         key: Key,
         value: Option<&[u8]>,
         (values, sizes, seed): (&Values, &Sizes, u64),
-    ) -> Option<Held> {
+    ) -> Option<StoredVersion> {
         let writes = self.keys.get(&key.0)?;
-        let Some(value) = value else { return Some(Held::Missing) };
+        let Some(value) = value else { return Some(StoredVersion::Missing) };
         let bytes = sizes.bytes(seed, key);
         let mut written = Vec::new();
         let mut is = |version: u64| {
@@ -160,11 +160,11 @@ impl Written {
         if writes.last.iter().any(|write| is(write.version))
             || writes.failed.iter().any(|version| is(*version))
         {
-            return Some(Held::Last);
+            return Some(StoredVersion::Last);
         }
         let is_whole = value.len() == bytes;
         let is_valid = is_whole && values.check(&mut ValueCheck::new(key.0, bytes), value);
-        Some(if is_valid { Held::Older } else { Held::Wrong })
+        Some(if is_valid { StoredVersion::Older } else { StoredVersion::Wrong })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::kv::values_of;
 const SEED: u64 = 7;
 
 /// Judgement of a key's value if it has that version.
-fn held(written: &Written, key: u64, version: u64) -> Option<Held> {
+fn held(written: &Written, key: u64, version: u64) -> Option<StoredVersion> {
     let (sizes, values) = values_of("40", SEED).unwrap();
     let mut value = Vec::new();
     values.append(&mut value, key, version, 40);
@@ -20,8 +20,8 @@ fn a_write_sent_after_another_was_acknowledged_replaces_it() {
     let mut written = Written::default();
     written.acknowledged(Key(5), 1, 10, 20);
     written.acknowledged(Key(5), 2, 21, 30);
-    assert_eq!(held(&written, 5, 2), Some(Held::Last));
-    assert_eq!(held(&written, 5, 1), Some(Held::Older));
+    assert_eq!(held(&written, 5, 2), Some(StoredVersion::Last));
+    assert_eq!(held(&written, 5, 1), Some(StoredVersion::Older));
     assert_eq!(keys(&written), [5]);
 }
 
@@ -33,11 +33,14 @@ fn any_of_several_overlapping_writes_may_be_the_last() {
     written.acknowledged(Key(5), 2, 15, 25);
     written.acknowledged(Key(5), 3, 12, 30);
     for version in [1, 2, 3] {
-        assert_eq!(held(&written, 5, version), Some(Held::Last), "{version}");
+        assert_eq!(held(&written, 5, version), Some(StoredVersion::Last), "{version}");
     }
     written.acknowledged(Key(5), 4, 26, 40);
     let after = [1, 2, 3, 4].map(|version| held(&written, 5, version).unwrap());
-    assert_eq!(after, [Held::Older, Held::Older, Held::Last, Held::Last]);
+    assert_eq!(
+        after,
+        [StoredVersion::Older, StoredVersion::Older, StoredVersion::Last, StoredVersion::Last]
+    );
 }
 
 #[test]
@@ -48,8 +51,8 @@ fn threads_and_loads_are_merged_by_time() {
     other.acknowledged(Key(5), 2, 50, 60);
     for (mut first, second) in [(one.clone(), &other), (other.clone(), &one)] {
         first.merge(second.clone());
-        assert_eq!(held(&first, 5, 1), Some(Held::Older));
-        assert_eq!(held(&first, 5, 2), Some(Held::Last));
+        assert_eq!(held(&first, 5, 1), Some(StoredVersion::Older));
+        assert_eq!(held(&first, 5, 2), Some(StoredVersion::Last));
     }
     // The other load's clock started later.
     let mut later = Written::default();
@@ -57,9 +60,9 @@ fn threads_and_loads_are_merged_by_time() {
     later.count_from_earlier(100);
     assert_eq!(later.sent_ns(Key(5)), Some(101));
     one.followed_by(later);
-    assert_eq!(held(&one, 5, 1), Some(Held::Older));
-    assert_eq!(held(&one, 5, 9), Some(Held::Last));
-    assert_eq!(held(&one, 6, 3), Some(Held::Last));
+    assert_eq!(held(&one, 5, 1), Some(StoredVersion::Older));
+    assert_eq!(held(&one, 5, 9), Some(StoredVersion::Last));
+    assert_eq!(held(&one, 6, 3), Some(StoredVersion::Last));
 }
 
 /// A load with `writes` writes to keys that are `spacing` apart.
@@ -78,7 +81,7 @@ fn all_writes_of_a_small_load_are_sampled() {
     let all = keys(&written);
     assert!(keys(&few).iter().all(|key| all.contains(key)));
     assert!(all.len() > keys(&few).len() && all.len() <= 2 * SAMPLED_MAX, "{}", all.len());
-    assert!(keys(&few).iter().all(|key| held(&written, *key, 1) == Some(Held::Older)));
+    assert!(keys(&few).iter().all(|key| held(&written, *key, 1) == Some(StoredVersion::Older)));
     // Nothing is known of keys that the load may have overwritten but that are not in its sample.
     let mut written = load(1_000, 1, 1, 10);
     let many = load(100_000, 1, 2, 20);
@@ -100,8 +103,8 @@ fn merging_keeps_the_keys_in_both_samples() {
     for (mut first, second) in [(many.clone(), &few), (few.clone(), &many)] {
         first.merge(second.clone());
         assert!(keys(&first) == keys(&many), "{}", keys(&first).len());
-        assert_eq!(held(&first, 0, 2), Some(Held::Last));
-        assert_eq!(held(&first, 0, 1), Some(Held::Older));
+        assert_eq!(held(&first, 0, 2), Some(StoredVersion::Last));
+        assert_eq!(held(&first, 0, 1), Some(StoredVersion::Older));
     }
 }
 
@@ -121,8 +124,8 @@ fn a_failed_write_may_be_found_or_not() {
     let mut written = Written::default();
     written.acknowledged(Key(5), 1, 10, 20);
     written.failed(Key(5), 2);
-    assert_eq!(held(&written, 5, 1), Some(Held::Last));
-    assert_eq!(held(&written, 5, 2), Some(Held::Last));
+    assert_eq!(held(&written, 5, 1), Some(StoredVersion::Last));
+    assert_eq!(held(&written, 5, 2), Some(StoredVersion::Last));
     written.failed(Key(6), 2);
     assert_eq!(keys(&written), [5], "a key with only failed writes is not judged");
     for version in 0..=CANDIDATES_MAX as u64 {
@@ -140,9 +143,9 @@ fn unknown_values_are_wrong_and_absent_ones_are_missing() {
     let data = (&values, &sizes, SEED);
     let mut of_another = Vec::new();
     values.append(&mut of_another, 6, 1, 40);
-    assert_eq!(written.held(Key(5), Some(&of_another), data), Some(Held::Wrong));
-    assert_eq!(written.held(Key(5), Some(b"short"), data), Some(Held::Wrong));
-    assert_eq!(written.held(Key(5), None, data), Some(Held::Missing));
+    assert_eq!(written.held(Key(5), Some(&of_another), data), Some(StoredVersion::Wrong));
+    assert_eq!(written.held(Key(5), Some(b"short"), data), Some(StoredVersion::Wrong));
+    assert_eq!(written.held(Key(5), None, data), Some(StoredVersion::Missing));
     assert_eq!(written.held(Key(9), None, data), None);
 }
 

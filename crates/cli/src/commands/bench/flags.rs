@@ -19,7 +19,7 @@ use crate::args::{Common, duration_ns, timeout_ms};
 use crate::commands::measuring;
 use crate::exit::CliError;
 use crate::measurement_lock::acquire;
-use crate::ownerless;
+use crate::orphaned;
 use crate::preflight::{self, IN_FLIGHT_MAX};
 use crate::random::random;
 use crate::{limits, serve};
@@ -148,7 +148,7 @@ impl KvFlags {
         // Raise the limit before the guard and the servers start, since they inherit it.
         limits::allow_connections("--clients", &plan)?;
         let setup = self.common.setup(choices, false)?;
-        let _lock = acquire(&setup.guard, &ownerless::disks(&setup))?;
+        let _lock = acquire(&setup.guard, &orphaned::disks(&setup))?;
         let silent = self.common.printing.is_silent();
         let mut header = measuring::header(plan, &setup, (&self.common.records.out, silent))?;
         header.conditions.facts.extend(targets::tls_warnings(choices));

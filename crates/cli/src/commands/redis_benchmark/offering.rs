@@ -8,7 +8,9 @@ use drivers::redis::Replies;
 use load::Unmetered;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
-use load::wire::{Offer, Operation, Outcome, Pacing, ProgressSnapshot, Think, Until, Work, run};
+use load::wire::{
+    Offer, Operation, Outcome, Pacing, ProgressSnapshot, ThinkTime, Until, Work, run,
+};
 use model::{ErrorClass, Failure};
 use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Sizes, Values, numbers};
 
@@ -167,7 +169,7 @@ fn offer(options: &Options, threads: u32) -> Offer {
         (requests, None) => Until::Requests(requests.unwrap_or_default()),
     };
     let pacing = match load.rps {
-        None => Pacing::Closed { think: Think::default(), stages: Vec::new() },
+        None => Pacing::Closed { think: ThinkTime::default(), stages: Vec::new() },
         Some(rate) => {
             let (rate_from_per_s, rate_to_per_s) = (rate as f64, rate as f64);
             let stage = Stage { rate_from_per_s, rate_to_per_s, length_ns: CENTURY_NS };

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use lab::Setup;
 use model::Endpoint;
-use rig::ownerless::{Found, Kind, look};
+use rig::orphaned::{Found, Kind, look};
 use stats::format_bytes;
 
 use crate::exit::{CliError, FAILED};
@@ -18,7 +18,7 @@ pub(crate) fn disks(setup: &Setup) -> Vec<&Path> {
     std::iter::once(setup.disk.as_path()).chain(targets).collect()
 }
 
-/// Prints a line per directory with its ownerless leftovers and the command to remove them.
+/// Prints a line per directory with its orphaned leftovers and the command to remove them.
 pub(crate) fn notice(disks: &[&Path]) {
     let mut seen = Vec::new();
     let temporary = std::env::temp_dir();
@@ -27,7 +27,7 @@ pub(crate) fn notice(disks: &[&Path]) {
     for (disk, place) in places {
         let mut found = look(&[place.into()], false);
         // The run reuses the lock directory.
-        found.retain(|f| f.is_ownerless && f.kind != Kind::Lock && !seen.contains(&f.path));
+        found.retain(|f| f.is_orphaned && f.kind != Kind::Lock && !seen.contains(&f.path));
         let Some(first) = found.first() else { continue };
         let more = match found.len() - 1 {
             0 => String::new(),
@@ -44,23 +44,23 @@ pub(crate) fn notice(disks: &[&Path]) {
 
 /// Text for `doctor`; empty without leftovers.
 pub(crate) fn list(disk: &Path) -> String {
-    let (ownerless, unknown): (Vec<_>, Vec<_>) =
-        look(&places(disk), true).into_iter().partition(|found| found.is_ownerless);
+    let (orphaned, unknown): (Vec<_>, Vec<_>) =
+        look(&places(disk), true).into_iter().partition(|found| found.is_orphaned);
     let mut text = String::new();
-    if !ownerless.is_empty() {
+    if !orphaned.is_empty() {
         text += "\nleftovers of killed runs\n";
-        text += &lines(&ownerless);
+        text += &lines(&orphaned);
         let _ = writeln!(text, "  `{}` removes only this", command(disk));
     }
     text + &in_doubt(&unknown)
 }
 
-/// Removes ownerless leftovers and prints a line for each.
+/// Removes orphaned leftovers and prints a line for each.
 pub(crate) fn clean(disk: &Path) -> Result<ExitCode, CliError> {
-    let (ownerless, unknown): (Vec<_>, Vec<_>) =
-        look(&places(disk), true).into_iter().partition(|found| found.is_ownerless);
+    let (orphaned, unknown): (Vec<_>, Vec<_>) =
+        look(&places(disk), true).into_iter().partition(|found| found.is_orphaned);
     let (mut removed, mut failures) = (0, 0);
-    for found in &ownerless {
+    for found in &orphaned {
         let line = describe(found);
         match found.remove() {
             Ok(true) => {
@@ -107,7 +107,7 @@ fn describe(found: &Found) -> String {
     format!("`{}`: {what}, {}", found.path.display(), found.why)
 }
 
-/// The command that removes ownerless leftovers in `disk` and in temporary directories.
+/// The command that removes orphaned leftovers in `disk` and in temporary directories.
 fn command(disk: &Path) -> String {
     let words = ["cachedyno", "doctor", "--clean", "--disk", &disk.to_string_lossy()];
     model::shell_words(words)

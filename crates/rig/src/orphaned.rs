@@ -1,8 +1,8 @@
 //! Finds and removes leftovers of runs that were killed together with their guards: directories
 //! for data and sockets, the directory of the lock, and control groups.
 //!
-//! Only leftovers that are proven to be ours and ownerless are removed, and the proof is repeated
-//! on the open directory immediately before. A directory is ownerless if it has our name and our
+//! Only leftovers that are proven to be ours and orphaned are removed, and the proof is repeated
+//! on the open directory immediately before. A directory is orphaned if it has our name and our
 //! mark, no process holds the mark's lock, and both program and guard have ended (see `owner.rs`).
 //! Without a mark, a directory is removed only if it is empty, has our name and mode, and has not
 //! changed for a minute: its creation or removal was interrupted.
@@ -62,9 +62,9 @@ pub struct Found {
     pub path: PathBuf,
     /// Its kind.
     pub kind: Kind,
-    /// True if it is proven to be ours and ownerless.
-    pub is_ownerless: bool,
-    /// Why it is ownerless, or why that cannot be determined.
+    /// True if it is proven to be ours and orphaned.
+    pub is_orphaned: bool,
+    /// Why it is orphaned, or why that cannot be determined.
     pub why: String,
 }
 
@@ -101,14 +101,14 @@ impl Found {
             Ok(opened) => judge(kind, &opened?),
             Err(e) => Err(e),
         };
-        let (is_ownerless, why) = match state {
+        let (is_orphaned, why) = match state {
             Ok(State::Alive) => return None,
             Ok(State::Gone(why)) => (true, why),
             Ok(State::Unknown(why)) => (false, why.into()),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return None,
             Err(e) => (false, e.to_string()),
         };
-        Some(Self { path: path.into(), kind, is_ownerless, why })
+        Some(Self { path: path.into(), kind, is_orphaned, why })
     }
 
     /// Disk space used by a directory, in bytes; 0 for locks and control groups.
@@ -119,7 +119,7 @@ impl Found {
         }
     }
 
-    /// Removes it if it still exists and is ownerless, and kills the servers that still run in it.
+    /// Removes it if it still exists and is orphaned, and kills the servers that still run in it.
     /// Returns true if it was removed.
     ///
     /// Errors: an entry could not be removed within ten seconds.
@@ -281,5 +281,5 @@ fn magic(file: impl AsFd) -> Option<u32> {
 }
 
 #[cfg(test)]
-#[path = "ownerless_tests.rs"]
+#[path = "orphaned_tests.rs"]
 pub(crate) mod tests;

@@ -53,7 +53,7 @@ fn a_scratch_directory_is_in_use_until_its_owner_and_guard_have_ended() {
     let path = create(base.path(), Some(&mark_of_ended_owner()));
     fs::write(path.join("data"), vec![0; 100_000]).unwrap();
     let found = look_at(&path).unwrap();
-    assert!(found.is_ownerless && found.why.contains("ended"), "{found:?}");
+    assert!(found.is_orphaned && found.why.contains("ended"), "{found:?}");
     assert!((100_000..200_000).contains(&found.bytes()));
     assert!(found.remove().unwrap() && !path.exists());
     assert!(!found.remove().unwrap(), "already removed");
@@ -74,7 +74,7 @@ fn recent_empty_directories_and_those_with_another_mode_are_kept() {
     let base = tempfile::tempdir().unwrap();
     for mark in [None, Some("")] {
         let path = create(base.path(), mark);
-        assert_eq!(look_at(&path).filter(|f| f.is_ownerless), None);
+        assert_eq!(look_at(&path).filter(|f| f.is_orphaned), None);
     }
     assert!(!is_old(&Opened::open(base.path()).unwrap().unwrap()));
     assert!(is_old(&Opened::open(Path::new("/usr/lib")).unwrap().unwrap()));

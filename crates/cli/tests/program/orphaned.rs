@@ -224,10 +224,10 @@ fn foreign_files_named_like_ours_stay() {
         names
     };
     let before = names();
-    let ownerless = make("cachedyno-abcdef10", Some(gone));
-    symlink(&elsewhere, ownerless.join("link")).unwrap();
-    fs::create_dir(ownerless.join("sub")).unwrap();
-    fs::write(ownerless.join("sub/file"), vec![0; 300_000]).unwrap();
+    let orphaned = make("cachedyno-abcdef10", Some(gone));
+    symlink(&elsewhere, orphaned.join("link")).unwrap();
+    fs::create_dir(orphaned.join("sub")).unwrap();
+    fs::write(orphaned.join("sub/file"), vec![0; 300_000]).unwrap();
 
     let listed = doctor(&place, &disk, &[]).code(0).stdout;
     let part = "cachedyno-abcdef10`: 3";
