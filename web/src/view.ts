@@ -336,6 +336,7 @@ export interface ClaimView {
   id: string;
   text: string;
   source: string;
+  source_value?: string;
   workload: string | null;
   expected: string;
   measured: Value | null;

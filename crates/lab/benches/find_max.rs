@@ -282,7 +282,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         study: "find-max".into(),
         title: String::new(),
         question: String::new(),
-        source: String::new(),
+        source: model::study::Source::default(),
         scale: Scale::Standard,
         profiles: vec![kv.profile.clone()],
         seed,

@@ -13,7 +13,7 @@ use crate::load::Load;
 use crate::memory::MemoryPlan;
 use crate::program::Program;
 use crate::require::Requirement;
-use crate::study::{Advice, Claim};
+use crate::study::{Advice, Claim, Source};
 use crate::trial::Trial;
 
 pub use crate::phase::{Control, Phase, Stop};
@@ -423,7 +423,7 @@ pub struct Plan {
     /// Question that the study answers.
     pub question: String,
     /// Source of the study.
-    pub source: String,
+    pub source: Source,
     /// Amount of measurement.
     pub scale: Scale,
     /// Chosen profiles.

@@ -3,6 +3,7 @@
 //! docs/FORMAT.md describes the file. Unknown keys are errors that list the known ones.
 //!
 //! - [`wire`]: the tables and keys that all workloads share.
+//! - [`source`]: the origin of a study and its conditions.
 //! - [`statements`]: claims and the recommendation table.
 //! - `workload`: dispatch to the module of the workload: `sessions`, `app_cache`, `ramp`,
 //!   `beyond_ram` or `failover`.
@@ -21,6 +22,7 @@ mod planning;
 mod ramp;
 mod sessions;
 mod set;
+pub mod source;
 pub mod statements;
 mod targets;
 pub mod wire;
@@ -29,6 +31,7 @@ mod workload;
 pub use app_cache::determined_by_files;
 pub use choices::{Choices, TargetChoice};
 pub use ramp::RAMP;
+pub use source::Source;
 pub use statements::{Advice, AdviceRow, Claim, Expectation, HighestRate};
 pub use wire::{Study, StudyWorkload};
 

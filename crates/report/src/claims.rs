@@ -83,16 +83,19 @@ pub(crate) fn claims(
         let mut profiles: Vec<&str> =
             ramps.iter().map(|(_, view)| view.workload.as_str()).collect();
         profiles.dedup();
-        for profile in &profiles {
+        let of_claim = bound(claim, &profiles);
+        for profile in &of_claim {
             let judged = ramp::judge_claim(&claim.expect, profile, recorded, ramps);
             views.push(view(claim, Some(profile), judged));
         }
-        if profiles.is_empty() {
-            views.push(view(claim, None, not_run("no ramp was measured".into())));
+        if of_claim.is_empty() {
+            let why = unbound(claim, &profiles, || "no ramp was measured".into());
+            views.push(view(claim, None, not_run(why)));
         }
     }
     for claim in of_rows {
-        for profile in &profiles {
+        let of_claim = bound(claim, &profiles);
+        for profile in &of_claim {
             let misses = Cell::new(false);
             let ground = ClaimContext { recorded, plan, rows, comparisons, profile, misses };
             let mut judged = judge(&claim.expect, &ground);
@@ -101,11 +104,30 @@ pub(crate) fn claims(
             }
             views.push(view(claim, Some(profile), judged));
         }
-        if profiles.is_empty() {
-            views.push(view(claim, None, not_run(no_profile(recorded))));
+        if of_claim.is_empty() {
+            let why = unbound(claim, &profiles, || no_profile(recorded));
+            views.push(view(claim, None, not_run(why)));
         }
     }
     views
+}
+
+/// The measured profiles on which a claim is judged.
+fn bound<'a>(claim: &Claim, measured: &[&'a str]) -> Vec<&'a str> {
+    let is_bound = |profile: &&str| {
+        claim.profiles.is_empty() || claim.profiles.iter().any(|bound| bound == profile)
+    };
+    measured.iter().copied().filter(is_bound).collect()
+}
+
+/// Why a claim is judged on no profile; `none_measured` if none was measured at all.
+fn unbound(claim: &Claim, measured: &[&str], none_measured: impl FnOnce() -> String) -> String {
+    if measured.is_empty() {
+        return none_measured();
+    }
+    let named: Vec<String> = claim.profiles.iter().map(|name| format!("`{name}`")).collect();
+    let plural = if named.len() == 1 { "" } else { "s" };
+    format!("it is about profile{plural} {}, not measured here", and(&named))
 }
 
 /// Why no profile of plain operations has a result.
@@ -139,6 +161,7 @@ fn view(claim: &Claim, profile: Option<&str>, judged: Judged) -> ClaimView {
         id: claim.id.clone(),
         text: claim.text.clone(),
         source: claim.source.clone(),
+        source_value: claim.source_value.clone(),
         workload: profile.map(Into::into),
         expected: expected(&claim.expect),
         measured,

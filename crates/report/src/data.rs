@@ -1,14 +1,28 @@
-//! One-sentence description of the data set of an application-cache profile.
+//! One-sentence description of the data set of a profile of sessions or of an application cache.
 
-use model::{AppCache, Plan};
+use model::{AppCache, Plan, Sessions, Workload};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
 use crate::show::commas;
 
-/// A sentence for each application-cache profile, by the profile's name including its size.
+/// A sentence for each profile, by the profile's name including its size.
 pub(crate) fn by_profile(plan: &Plan) -> BTreeMap<String, String> {
-    plan.caches().map(|(_, cache)| (cache.profile.clone(), sentence(cache))).collect()
+    let data = plan.cells.iter().filter_map(|cell| match &cell.workload {
+        Workload::Sessions(sessions) => Some((sessions.profile.clone(), of_sessions(sessions))),
+        Workload::AppCache(cache) => Some((cache.profile.clone(), sentence(cache))),
+        Workload::Kv(_) => None,
+    });
+    data.collect()
+}
+
+/// `2,000 sessions of 1,500 bytes`.
+fn of_sessions(sessions: &Sessions) -> String {
+    let bytes = commas(sessions.value_bytes as u64);
+    match sessions.filled {
+        0 => format!("sessions of {bytes} bytes, created by the phases"),
+        filled => format!("{} sessions of {bytes} bytes", commas(filled)),
+    }
 }
 
 /// `20,000 records of 1 to 1,024 bytes, each with 0 to 15 of 2,000 tags; …`.

@@ -2,7 +2,7 @@
 
 use model::calibration::{Clock, Cost, DelayPercentiles, Host, LoadLag, Pauses, ShapeCost};
 use model::plan::Effort;
-use model::study::{Advice, AdviceRow, Claim, Expectation};
+use model::study::{Advice, AdviceRow, Claim, Expectation, Source};
 use model::{
     Calibration, Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names,
     Noise, OperationResult, Order, Phase, Plan, PlannedTarget, Point, Product, Scale, Seal,
@@ -76,7 +76,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         study: "sessions".into(),
         title: "Files, Redis or MySQL for sessions".into(),
         question: "Which session store is faster?".into(),
-        source: "a test".into(),
+        source: Source::publication("a test"),
         scale: Scale::Standard,
         profiles: vec!["steady".into()],
         seed: 7,
@@ -305,6 +305,8 @@ pub(crate) fn ratio(a: &str, b: &str, operation: &str, clients: u32, range: (f64
         id: format!("{a}-{b}-{operation}-{clients}"),
         text: format!("{a} is faster than {b}"),
         source: "a test".into(),
+        source_value: None,
+        profiles: Vec::new(),
         expect: Expectation::Ratio {
             a: a.into(),
             b: b.into(),

@@ -89,7 +89,13 @@ fn asked(recorded: &Recorded) -> Asked {
         study: plan.study.clone(),
         title: plan.title.clone(),
         question: plan.question.clone(),
-        source: plan.source.clone(),
+        source: plan.source.publication.clone(),
+        source_conditions: plan
+            .source
+            .conditions()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        source_unmatched: plan.source.unmatched.clone(),
         scale: plan.scale.name().into(),
         profiles: plan.profiles.clone(),
         seed: plan.seed,

@@ -123,12 +123,22 @@ fn claims(view: &View) -> String {
             plain(&c.source),
             c.workload.as_ref().map_or_else(|| "–".into(), |w| plain(w)),
             plain(&c.expected),
+            c.source_value.as_ref().map_or_else(|| "–".into(), |value| plain(value)),
             c.measured.as_ref().map_or_else(|| "–".into(), show::ratio_value),
             plain(&c.note),
         ]
     });
-    let header = ["verdict", "statement", "source", "profile", "expected", "measured", "note"];
-    pipes(&header, "lllllll", rows)
+    let header = [
+        "verdict",
+        "statement",
+        "source",
+        "profile",
+        "expected",
+        "source's figure",
+        "measured",
+        "note",
+    ];
+    pipes(&header, "llllllll", rows)
 }
 
 fn conditions(view: &View) -> String {

@@ -48,6 +48,15 @@ pub(crate) fn ratio(ratio: f64) -> String {
     format_ratio(ratio)
 }
 
+/// `42 s`, from 90 s on `1 min 30 s`.
+pub(crate) fn duration(seconds: f64) -> String {
+    if seconds < 90.0 {
+        return format!("{seconds:.0} s");
+    }
+    let seconds = seconds.round() as u64;
+    format!("{} min {} s", seconds / 60, seconds % 60)
+}
+
 /// `1.33× [1.21, 1.47]`; without an interval, the ratio alone.
 pub(crate) fn ratio_value(value: &Value) -> String {
     format_value_with_interval(Unit::Ratio, value.center, bounds(value))

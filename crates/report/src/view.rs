@@ -117,6 +117,9 @@ pub struct ClaimView {
     pub text: String,
     /// Source of the statement.
     pub source: String,
+    /// The source's own figure; omitted if it gives none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_value: Option<String>,
     /// Profile on which it was tested.
     pub workload: Option<String>,
     /// Readable expectation: `redis / files from 1.13 to 1.53`.
@@ -289,6 +292,13 @@ pub struct Asked {
     pub question: String,
     /// Origin of the study.
     pub source: String,
+    /// Conditions under which the source measured, as pairs of name and value; omitted if none are
+    /// known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source_conditions: Vec<(String, String)>,
+    /// Conditions of the source that no run can match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source_unmatched: Vec<String>,
     /// Scale.
     pub scale: String,
     /// Profiles measured.
@@ -301,8 +311,8 @@ pub struct Asked {
     pub fewest_blocks: usize,
     /// By profile, whether values are generated `inside` or `outside` the timed span.
     pub generation: BTreeMap<String, String>,
-    /// Data set of each profile of an application cache, one sentence by profile name with size;
-    /// omitted if there is none.
+    /// Data set of each profile of sessions or of an application cache, one sentence by profile
+    /// name with size; omitted if there is none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub data: BTreeMap<String, String>,
 }

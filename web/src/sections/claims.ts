@@ -14,7 +14,10 @@ function verdict(word: string): HTMLElement {
 const COLUMNS: readonly Column<ClaimView>[] = [
   ["Statement", ({ id, text, source }) => h("span", { id: `claim-${id}` }, text, sub(source))],
   ["Verdict", (claim) => verdict(claim.verdict)],
-  ["Expected", ({ expected }) => expected],
+  [
+    "Expected",
+    ({ expected, source_value: value }) => [expected, value === undefined ? null : sub(`the source: ${value}`)],
+  ],
   [
     "Measured",
     ({ measured, workload }) => [

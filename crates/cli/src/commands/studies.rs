@@ -40,7 +40,7 @@ fn describe(study: &Study) -> String {
         study.name,
         study.title,
         study.question,
-        study.source,
+        study.source.publication,
         targets.join(", "),
         profiles.collect::<String>()
     )

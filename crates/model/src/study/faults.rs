@@ -60,11 +60,16 @@ impl Study {
             .or_else(|| self.unknown_target(self.control.get_ref(), self.control.span().start))
             .or_else(|| {
                 let chosen = self.profile.get_ref();
-                let name = chosen.iter().find(|c| !self.profile_names().any(|p| p == *c))?;
-                let known = quoted_list(self.profile_names());
-                let problem = format!("unknown profile `{name}` (known: {known})");
-                Some((self.profile.span().start, problem))
+                chosen.iter().find_map(|c| self.unknown_profile(c, self.profile.span().start))
             })
+    }
+
+    fn unknown_profile(&self, name: &str, offset: usize) -> Option<Fault> {
+        if self.profile_names().any(|p| p == name) {
+            return None;
+        }
+        let known = quoted_list(self.profile_names());
+        Some((offset, format!("unknown profile `{name}` (known: {known})")))
     }
 
     /// Finds the first out-of-range value among those that every study has.
@@ -85,7 +90,7 @@ impl Study {
 
     fn fault_in_claim<K: Keys>(&self, claim: &Spanned<Claim>) -> Option<Fault> {
         let offset = claim.span().start;
-        let expect = &claim.get_ref().expect;
+        let Claim { expect, profiles, .. } = claim.get_ref();
         if expect.is_of_ramps() && !K::IS_RAISED {
             let kinds = quoted_list(["ratio", "highest", "lowest", "narrowest"]);
             return Some((
@@ -97,6 +102,7 @@ impl Study {
         let together = if K::IS_RAISED { RAMP } else { "mixed" };
         let is_known = |name: &str| K::OPERATIONS.contains(&name) || name == together;
         let unknown_target = targets.iter().find_map(|t| self.unknown_target(t, offset));
+        let unknown_profile = || profiles.iter().find_map(|p| self.unknown_profile(p, offset));
         let unknown_operation = || {
             let unknown = operations.iter().find(|name| !is_known(name))?;
             Some((offset, unknown_operation(unknown, K::OPERATIONS)))
@@ -111,7 +117,11 @@ impl Study {
             }
             _ => None,
         };
-        unknown_target.or_else(unknown_operation).or_else(odd_number).or_else(no_range)
+        unknown_target
+            .or_else(unknown_profile)
+            .or_else(unknown_operation)
+            .or_else(odd_number)
+            .or_else(no_range)
     }
 
     fn fault_in_advice(&self, advice: &Spanned<Advice>) -> Option<Fault> {

@@ -13,6 +13,12 @@ pub struct Claim {
     pub text: String,
     /// Author and place of publication.
     pub source: String,
+    /// The source's own figure with its unit, where it gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_value: Option<String>,
+    /// Profiles on which it is judged; empty for every profile that can judge it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<String>,
     /// Expected relation.
     pub expect: Expectation,
 }

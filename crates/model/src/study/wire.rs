@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::source::Source;
 use super::statements::{Advice, Claim};
 use super::{Fault, StudyError};
 use crate::app_cache::Backend;
@@ -48,7 +49,7 @@ pub struct Study {
     /// Question that the study answers.
     pub question: String,
     /// Source of the study.
-    pub source: String,
+    pub source: Source,
     /// Target that `--aa` measures twice.
     pub control: Spanned<String>,
     /// Profiles that run by default.

@@ -17,6 +17,7 @@ mod problems;
 mod ramps;
 mod requirements;
 mod results;
+mod source;
 mod stores;
 
 use crate::section::{Part, Section};
@@ -41,6 +42,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         failures::section(view),
         advice::section(view),
         Section::part("claims", "Claims", (Part::Claims, !view.claims.is_empty())),
+        source::section(view),
         locks::section(view),
         effort::section(view),
         growth::section(view),

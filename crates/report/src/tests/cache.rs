@@ -94,7 +94,14 @@ pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
 }
 
 fn claim(expect: Expectation) -> Claim {
-    Claim { id: "x".into(), text: "so it is".into(), source: "a test".into(), expect }
+    Claim {
+        id: "x".into(),
+        text: "so it is".into(),
+        source: "a test".into(),
+        source_value: None,
+        profiles: Vec::new(),
+        expect,
+    }
 }
 
 fn highest(target: &str, operation: &str) -> Claim {
@@ -166,7 +173,8 @@ fn the_data_of_a_profile_is_next_to_its_results() {
     let below = markdown[title..].lines().nth(2);
     assert_eq!(below, Some(expected.trim_end()), "{markdown}");
     assert_eq!(view.asked.data["steady"], expected.trim_end());
-    assert!(judge(&run(&["files"], 3, crate::fixture::usual)).asked.data.is_empty());
+    let sessions = judge(&run(&["files"], 3, crate::fixture::usual));
+    assert_eq!(sessions.asked.data["steady"], "1,000 sessions of 1,500 bytes");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Claims: each verdict and direction, and claims that cannot be judged.
 
-use model::study::{Claim, Expectation};
-use model::{ErrorClass, Failure, Layout};
+use model::study::{Claim, Expectation, Source};
+use model::{Condition, ErrorClass, Failure, Layout};
 
 use crate::fixture::{Rates, ratio, run, sessions, usual};
 use crate::recorded::Recorded;
-use crate::view::ClaimView;
+use crate::view::{ClaimVerdict, ClaimView};
 use crate::{judge, markdown, text};
 
 fn judged(claim: Claim, blocks: u32, rates: Rates) -> ClaimView {
@@ -21,6 +21,8 @@ fn lowest(target: &str) -> Claim {
         id: "last".into(),
         text: "is the slowest".into(),
         source: "a test".into(),
+        source_value: None,
+        profiles: Vec::new(),
         expect: Expectation::Lowest {
             target: target.into(),
             operations: vec!["read".into(), "write".into()],
@@ -233,4 +235,51 @@ fn the_slowest_measured_target_is_judged_and_missing_ones_are_named() {
     let claim = &judge(&recorded).claims[0];
     assert_eq!(claim.verdict.name(), "confirmed");
     assert!(claim.note.ends_with("without redis, which has no result"), "{}", claim.note);
+}
+
+#[test]
+fn a_claim_is_judged_on_its_profiles_and_shows_the_sources_figure() {
+    let mut recorded = run(&["files", "redis", "mysql"], 3, usual);
+    let bound = |profile: &str| Claim {
+        profiles: vec![profile.into()],
+        source_value: Some("33 %".into()),
+        ..lowest("mysql")
+    };
+    recorded.header.plan.claims = vec![bound("steady"), bound("cold")];
+    let view = judge(&recorded);
+    let [judged, other] = &view.claims[..] else { panic!("{:?}", view.claims) };
+    assert_eq!(
+        (judged.workload.as_deref(), judged.verdict),
+        (Some("steady"), ClaimVerdict::Confirmed)
+    );
+    assert_eq!((other.workload.as_deref(), other.verdict), (None, ClaimVerdict::NotRun));
+    assert_eq!(other.note, "it is about profile `cold`, not measured here");
+    let text = text::render(&view, 200, false);
+    assert!(text.contains("(the source's figure: 33 %)"), "{text}");
+}
+
+#[test]
+fn the_sources_conditions_are_beside_those_of_the_run() {
+    let mut recorded = run(&["files", "redis"], 3, usual);
+    recorded.header.plan.source = Source {
+        publication: "a blog".into(),
+        cores: Some("4".into()),
+        duration: Some("2 hours".into()),
+        unmatched: vec!["the clients were written in PHP".into()],
+        ..Source::default()
+    };
+    recorded.header.conditions.facts.push(Condition {
+        group: "cpu".into(),
+        name: "CPUs".into(),
+        value: "2 online".into(),
+        warning: None,
+    });
+    let text = markdown::render(&judge(&recorded));
+    assert!(text.contains("## The source's conditions"), "{text}");
+    assert!(text.contains("| cores | 4 | 2 online |"), "{text}");
+    assert!(
+        text.contains("| duration | 2 hours | 4 min 5 s (standard scale, 3 blocks) |"),
+        "{text}"
+    );
+    assert!(text.contains("- not matched: the clients were written in PHP"), "{text}");
 }

@@ -36,6 +36,8 @@ fn with_few_of(target: &str, operations: u64, blocks: u32, takes_ns: u64) -> Rec
         id: "a".into(),
         text: "a".into(),
         source: "a".into(),
+        source_value: None,
+        profiles: Vec::new(),
         expect: Expectation::Ratio {
             a: "redis".into(),
             b: "files".into(),

@@ -19,6 +19,8 @@ fn with_misses(target: &str, missed: u64) -> View {
             id: operation.into(),
             text: "files are the fastest".into(),
             source: "a test".into(),
+            source_value: None,
+            profiles: Vec::new(),
             expect: Expectation::Highest {
                 target: "files".into(),
                 operations: vec![operation.into()],

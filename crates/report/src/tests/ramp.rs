@@ -216,7 +216,14 @@ fn near(value: f64, expected: f64, share: f64) -> bool {
 
 pub(super) fn claim(expect: Expectation) -> Claim {
     let text = String::from("a statement");
-    Claim { id: "a-claim".into(), source: "a test".into(), text, expect }
+    Claim {
+        id: "a-claim".into(),
+        source: "a test".into(),
+        source_value: None,
+        profiles: Vec::new(),
+        text,
+        expect,
+    }
 }
 
 #[test]

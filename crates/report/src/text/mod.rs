@@ -132,7 +132,7 @@ pub(crate) fn painted(validity: Validity, paint: Paint) -> String {
 /// One line with study, scale, size and status of the run.
 pub(crate) fn facts(view: &View) -> String {
     let plural = if view.course.blocks == 1 { "" } else { "s" };
-    let (mut took, run) = (duration(view.course.took_s), &view.run);
+    let (mut took, run) = (show::duration(view.course.took_s), &view.run);
     if view.course.resumed {
         took += " of trials (resumed)";
     } else if view.course.status == Status::Unsealed {
@@ -157,14 +157,6 @@ pub(crate) fn facts(view: &View) -> String {
     facts
 }
 
-fn duration(seconds: f64) -> String {
-    if seconds < 90.0 {
-        return format!("{seconds:.0} s");
-    }
-    let seconds = seconds.round() as u64;
-    format!("{} min {} s", seconds / 60, seconds % 60)
-}
-
 fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
     let verdict = format!("{:<9}", claim.verdict);
     let painted = match claim.verdict {
@@ -175,8 +167,12 @@ fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
     let place = claim.workload.as_ref().map_or(String::new(), |w| format!(" on {w}"));
     let measured =
         claim.measured.as_ref().map_or(String::new(), |v| format!("{}, ", show::ratio_value(v)));
-    let body =
-        format!("{}{place}: {measured}expected {}; {}", claim.id, claim.expected, claim.note);
+    let value = claim.source_value.as_ref();
+    let value = value.map_or(String::new(), |value| format!(" (the source's figure: {value})"));
+    let body = format!(
+        "{}{place}: {measured}expected {}{value}; {}",
+        claim.id, claim.expected, claim.note
+    );
     // Wrap the paragraph without colour codes, which would count as width.
     paragraph(&format!("  {verdict}  "), 13, &body, columns).replacen(&verdict, &painted, 1)
 }

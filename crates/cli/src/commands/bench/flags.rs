@@ -4,6 +4,7 @@ use ::archive::Writer;
 use clap::{Args, value_parser};
 use drivers::wire::Dialect;
 use model::plan::{Effort, KvOperation, PlannedTarget};
+use model::study::Source;
 use model::{
     Arrivals, Cell, Endpoint, Kv, Load, NetAddress, Phase, Plan, Scale, Stop, TargetChoice,
     Workload,
@@ -193,7 +194,7 @@ impl KvFlags {
                 "How do these servers perform under {} with {load}?",
                 workload.profile
             ),
-            source: String::new(),
+            source: Source::default(),
             scale: Scale::Standard,
             profiles: vec![workload.profile.clone()],
             seed: self.seed.map_or_else(random, Ok)?,
