@@ -6,8 +6,8 @@ import { join } from "node:path";
 
 const FORMAT = new URL("../docs/FORMAT.md", import.meta.url);
 const FILES = ["header.json", "targets.jsonl", "trials.jsonl", "seal.json", "summary.json"];
-// Maps whose keys are names: of users, of servers, of files.
-const NAMED = new Set(["settings", "sizes", "weights", "mix", "generation", "errors_by_class", "sha256"]);
+// Maps whose keys are names: of users, of servers, of profiles, of files.
+const NAMED = new Set(["settings", "sizes", "weights", "mix", "generation", "data", "errors_by_class", "sha256"]);
 
 const words = new Set(readFileSync(FORMAT, "utf8").match(/[a-z0-9_]+/g));
 

@@ -46,7 +46,8 @@ fn here(view: &View, condition: &str) -> Option<String> {
             (!places.is_empty()).then(|| places.join("; "))
         }
         "size" => {
-            let data: Vec<&str> = view.asked.data.values().map(String::as_str).collect();
+            let mut data: Vec<&str> = view.asked.data.values().map(String::as_str).collect();
+            data.dedup();
             (!data.is_empty()).then(|| data.join("; "))
         }
         "duration" => Some(format!(
