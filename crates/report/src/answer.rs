@@ -133,8 +133,7 @@ fn of_pair(view: &View, pair: &[(&Comparison, &'static str)]) -> Pieces {
             vec![plain(format!(" ({})", reasons.join("; ")))]
         };
         let by = figures(Verdict::Undecided, false);
-        let quotient = vec![plain(": "), target(a), plain(" / "), target(b), plain(" ")];
-        clauses.push([label, both, quotient, by, why].concat());
+        clauses.push([label, both, vec![plain(": ")], quotient(a, b), by, why].concat());
     }
     joined(clauses, "; ", "; ")
 }
@@ -182,7 +181,9 @@ fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
     clauses.extend(equal.chunk_by(same).map(|alike| {
         let within = figure(format!("within ±{zone}"));
         let middle = [plain(" are equal "), within, plain(" at ")];
-        let at = alike.iter().map(|g| [vec![plain(doing(g.operation))], ratio(g)].concat());
+        let at = alike
+            .iter()
+            .map(|g| [vec![plain(doing(g.operation))], ratio(g, Pieces::new())].concat());
         [tied(alike[0]), middle.to_vec(), joined(at.collect(), ", ", " and ")].concat()
     }));
     let mut reasons: Vec<&str> =
@@ -259,20 +260,14 @@ fn reason<'a>(group: &'a Group<'_>, zone: f64) -> Option<&'a str> {
 /// The targets between which an operation is undecided.
 fn undecided(group: &Group<'_>) -> Pieces {
     let between = vec![plain(format!("{} between ", doing(group.operation)))];
-    let has_several = group.tied().count() > 2;
-    let found = match (group.best(), group.next()) {
-        (Some(best), Some((next, found))) if has_several => vec![
-            plain(" ("),
-            target(&best.row.target),
-            plain(" / "),
-            target(&next.row.target),
-            plain(" "),
-            figure(show::ratio_value(&found)),
-            plain(")"),
-        ],
-        _ => ratio(group),
+    let of = match (group.best(), group.next()) {
+        // The ratio of one pair of several targets needs its names.
+        (Some(best), Some((next, _))) if group.tied().count() > 2 => {
+            quotient(&best.row.target, &next.row.target)
+        }
+        _ => Pieces::new(),
     };
-    [between, tied(group), found].concat()
+    [between, tied(group), ratio(group, of)].concat()
 }
 
 /// The best target and those that may be as fast.
@@ -281,10 +276,16 @@ fn tied(group: &Group<'_>) -> Pieces {
     joined(names.collect(), ", ", " and ")
 }
 
-/// ` (1.02× [0.98, 1.06])`: the ratio of the best to the next.
-fn ratio(group: &Group<'_>) -> Pieces {
+/// ` (1.02× [0.98, 1.06])`: the ratio of the best to the next, after the words `of`.
+fn ratio(group: &Group<'_>, of: Pieces) -> Pieces {
     let ratio = group.next().map(|(_, ratio)| figure(show::ratio_value(&ratio)));
-    ratio.map_or_else(Pieces::new, |ratio| vec![plain(" ("), ratio, plain(")")])
+    let words = |ratio| [vec![plain(" (")], of, vec![ratio, plain(")")]].concat();
+    ratio.map_or_else(Pieces::new, words)
+}
+
+/// `redis / memcached `, before a ratio.
+fn quotient(a: &str, b: &str) -> Pieces {
+    vec![target(a), plain(" / "), target(b), plain(" ")]
 }
 
 /// Groups by their best target, in order of first occurrence.

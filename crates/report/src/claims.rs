@@ -79,55 +79,52 @@ pub(crate) fn claims(
     let mut views = Vec::new();
     let (of_ramps, of_rows): (Vec<&Claim>, Vec<&Claim>) =
         plan.claims.iter().partition(|claim| claim.expect.is_of_ramps());
+    let mut raised: Vec<&str> = ramps.iter().map(|(_, view)| view.workload.as_str()).collect();
+    raised.dedup();
     for claim in of_ramps {
-        let mut profiles: Vec<&str> =
-            ramps.iter().map(|(_, view)| view.workload.as_str()).collect();
-        profiles.dedup();
-        let of_claim = bound(claim, &profiles);
-        for profile in &of_claim {
-            let judged = ramp::judge_claim(&claim.expect, profile, recorded, ramps);
-            views.push(view(claim, Some(profile), judged));
-        }
-        if of_claim.is_empty() {
-            let why = unbound(claim, &profiles, || "no ramp was measured".into());
-            views.push(view(claim, None, not_run(why)));
-        }
+        let judge = |profile: &str| ramp::judge_claim(&claim.expect, profile, recorded, ramps);
+        views.extend(on_profiles(claim, &raised, || "no ramp was measured".into(), judge));
     }
     for claim in of_rows {
-        let of_claim = bound(claim, &profiles);
-        for profile in &of_claim {
+        let judge = |profile: &str| {
             let misses = Cell::new(false);
             let ground = ClaimContext { recorded, plan, rows, comparisons, profile, misses };
             let mut judged = judge(&claim.expect, &ground);
             if ground.misses.get() {
                 judged.2 += hits::CLAIMED;
             }
-            views.push(view(claim, Some(profile), judged));
-        }
-        if of_claim.is_empty() {
-            let why = unbound(claim, &profiles, || no_profile(recorded));
-            views.push(view(claim, None, not_run(why)));
-        }
+            judged
+        };
+        views.extend(on_profiles(claim, &profiles, || no_profile(recorded), judge));
     }
     views
 }
 
-/// The measured profiles on which a claim is judged.
-fn bound<'a>(claim: &Claim, measured: &[&'a str]) -> Vec<&'a str> {
-    let is_bound = |profile: &&str| {
-        claim.profiles.is_empty() || claim.profiles.iter().any(|bound| bound == profile)
+/// Judges a claim on each measured profile that it is about. If there is none, it is not run;
+/// `none_measured` is the reason if no profile was measured at all.
+fn on_profiles(
+    claim: &Claim,
+    measured: &[&str],
+    none_measured: impl FnOnce() -> String,
+    judge: impl Fn(&str) -> Judged,
+) -> Vec<ClaimView> {
+    let is_about = |profile: &&&str| {
+        claim.profiles.is_empty() || claim.profiles.iter().any(|own| own == **profile)
     };
-    measured.iter().copied().filter(is_bound).collect()
-}
-
-/// Why a claim is judged on no profile; `none_measured` if none was measured at all.
-fn unbound(claim: &Claim, measured: &[&str], none_measured: impl FnOnce() -> String) -> String {
-    if measured.is_empty() {
-        return none_measured();
+    let found = measured.iter().filter(is_about);
+    let views: Vec<ClaimView> =
+        found.map(|profile| view(claim, Some(profile), judge(profile))).collect();
+    if !views.is_empty() {
+        return views;
     }
-    let named: Vec<String> = claim.profiles.iter().map(|name| format!("`{name}`")).collect();
-    let plural = if named.len() == 1 { "" } else { "s" };
-    format!("it is about profile{plural} {}, not measured here", and(&named))
+    let why = if measured.is_empty() {
+        none_measured()
+    } else {
+        let named: Vec<String> = claim.profiles.iter().map(|name| format!("`{name}`")).collect();
+        let plural = if named.len() == 1 { "" } else { "s" };
+        format!("it is about profile{plural} {}, not measured here", show::listed(&named))
+    };
+    vec![view(claim, None, not_run(why))]
 }
 
 /// Why no profile of plain operations has a result.

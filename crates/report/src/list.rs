@@ -95,15 +95,15 @@ impl Entry {
 
     /// Targets with their rates: for searches the rates found and the limits, for ramps the knees,
     /// else the rates of the last whole operation.
-    fn told(&self) -> Vec<String> {
-        let mut told = self.record.targets.clone();
+    fn targets(&self) -> Vec<String> {
+        let mut names = self.record.targets.clone();
         let summary = || self.complete_summary().into_iter();
         let searches = summary().flat_map(|summary| &summary.searches);
         let found = searches.filter(|search| search.outcome == SearchOutcome::Found);
         let found = found.map(|search| (&search.target, &search.answer));
         let ramps = summary().flat_map(|summary| &summary.ramps);
         for (name, rate) in found.chain(ramps.map(|r| (&r.target, &r.metrics.knee_per_s))) {
-            let target = told.iter_mut().find(|target| *target == name);
+            let target = names.iter_mut().find(|target| *target == name);
             if let (Some(rate), Some(target)) = (rate, target) {
                 *target += &format!(" {}/s", grouped(rate.center));
             }
@@ -111,36 +111,36 @@ impl Entry {
         let limits = self.record.limits.join(", ");
         let cells = || summary().flat_map(|summary| &summary.cells);
         let Some(last) = cells().rfind(|cell| !is_part(&cell.operation)) else {
-            return labelled(&limits, told);
+            return labelled(&limits, names);
         };
-        for target in &mut told {
+        for target in &mut names {
             let own = |cell: &&Measured| cell.operation == last.operation && cell.target == *target;
             let rate = cells().rfind(own).and_then(|cell| cell.metrics.rate_per_s.as_ref());
             if let Some(rate) = rate {
                 *target += &format!(" {}/s", grouped(rate.center));
             }
         }
-        labelled(&last.operation, told)
+        labelled(&last.operation, names)
     }
 }
 
 /// With what the rates are of in front: `p99<1ms: redis 94,000/s`.
-fn labelled(label: &str, mut told: Vec<String>) -> Vec<String> {
-    if let Some(first) = told.first_mut().filter(|_| !label.is_empty()) {
+fn labelled(label: &str, mut names: Vec<String>) -> Vec<String> {
+    if let Some(first) = names.first_mut().filter(|_| !label.is_empty()) {
         *first = format!("{label}: {first}");
     }
-    told
+    names
 }
 
 /// All entries for a terminal of `columns` columns, with or without colours, followed by possible
 /// leftovers of killed runs. Targets that do not fit are replaced by `…`.
 pub fn render(entries: &[Entry], columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
-    let whole = table(entries, |told| told.join(", "));
+    let whole = table(entries, |names| names.join(", "));
     let bare = least_width(&table(entries, |_| "-".into()));
     let room = columns.saturating_sub(bare - width(TARGETS));
     let is_cut = least_width(&whole) > columns && room >= TARGETS_MIN;
-    let shown = if is_cut { table(entries, |told| shortened(told, room)) } else { whole };
+    let shown = if is_cut { table(entries, |names| shortened(names, room)) } else { whole };
     let mut text = fit(&shown, paint, columns);
     for Listed { run, may_hold_leftovers, .. } in entries.iter().map(|entry| &entry.record) {
         for target in may_hold_leftovers {
@@ -162,8 +162,8 @@ fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
         let Listed { run, study, scale, changed, .. } = &entry.record;
         let words = [run.as_str(), &entry.started, study, scale].map(Cell::from);
         let changed = if changed.is_empty() { "" } else { ", changed" };
-        let told = [format!("{}{changed}", entry.state()), targets(&entry.told())];
-        Line::plain(words.into_iter().chain(told.map(Cell::from)))
+        let results = [format!("{}{changed}", entry.state()), targets(&entry.targets())];
+        Line::plain(words.into_iter().chain(results.map(Cell::from)))
     };
     let columns = ["run", "started (UTC)", "study", "scale", "state", TARGETS].map(Column::words);
     Table { columns: columns.into(), is_grouped: false, lines: entries.iter().map(line).collect() }
@@ -171,12 +171,12 @@ fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
 
 /// As many targets as fit into `room` columns (at least [`TARGETS_MIN`]); the first is truncated if
 /// it alone is too long.
-fn shortened(told: &[String], room: usize) -> String {
-    let whole = told.join(", ");
+fn shortened(names: &[String], room: usize) -> String {
+    let whole = names.join(", ");
     if width(&whole) <= room {
         return whole;
     }
-    let some = (1..told.len()).rev().map(|n| told[..n].join(", ") + ", …");
+    let some = (1..names.len()).rev().map(|n| names[..n].join(", ") + ", …");
     some.into_iter().find(|text| width(text) <= room).unwrap_or_else(|| {
         let kept: String = whole.chars().take(room.saturating_sub(1)).collect();
         kept + "…"

@@ -33,21 +33,22 @@ pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
             target_differences(target, twin, &mut check);
         }
     }
-    let facts = |view: &View| -> BTreeMap<(String, String), Condition> {
-        let facts = view.setup.conditions.facts.iter();
-        facts.map(|c| ((c.group.clone(), c.name.clone()), c.clone())).collect()
-    };
     let (one, two) = (facts(a), facts(b));
     let keys: BTreeSet<_> = one.keys().chain(two.keys()).collect();
     for key in keys {
         let both = [one.get(key), two.get(key)];
         let has_warning = both.iter().flatten().any(|c| c.warning.is_some());
-        if has_warning || !MOMENTARY.contains(&(&*key.0, &*key.1)) {
+        if has_warning || !MOMENTARY.contains(key) {
             let [a, b] = both.map(|c| c.map_or("", |c| &c.value));
             check(&format!("{} {}", key.0, key.1), a, b);
         }
     }
     found
+}
+
+/// The facts of a run, by group and name.
+fn facts(view: &View) -> BTreeMap<(&str, &str), &Condition> {
+    view.setup.conditions.facts.iter().map(|c| ((&*c.group, &*c.name), c)).collect()
 }
 
 /// The command line without the program's name.

@@ -273,9 +273,9 @@ fn is_open(ladder: &Ladder<'_>) -> bool {
 }
 
 /// `94,000/s [91,000, 97,000]`.
-fn rate_words(knee: &Value) -> String {
-    let rate = grouped(knee.center);
-    match show::bounds(knee) {
+fn rate_words(value: &Value) -> String {
+    let rate = grouped(value.center);
+    match show::bounds(value) {
         Some((lo, hi)) => format!("{rate}/s [{}, {}]", grouped(lo), grouped(hi)),
         None => format!("{rate}/s"),
     }
