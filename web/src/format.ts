@@ -154,12 +154,6 @@ export function ratioInterval(value: Value): string {
   return interval(value, ratioNumber);
 }
 
-/** A ratio with its interval: `1.41× (1.36–1.47)`. */
-export function ratioWithInterval(value: Value): string {
-  const ends = ratioInterval(value);
-  return ends === "" ? ratio(value.center) : `${ratio(value.center)} (${ends})`;
-}
-
 /** A point in time: `2026-11-21 19:16 UTC`. */
 export function when(unixMs: number): string {
   const date = new Date(unixMs);

@@ -340,6 +340,9 @@ export interface ClaimView {
   workload: string | null;
   expected: string;
   measured: Value | null;
+  unit: "ratio" | "clients" | "ns" | "exponent";
+  /** `measured` with its unit and interval. */
+  shown: string | null;
   verdict: string;
   note: string;
 }

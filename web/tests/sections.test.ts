@@ -219,9 +219,9 @@ describe("other sections", () => {
 
   it("show claims with their figures, including those not run", () => {
     const raw = variants.sessions();
-    if (raw.claims[0]) raw.claims[0].measured = { center: 1.408, lo: 1.39, hi: 1.43 };
+    if (raw.claims[0]) raw.claims[0].shown = "1.41× [1.39, 1.43]";
     const built = build("claims", raw);
-    expect(texts(built, "td[data-label=Measured]")).toEqual(["1.41× (1.39–1.43)on steady", ...texts(built, "td[data-label=Measured]").slice(1)]);
+    expect(texts(built, "td[data-label=Measured]")).toEqual(["1.41× [1.39, 1.43]on steady", ...texts(built, "td[data-label=Measured]").slice(1)]);
     expect(texts(built, "td[data-label=Measured]").at(-1)).toBe("–");
     expect(built.querySelector(".hint")?.textContent).toBe("Of 4 statements: 1 confirmed, 1 refuted, 1 undecided and 1 not run.");
   });

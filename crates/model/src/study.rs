@@ -4,7 +4,8 @@
 //!
 //! - [`wire`]: the tables and keys that all workloads share.
 //! - [`source`]: the origin of a study and its conditions.
-//! - [`statements`]: claims and the recommendation table.
+//! - [`claims`]: statements of the source and the relations that they expect.
+//! - [`advice`]: the recommendation table.
 //! - `workload`: dispatch to the module of the workload: `sessions`, `app_cache`, `ramp`,
 //!   `beyond_ram` or `failover`.
 //! - `phases`: phases of weighted operations, for workloads that have them.
@@ -12,9 +13,11 @@
 //! - [`choices`]: command-line choices; `set`: keys of `--set`.
 //! - `planning`: the trait of workloads, and planning of a run; `targets`: planning of its targets.
 
+pub mod advice;
 mod app_cache;
 mod beyond_ram;
 pub mod choices;
+pub mod claims;
 mod failover;
 mod faults;
 mod phases;
@@ -23,16 +26,16 @@ mod ramp;
 mod sessions;
 mod set;
 pub mod source;
-pub mod statements;
 mod targets;
 pub mod wire;
 mod workload;
 
+pub use advice::{Advice, AdviceRow};
 pub use app_cache::determined_by_files;
 pub use choices::{Choices, TargetChoice};
+pub use claims::{Claim, Expectation};
 pub use ramp::RAMP;
 pub use source::Source;
-pub use statements::{Advice, AdviceRow, Claim, Expectation, HighestRate};
 pub use wire::{Study, StudyWorkload};
 
 /// A fault in a file: its byte offset and description.

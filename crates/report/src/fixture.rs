@@ -2,6 +2,7 @@
 
 use model::calibration::{Clock, Cost, DelayPercentiles, Host, LoadLag, Pauses, ShapeCost};
 use model::plan::Effort;
+use model::study::claims::{self, Figure, Ratio};
 use model::study::{Advice, AdviceRow, Claim, Expectation, Source};
 use model::{
     Calibration, Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names,
@@ -307,14 +308,17 @@ pub(crate) fn ratio(a: &str, b: &str, operation: &str, clients: u32, range: (f64
         source: "a test".into(),
         source_value: None,
         profiles: Vec::new(),
-        expect: Expectation::Ratio {
+        conditions: claims::Conditions::default(),
+        expect: Expectation::Ratio(Ratio {
             a: a.into(),
             b: b.into(),
-            operation: operation.into(),
-            clients,
+            of: Figure::Rate,
+            operation: Some(operation.into()),
+            clients: Some(clients),
+            shares: Vec::new(),
             min: range.0,
             max: range.1.is_finite().then_some(range.1),
-        },
+        }),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::advice::advice;
 use crate::alone::alone;
 use crate::answer::answer;
-use crate::claims::{claims, plain_profiles};
+use crate::claims::{Results, claims, plain_profiles};
 use crate::context;
 use crate::data;
 use crate::ending::course;
@@ -58,6 +58,7 @@ fn judge_cells(recorded: &Recorded) -> View {
     context::notes(recorded, &comparisons, &mut notes);
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
+    let growth = growth(&phases, &cells);
     let happened = Happened { facts: facts(recorded), events: events(recorded) };
     View {
         format: VIEW_FORMAT,
@@ -69,8 +70,15 @@ fn judge_cells(recorded: &Recorded) -> View {
         unsteady,
         course: course(recorded),
         setup: setup(recorded),
-        growth: growth(&phases, &cells),
-        claims: claims(recorded, &cells, &comparisons, &ramps),
+        claims: claims(Results {
+            recorded,
+            phases: &phases,
+            rows: &cells,
+            comparisons: &comparisons,
+            growth: &growth,
+            ramps: &ramps,
+        }),
+        growth,
         advised: advice(recorded, &phases, &plain_profiles(plan, &cells)),
         cells,
         comparisons,

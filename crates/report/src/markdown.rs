@@ -2,7 +2,6 @@
 
 use crate::section::{Block, Part, Section};
 use crate::sheet;
-use crate::show;
 use crate::table::{Cell, Column, Line, Table, Tone};
 use crate::text::facts;
 use crate::text::table::marks;
@@ -124,7 +123,7 @@ fn claims(view: &View) -> String {
             c.workload.as_ref().map_or_else(|| "–".into(), |w| plain(w)),
             plain(&c.expected),
             c.source_value.as_ref().map_or_else(|| "–".into(), |value| plain(value)),
-            c.measured.as_ref().map_or_else(|| "–".into(), show::ratio_value),
+            c.shown.clone().unwrap_or_else(|| "–".into()),
             plain(&c.note),
         ]
     });

@@ -6,11 +6,9 @@
 //! - `notes`: notes on a ramp in addition to the rules.
 //! - `place`: the effect of an operation's place in a pair.
 //! - `against`: comparisons of the highest rates of two targets.
-//! - `claims`: claims about ramps.
 //! - `saturation`: samples reduced for drawing.
 
 mod against;
-mod claims;
 mod figures;
 mod ladder;
 mod limited;
@@ -18,9 +16,9 @@ mod notes;
 mod place;
 mod saturation;
 
-pub(crate) use against::{comparisons, lower_bound_reason};
-pub(crate) use claims::judge as judge_claim;
+pub(crate) use against::{comparisons, highest, lower_bound_reason, paired};
 pub(crate) use figures::judged;
-pub(crate) use ladder::{Ladder, Ramp};
+pub(crate) use ladder::{Ladder, Ramp, StageResult};
 pub(crate) use limited::near_null;
 pub(crate) use notes::{against_words, note};
+pub(crate) use place::Controls;

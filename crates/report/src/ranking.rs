@@ -88,6 +88,25 @@ pub(crate) fn sizes<'a>(
     found.into_iter().zip(rankings).map(size).collect()
 }
 
+/// The score of `a` divided by that of `b` in each block that has both: from the displayed rates,
+/// and from rates by wall time.
+pub(crate) fn ratios_of_scores(
+    plan: &Plan,
+    phases: &[MeasuredPoint<'_>],
+    (profile, clients): (&str, u32),
+    (a, b): (&str, &str),
+) -> (Vec<f64>, Vec<f64>) {
+    let Some(advice) = &plan.advice else { return Default::default() };
+    let scores = scores(&advice.weights, &rates(plan, advice, phases, profile, clients));
+    let of = |target: &str| scores.iter().find(|(name, _)| name == target).map(|(_, s)| s);
+    let Some((a, b)) = of(a).zip(of(b)) else { return Default::default() };
+    let ratio = |(block, a): (&u32, &(f64, f64))| {
+        let b = b.get(block)?;
+        Some((a.0 / b.0, a.1 / b.1))
+    };
+    a.iter().filter_map(ratio).unzip()
+}
+
 /// The rankings of a view; sizes with the same load share one.
 pub(crate) fn views(sizes: &BTreeMap<&String, Size>) -> Vec<RankingView> {
     let mut views: Vec<RankingView> = Vec::new();

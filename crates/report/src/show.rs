@@ -62,6 +62,24 @@ pub(crate) fn ratio_value(value: &Value) -> String {
     format_value_with_interval(Unit::Ratio, value.center, bounds(value))
 }
 
+/// `0.98 [0.91, 1.04]`; without an interval, the number alone.
+pub(crate) fn exponent_value(value: &Value) -> String {
+    match bounds(value) {
+        Some((lo, hi)) => format!("{:.2} [{lo:.2}, {hi:.2}]", value.center),
+        None => format!("{:.2}", value.center),
+    }
+}
+
+/// `3.4 clients [2.9, 4.1]`; without an interval, the number alone.
+pub(crate) fn clients_value(value: &Value) -> String {
+    let shown = format!("{:.1} clients", value.center);
+    match (value.lo, value.hi) {
+        (Some(lo), Some(hi)) => format!("{shown} [{lo:.1}, {hi:.1}]"),
+        (Some(lo), None) => format!("{shown} [{lo:.1}, more]"),
+        _ => shown,
+    }
+}
+
 /// `12.3 k/s [11.9, 12.8]`; without an interval, the rate alone.
 pub(crate) fn rate_value(value: &Value) -> String {
     format_value_with_interval(Unit::PerSecond, value.center, bounds(value))

@@ -31,8 +31,8 @@ pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};
 pub use stats::Time;
 pub use value::Value;
 pub use words::{
-    Agreement, ClaimVerdict, ProbeReason, ProbeVerdict, RampOutcome, SearchOutcome, StageWay,
-    Status,
+    Agreement, ClaimUnit, ClaimVerdict, ProbeReason, ProbeVerdict, RampOutcome, SearchOutcome,
+    StageWay, Status,
 };
 
 /// Version of the JSON that [`View`] serialises to.
@@ -124,8 +124,12 @@ pub struct ClaimView {
     pub workload: Option<String>,
     /// Readable expectation: `redis / files from 1.13 to 1.53`.
     pub expected: String,
-    /// The measured ratio; null if not run.
+    /// The measured value; null if not run.
     pub measured: Option<Value>,
+    /// What it is.
+    pub unit: ClaimUnit,
+    /// It with its unit and interval; null if not run.
+    pub shown: Option<String>,
     /// The verdict.
     pub verdict: ClaimVerdict,
     /// One sentence of explanation.

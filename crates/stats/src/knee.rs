@@ -136,7 +136,7 @@ pub fn within(times: &[Option<f64>], limit: f64) -> Option<usize> {
 
 /// Best split of `values` into `true` ones followed by `false` ones: its position, and the number
 /// of values on the wrong side.
-fn turning(values: &[bool]) -> (usize, usize) {
+pub(crate) fn turning(values: &[bool]) -> (usize, usize) {
     let mut against = values.iter().filter(|value| **value).count();
     let mut best = (0, against);
     for (i, value) in values.iter().enumerate() {

@@ -20,6 +20,7 @@ compile_error!(
 );
 
 pub mod compare;
+pub mod crossover;
 pub mod dip;
 pub mod episodes;
 pub mod growth;
@@ -36,6 +37,7 @@ mod random;
 mod student;
 
 pub use compare::{Comparison, Doubt, Paired, Stricter, Verdict, strict_verdicts, verdicts};
+pub use crossover::{Crossing, crossover};
 pub use dip::{Dip, dip};
 pub use growth::{Growth, Slope, power_law_slope, slope_over_blocks};
 pub use histogram::Histogram;

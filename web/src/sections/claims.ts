@@ -20,8 +20,8 @@ const COLUMNS: readonly Column<ClaimView>[] = [
   ],
   [
     "Measured",
-    ({ measured, workload }) => [
-      measured === null ? none() : h("span", { class: "nowrap" }, format.ratioWithInterval(measured)),
+    ({ shown, workload }) => [
+      shown === null ? none() : h("span", { class: "nowrap" }, shown),
       workload === null ? null : sub(`on ${workload}`),
     ],
   ],

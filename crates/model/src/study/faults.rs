@@ -3,10 +3,11 @@
 use toml::Spanned;
 use toml::de::DeTable;
 
+use super::advice::Advice;
 use super::choices::is_target_name;
+use super::claims::{Claim, Parts};
 use super::phases::unknown_operation;
 use super::planning::{Keys, SHARED, WorkloadTables};
-use super::statements::{Advice, Claim, Expectation};
 use super::targets::Stores;
 use super::wire::{STUDY_FORMAT, Study};
 use super::{Fault, RAMP, StudyError, quoted_list, set};
@@ -92,13 +93,11 @@ impl Study {
         let offset = claim.span().start;
         let Claim { expect, profiles, .. } = claim.get_ref();
         if expect.is_of_ramps() && !K::IS_RAISED {
-            let kinds = quoted_list(["ratio", "highest", "lowest", "narrowest"]);
-            return Some((
-                offset,
-                format!("a claim about ramps in a study without ramps (expected {kinds})"),
-            ));
+            let problem = "a claim about ramps in a study without ramps (expected a relation of \
+                           rates with a number of clients)";
+            return Some((offset, problem.into()));
         }
-        let (targets, operations, numbers) = parts(expect);
+        let Parts { targets, operations, numbers, clients, range } = expect.parts();
         let together = if K::IS_RAISED { RAMP } else { "mixed" };
         let is_known = |name: &str| K::OPERATIONS.contains(&name) || name == together;
         let unknown_target = targets.iter().find_map(|t| self.unknown_target(t, offset));
@@ -111,17 +110,20 @@ impl Study {
             let odd = numbers.iter().find(|n| !(n.is_finite() && **n > 0.0))?;
             Some((offset, format!("`{odd}` in a claim (expected a number above 0)")))
         };
-        let no_range = || match expect {
-            Expectation::Ratio { min, max, .. } if *min < 0.0 || max.is_some_and(|m| m < *min) => {
-                Some((offset, "invalid range of a ratio (expected 0 <= min <= max)".to_string()))
-            }
-            _ => None,
+        let no_range = || {
+            let (min, max) = range.filter(|(min, max)| !(0.0 <= *min && min <= max))?;
+            let expected = "expected 0 <= min <= max";
+            Some((offset, format!("invalid range of a claim, {min} to {max} ({expected})")))
         };
+        let no_clients =
+            || clients.contains(&0).then(|| (offset, "a claim with 0 clients".to_string()));
         unknown_target
             .or_else(unknown_profile)
             .or_else(unknown_operation)
             .or_else(odd_number)
             .or_else(no_range)
+            .or_else(no_clients)
+            .or_else(|| Some((offset, expect.contradiction()?)))
     }
 
     fn fault_in_advice(&self, advice: &Spanned<Advice>) -> Option<Fault> {
@@ -135,36 +137,5 @@ impl Study {
             self.unknown_target(&row.factory, offset)
                 .or_else(|| row.source.iter().find_map(|s| self.unknown_target(s, offset)))
         })
-    }
-}
-
-/// Targets and operations that a claim names, and its numbers that must be above 0.
-fn parts(expect: &Expectation) -> (Vec<&String>, Vec<&String>, Vec<f64>) {
-    match expect {
-        Expectation::Ratio { a, b, operation, .. } => (vec![a, b], vec![operation], Vec::new()),
-        Expectation::Lowest { target, operations, .. }
-        | Expectation::Highest { target, operations, .. } => {
-            (vec![target], operations.iter().collect(), Vec::new())
-        }
-        Expectation::Narrowest { operation, than, .. } => {
-            (Vec::new(), [operation].into_iter().chain(than).collect(), Vec::new())
-        }
-        Expectation::Capacity { a, b, min, max, .. } => {
-            (vec![a, b], Vec::new(), [*min].into_iter().chain(*max).collect())
-        }
-        Expectation::Diverges { a, b, low, high, min } => {
-            (vec![a, b], Vec::new(), vec![*low, *high, *min])
-        }
-        Expectation::Slower { operation, than, targets, shares, min, max } => {
-            let numbers = shares.iter().chain([min]).chain(max).copied().collect();
-            (targets.iter().collect(), vec![operation, than], numbers)
-        }
-        Expectation::Cpu { a, b, shares, min, max } => {
-            (vec![a, b], Vec::new(), shares.iter().chain([min, max]).copied().collect())
-        }
-        Expectation::Steady { targets, cpu, within } => {
-            (targets.iter().collect(), Vec::new(), vec![*cpu, *within])
-        }
-        Expectation::Pick { target, over, share } => (vec![target, over], Vec::new(), vec![*share]),
     }
 }

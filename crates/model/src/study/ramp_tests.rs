@@ -360,12 +360,20 @@ fn controls_have_their_own_order_share_and_keys() {
 #[test]
 fn claims_about_ramps_are_checked() {
     let plan = with_sets(&[]).unwrap();
-    assert_eq!(plan.claims.len(), 6);
+    assert!(plan.claims.len() > 10);
     assert!(plan.claims.iter().all(|claim| claim.expect.is_of_ramps()));
     for (from, to, problem) in [
         ("a = \"memcached\"", "a = \"other\"", "unknown target `other`"),
         ("over = \"redis\"", "over = \"mysql\"", "unknown target `mysql`"),
-        ("figure = \"reached\"", "figure = \"reachd\"", "unknown variant `reachd`"),
+        ("of = \"reached\"", "of = \"reachd\"", "unknown variant `reachd`"),
+        ("of = \"reached\"", "of = \"cpu\"", "a ratio of `cpu` needs `shares` of the lower knee"),
+        ("kind = \"slower\"", "kind = \"slow\"", "unknown kind of claim (known: `ratio`, `order`"),
+        (
+            "of = \"mean\"",
+            "of = \"cpu\"",
+            "for a claim of kind `slower` (expected `p99` or `mean`)",
+        ),
+        ("max = 1.31", "max = 1.0", "invalid range of a claim, 1.07 to 1"),
         ("than = \"get\"", "than = \"touch\"", "unknown operation `touch`"),
         ("share = 0.5 }", "share = 0.0 }", "`0` in a claim (expected a number above 0)"),
         ("min = 1.25 }", "min = nan }", "`NaN` in a claim"),

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::advice::Advice;
+use super::claims::Claim;
 use super::source::Source;
-use super::statements::{Advice, Claim};
 use super::{Fault, StudyError};
 use crate::app_cache::Backend;
 use crate::plan::Scale;

@@ -1,32 +1,34 @@
-//! Result of a claim, and judgement of claims about a ratio.
+//! Result of a claim, judgement of claims about a ratio, and their words.
+
+use stats::Doubt;
 
 use crate::show;
 use crate::view::{ClaimVerdict, Value};
 
 /// Verdict, measured ratio and note.
-pub(crate) struct Judged(pub(crate) ClaimVerdict, pub(crate) Option<Value>, pub(crate) String);
+pub(super) struct Judged(pub(super) ClaimVerdict, pub(super) Option<Value>, pub(super) String);
 
-pub(crate) fn not_run(why: String) -> Judged {
+pub(super) fn not_run(why: String) -> Judged {
     Judged(ClaimVerdict::NotRun, None, why)
 }
 
 /// An undecided claim with its reason.
-pub(crate) fn undecided(ratio: Option<Value>, why: impl Into<String>) -> Judged {
+pub(super) fn undecided(ratio: Option<Value>, why: impl Into<String>) -> Judged {
     Judged(ClaimVerdict::Undecided, ratio, why.into())
 }
 
 /// A claim that the ratio of `a` to `b` is within a range.
 #[derive(Clone, Copy)]
-pub(crate) struct RatioClaim<'a> {
-    pub(crate) a: &'a str,
-    pub(crate) b: &'a str,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
+pub(super) struct RatioClaim<'a> {
+    pub(super) a: &'a str,
+    pub(super) b: &'a str,
+    pub(super) min: f64,
+    pub(super) max: f64,
 }
 
 impl RatioClaim<'_> {
     /// Judges the claim by a ratio from enough blocks with its bounds.
-    pub(crate) fn judge(&self, ratio: Value, (lo, hi): (f64, f64)) -> Judged {
+    pub(super) fn judge(&self, ratio: Value, (lo, hi): (f64, f64)) -> Judged {
         let Self { a, b, min, max } = *self;
         let times = show::ratio(ratio.center);
         if min <= lo && hi <= max {
@@ -47,7 +49,7 @@ impl RatioClaim<'_> {
 
     /// True if the verdict requires that the two differ: a confirmed claim that one is ahead, or a
     /// refuted claim that they are equal.
-    pub(crate) fn requires_difference(&self, verdict: ClaimVerdict) -> bool {
+    pub(super) fn requires_difference(&self, verdict: ClaimVerdict) -> bool {
         let claims_equality = self.min < 1.0 && 1.0 < self.max;
         match verdict {
             ClaimVerdict::Confirmed => !claims_equality,
@@ -89,10 +91,31 @@ impl RatioClaim<'_> {
     }
 
     /// Text: neither is significantly ahead.
-    pub(crate) fn no_difference(&self, center: f64) -> String {
+    pub(super) fn no_difference(&self, center: f64) -> String {
         let Self { a, b, min, .. } = *self;
         let (first, second, by) = if min >= 1.0 { (a, b, center) } else { (b, a, 1.0 / center) };
         let by = show::ratio(by);
         format!("no significant difference here: {first} is {by} as fast as {second}")
     }
+}
+
+/// A range of ratios, with or without an upper end.
+pub(super) fn range(min: f64, max: Option<f64>) -> String {
+    let min = show::ratio(min);
+    max.map_or_else(
+        || format!("at least {min}"),
+        |max| format!("from {min} to {}", show::ratio(max)),
+    )
+}
+
+/// Operations and numbers of clients of a claim.
+pub(super) fn loads(operations: &[String], clients: &[u32]) -> String {
+    let clients: Vec<String> = clients.iter().map(ToString::to_string).collect();
+    format!("({} at {} clients)", operations.join(", "), clients.join(" and "))
+}
+
+/// A statement that the claim cannot be decided, with the reason if it is known.
+pub(super) fn cannot_be_decided(doubt: Option<Doubt>) -> String {
+    let why = doubt.map_or_else(String::new, |doubt| format!(" ({doubt})"));
+    format!("cannot be decided{why}")
 }

@@ -1,6 +1,6 @@
 //! Comparison of the highest rates of two targets by block, with the rules of all comparisons.
 
-use model::study::HighestRate;
+use model::study::claims::Figure;
 
 use super::ladder::{Ladder, Ramp};
 use crate::highest::{Highest, Side, compared};
@@ -8,22 +8,19 @@ use crate::recorded::Recorded;
 use crate::view::{Comparison, RampOutcome, RampView};
 
 /// Compared metrics, each with its kind of highest rate.
-const COMPARED: [(&str, HighestRate); 3] = [
-    ("reached_per_s", HighestRate::Reached),
-    ("knee_per_s", HighestRate::Knee),
-    ("within_limit_per_s", HighestRate::WithinLimit),
+const COMPARED: [(&str, Figure); 3] = [
+    ("reached_per_s", Figure::Reached),
+    ("knee_per_s", Figure::Knee),
+    ("within_limit_per_s", Figure::WithinLimit),
 ];
 
-/// One of the highest rates of a ramp.
-pub(crate) fn highest(
-    ladder: &Ladder<'_>,
-    which: HighestRate,
-    limit_ns: Option<u64>,
-) -> Option<f64> {
+/// One of the highest rates of a ramp; `None` for another figure.
+pub(crate) fn highest(ladder: &Ladder<'_>, which: Figure, limit_ns: Option<u64>) -> Option<f64> {
     match which {
-        HighestRate::Reached => Some(ladder.reached()),
-        HighestRate::Knee => Some(ladder.last_passing()?.rate()),
-        HighestRate::WithinLimit => Some(ladder.within(limit_ns?)?.rate()),
+        Figure::Reached => Some(ladder.reached()),
+        Figure::Knee => Some(ladder.last_passing()?.rate()),
+        Figure::WithinLimit => Some(ladder.within(limit_ns?)?.rate()),
+        _ => None,
     }
 }
 

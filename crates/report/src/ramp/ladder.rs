@@ -5,7 +5,7 @@ use stats::Histogram;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
 
 use crate::limits::{AGAINST_SHARE_MAX, NOISY_TRIALS_MAX};
-use crate::metrics::Whole;
+use crate::metrics::{METRICS, Whole};
 use crate::recorded::Recorded;
 
 /// The ramps of a cell's phase.
@@ -202,6 +202,40 @@ impl StageResult<'_> {
         quantile(self.result, found, q)
     }
 
+    /// Mean response time over an operation, or over all, nanoseconds; `None` if any request failed
+    /// or was never sent, because those have no time.
+    pub(crate) fn mean(&self, operation: Option<&str>) -> Option<f64> {
+        let found = match operation {
+            Some(operation) => self.result.operation(operation)?,
+            None => self.whole()?,
+        };
+        let is_complete = found.counts.error == 0 && self.result.unsent == 0;
+        let times = times(self.result, found);
+        (is_complete && !times.is_empty()).then(|| times.mean_ns())
+    }
+
+    /// A percentile, or without one the mean, of an operation's service time, nanoseconds; `None`
+    /// if unknown.
+    pub(crate) fn service_of(&self, operation: &str, q: Option<f64>) -> Option<f64> {
+        service_time(self.result.operation(operation)?, q)
+    }
+
+    /// Mean resident memory of the server over its samples, bytes; `None` without samples.
+    pub(crate) fn resident_bytes(&self) -> Option<f64> {
+        let (from, length) = (self.result.begun_ns, self.result.length_ns);
+        let within = from..=from + length;
+        let own = self.samples.iter().filter(|sample| within.contains(&sample.at_ns));
+        let bytes: Vec<f64> =
+            own.filter_map(|s| Some(s.server.as_ref()?.resident_bytes as f64)).collect();
+        (!bytes.is_empty()).then(|| bytes.iter().sum::<f64>() / bytes.len() as f64)
+    }
+
+    /// Bytes that the server received and sent per request.
+    pub(crate) fn network_bytes_per_op(&self) -> Option<f64> {
+        let metric = METRICS.iter().find(|metric| metric.key == "network_bytes_per_op")?;
+        metric.read(&self.whole_point())
+    }
+
     /// CPUs used by the server.
     pub(crate) fn server_cpus(&self) -> Option<f64> {
         Some(self.result.server_cpu_ns? as f64 / self.result.length_ns as f64)
@@ -216,6 +250,17 @@ impl StageResult<'_> {
     pub(super) fn whole_point(&self) -> Whole<'_> {
         Whole { point: self.result, samples: self.samples, events: self.events }
     }
+}
+
+/// A percentile, or without one the mean, of an operation's service time, nanoseconds; `None` if
+/// unknown.
+pub(super) fn service_time(of: &OperationResult, q: Option<f64>) -> Option<f64> {
+    let ns = match q {
+        Some(q) => of.counts.times(&of.service, 0).known(q)? as f64,
+        None if of.service.is_empty() => return None,
+        None => of.service.mean_ns(),
+    };
+    (ns > 0.0).then_some(ns)
 }
 
 fn quantile(stage: &Point, operation: &OperationResult, q: f64) -> Option<f64> {

@@ -13,7 +13,7 @@ use stats::Doubt;
 use stats::knee::ERROR_SHARE;
 use std::collections::BTreeMap;
 
-use super::ladder::{Ladder, Ramp};
+use super::ladder::{Ladder, Ramp, service_time};
 use crate::blocks::{over_blocks, ratio_over_blocks};
 use crate::recorded::Recorded;
 use crate::show::{self, classes, grouped};
@@ -79,8 +79,15 @@ impl<'a> Controls<'a> {
         })
     }
 
-    /// A percentile of an operation's service time at a position, nanoseconds; `None` if unknown.
-    fn time(&self, ladder: &Ladder<'_>, operation: &str, place: Place, q: f64) -> Option<f64> {
+    /// A percentile, or without one the mean, of an operation's service time at a position,
+    /// nanoseconds; `None` if unknown.
+    fn time(
+        &self,
+        ladder: &Ladder<'_>,
+        operation: &str,
+        place: Place,
+        q: Option<f64>,
+    ) -> Option<f64> {
         let comes_first = operation == self.operations[0];
         let phase = match (place, comes_first) {
             (Place::Independent, _) => self.independent,
@@ -88,8 +95,7 @@ impl<'a> Controls<'a> {
             (Place::First, false) | (Place::Second, true) => self.swapped,
         };
         let found = result(ladder, phase)?.operation(operation)?;
-        let ns = found.counts.times(&found.service, 0).known(q)? as f64;
-        (ns > 0.0).then_some(ns)
+        service_time(found, q)
     }
 
     /// Ratio of one operation to another with independent arrivals.
@@ -97,7 +103,7 @@ impl<'a> Controls<'a> {
         &self,
         ladder: &Ladder<'_>,
         (a, b): (&str, &str),
-        q: f64,
+        q: Option<f64>,
     ) -> Option<f64> {
         let time = |operation| self.time(ladder, operation, Place::Independent, q);
         Some(time(a)? / time(b)?)
@@ -108,7 +114,7 @@ impl<'a> Controls<'a> {
         &self,
         ladder: &Ladder<'_>,
         (a, b): (&str, &str),
-        q: f64,
+        q: Option<f64>,
     ) -> Option<f64> {
         let time = |operation, place| self.time(ladder, operation, place, q);
         let (first, second) = (Place::First, Place::Second);
@@ -117,7 +123,7 @@ impl<'a> Controls<'a> {
     }
 
     /// Ratio of first to second position, over both operations.
-    fn first_by_second(&self, ladder: &Ladder<'_>, q: f64) -> Option<f64> {
+    fn first_by_second(&self, ladder: &Ladder<'_>, q: Option<f64>) -> Option<f64> {
         let [a, b] = self.operations;
         let time = |operation, place| self.time(ladder, operation, place, q);
         let (first, second) = (Place::First, Place::Second);
@@ -166,6 +172,7 @@ impl Ramp<'_> {
         put("rate_per_s".into(), times(&pair).map(|(rate, _)| rate));
         let [a, b] = controls.operations;
         for (name, q) in QUANTILES {
+            let q = Some(q);
             for operation in [a, b] {
                 for place in Place::ALL {
                     let key = format!("{operation}.{}.ns_{name}", place.name());
@@ -180,7 +187,8 @@ impl Ramp<'_> {
             let both = ratios(&|c| controls.both_orders(c, (a, b), q));
             put(format!("{a}_by_{b}.both_orders.ns_{name}"), both);
         }
-        let is_known = |ladder: &&Ladder<'_>| controls.first_by_second(ladder, 0.99).is_some();
+        let is_known =
+            |ladder: &&Ladder<'_>| controls.first_by_second(ladder, Some(0.99)).is_some();
         let blocks = self.whole().filter(is_known).count();
         let first_by_second = *metrics.get("first_by_second.ns_p99")?;
         let few = || Some(format!("it was measured in {}", Doubt::about(blocks)?));

@@ -1,5 +1,6 @@
 //! Application caches: claims about an order, lists, effort, and targets of two stores.
 
+use model::study::claims::{Conditions, Extreme, Spread};
 use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
     AppCache, Backend, DataFiles, Emptied, Fact, Fill, MemoryPlan, MemoryUse, PageCache, Phase,
@@ -100,18 +101,20 @@ fn claim(expect: Expectation) -> Claim {
         source: "a test".into(),
         source_value: None,
         profiles: Vec::new(),
+        conditions: Conditions::default(),
         expect,
     }
 }
 
 fn highest(target: &str, operation: &str) -> Claim {
     let (target, operations, clients) = (target.into(), vec![operation.into()], vec![8]);
-    claim(Expectation::Highest { target, operations, clients })
+    claim(Expectation::Highest(Extreme { target, operations, clients, among: Vec::new() }))
 }
 
 fn narrowest(operation: &str, than: &[&str]) -> Claim {
     let than = than.iter().map(ToString::to_string).collect();
-    claim(Expectation::Narrowest { operation: operation.into(), than, clients: 8 })
+    let operation = operation.into();
+    claim(Expectation::Narrowest(Spread { operation, than, clients: 8, among: Vec::new() }))
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Claims: each verdict and direction, and claims that cannot be judged.
 
+use model::study::claims::{Conditions, Extreme};
 use model::study::{Claim, Expectation, Source};
 use model::{Condition, ErrorClass, Failure, Layout};
 
@@ -23,11 +24,13 @@ fn lowest(target: &str) -> Claim {
         source: "a test".into(),
         source_value: None,
         profiles: Vec::new(),
-        expect: Expectation::Lowest {
+        conditions: Conditions::default(),
+        expect: Expectation::Lowest(Extreme {
             target: target.into(),
             operations: vec!["read".into(), "write".into()],
             clients: vec![1, 8],
-        },
+            among: Vec::new(),
+        }),
     }
 }
 
@@ -187,11 +190,12 @@ fn near(target: &str, operation: &str, clients: u32) -> f64 {
 fn a_claim_shows_no_difference_that_the_table_leaves_undecided() {
     let mut recorded = run(&["files", "redis", "mysql"], 3, near);
     let highest = Claim {
-        expect: Expectation::Highest {
+        expect: Expectation::Highest(Extreme {
             target: "redis".into(),
             operations: vec!["read".into()],
             clients: vec![8],
-        },
+            among: Vec::new(),
+        }),
         ..lowest("redis")
     };
     recorded.header.plan.claims = vec![

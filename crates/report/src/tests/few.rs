@@ -1,7 +1,7 @@
 //! Phases with too few answered cleans for a rate.
 
+use crate::fixture::ratio;
 use model::Restored;
-use model::study::{Claim, Expectation};
 use stats::Histogram;
 
 use super::cache::{caches, rates};
@@ -32,21 +32,7 @@ fn with_few_of(target: &str, operations: u64, blocks: u32, takes_ns: u64) -> Rec
         (0..operations).for_each(|n| clean.service.record(takes_ns + n));
         clean.response = clean.service.clone();
     }
-    recorded.header.plan.claims = vec![Claim {
-        id: "a".into(),
-        text: "a".into(),
-        source: "a".into(),
-        source_value: None,
-        profiles: Vec::new(),
-        expect: Expectation::Ratio {
-            a: "redis".into(),
-            b: "files".into(),
-            operation: "clean".into(),
-            clients: 8,
-            min: 10.0,
-            max: None,
-        },
-    }];
+    recorded.header.plan.claims = vec![ratio("redis", "files", "clean", 8, (10.0, f64::INFINITY))];
     recorded
 }
 

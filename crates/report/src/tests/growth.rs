@@ -11,13 +11,13 @@ use crate::view::{GrowthView, Value, View};
 use crate::{csv, json, judge, markdown, text};
 
 /// Cost of an operation on a target, nanoseconds, by records and records of a tag.
-type Cost = fn(target: &str, operation: &str, records: f64, of_tag: f64) -> f64;
+pub(super) type Cost = fn(target: &str, operation: &str, records: f64, of_tag: f64) -> f64;
 
-const BY_RECORDS: [(u64, u64); 3] = [(2_000, 200), (5_000, 500), (20_000, 2_000)];
+pub(super) const BY_RECORDS: [(u64, u64); 3] = [(2_000, 200), (5_000, 500), (20_000, 2_000)];
 const BY_TAG: [(u64, u64); 3] = [(20_000, 15_000), (20_000, 150), (20_000, 1_500)];
 
 /// Files scan every record, Redis those of the tag; reads cost the same at every size.
-fn usual(target: &str, operation: &str, records: f64, of_tag: f64) -> f64 {
+pub(super) fn usual(target: &str, operation: &str, records: f64, of_tag: f64) -> f64 {
     match (operation, target) {
         ("read", _) => 20e3,
         (_, "files") => 10e3 * records,
@@ -26,7 +26,7 @@ fn usual(target: &str, operation: &str, records: f64, of_tag: f64) -> f64 {
 }
 
 /// Files and Redis with 4 clients, reads and cleans at three sizes.
-fn grown(sizes: &[(u64, u64)], blocks: u32, cost: Cost) -> Recorded {
+pub(super) fn grown(sizes: &[(u64, u64)], blocks: u32, cost: Cost) -> Recorded {
     let mut recorded = run(&["files", "redis"], blocks, |_, _, _| 10_000.0);
     let trials = std::mem::take(&mut recorded.trials);
     recorded.header.plan.cells.clear();

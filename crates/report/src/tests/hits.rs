@@ -1,5 +1,6 @@
 //! Comparisons of targets with very different hit ratios.
 
+use model::study::claims::{Conditions, Extreme};
 use model::study::{Claim, Expectation};
 
 use super::cache::{caches, rates};
@@ -21,11 +22,13 @@ fn with_misses(target: &str, missed: u64) -> View {
             source: "a test".into(),
             source_value: None,
             profiles: Vec::new(),
-            expect: Expectation::Highest {
+            conditions: Conditions::default(),
+            expect: Expectation::Highest(Extreme {
                 target: "files".into(),
                 operations: vec![operation.into()],
                 clients: vec![8],
-            },
+                among: Vec::new(),
+            }),
         })
         .to_vec();
     judge(&recorded)

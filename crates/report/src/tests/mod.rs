@@ -5,6 +5,7 @@ mod alone;
 mod answer;
 mod best;
 mod cache;
+mod claim_kinds;
 mod claims;
 mod compare;
 mod context;

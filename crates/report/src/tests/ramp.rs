@@ -1,6 +1,7 @@
 //! Ramps on simulated stores with a known capacity: figures, comparisons, claims and outputs.
 
-use model::study::{Claim, Expectation, HighestRate};
+use model::study::claims::{Conditions, Diverges, Figure, Pick, Ratio, Steady};
+use model::study::{Claim, Expectation};
 use model::{
     Arrivals, Cell, Counts, ErrorClass, Failure, Kv, KvOperation, Load, OperationResult, PEAK,
     Phase, Point, ProcessUse, Product, Sample, Schedule, Series, Shares, Stop, StoreCounters,
@@ -221,6 +222,7 @@ pub(super) fn claim(expect: Expectation) -> Claim {
         source: "a test".into(),
         source_value: None,
         profiles: Vec::new(),
+        conditions: Conditions::default(),
         text,
         expect,
     }
@@ -461,9 +463,19 @@ fn verdicts(expect: Expectation, blocks: u32) -> (String, String) {
     (view.claims[0].verdict.to_string(), view.claims[0].note.clone())
 }
 
-fn capacity(min: f64, max: Option<f64>) -> Expectation {
+fn ratio(of: Figure, min: f64) -> Ratio {
     let (a, b) = ("memcached".into(), "redis".into());
-    Expectation::Capacity { a, b, figure: HighestRate::Reached, min, max }
+    Ratio { a, b, of, operation: None, clients: None, shares: Vec::new(), min, max: None }
+}
+
+/// A ratio of Redis to memcached at shares of the lower knee, from 0.8.
+pub(super) fn at_shares(of: Figure, shares: &[f64], max: f64) -> Expectation {
+    let (a, b) = ("redis".into(), "memcached".into());
+    Expectation::Ratio(Ratio { a, b, shares: shares.to_vec(), max: Some(max), ..ratio(of, 0.8) })
+}
+
+fn capacity(min: f64, max: Option<f64>) -> Expectation {
+    Expectation::Ratio(Ratio { max, ..ratio(Figure::Reached, min) })
 }
 
 #[test]
@@ -479,20 +491,24 @@ fn claims_of_capacity_are_judged() {
 fn claims_of_times_and_costs_are_judged() {
     let (a, b) = (String::from("redis"), String::from("memcached"));
     let targets = vec![a.clone(), b.clone()];
-    let diverges =
-        |high, min| Expectation::Diverges { a: a.clone(), b: b.clone(), low: 0.15, high, min };
+    let diverges = |high, min| {
+        Expectation::Diverges(Diverges {
+            a: a.clone(),
+            b: b.clone(),
+            low: 0.15,
+            high,
+            min,
+            operation: None,
+        })
+    };
     assert_eq!(verdicts(diverges(0.9, 1.25), 4).0, "confirmed");
     assert_eq!(verdicts(diverges(0.5, 1.25), 4).0, "refuted");
-    let cpu = |max| Expectation::Cpu {
-        a: a.clone(),
-        b: b.clone(),
-        shares: vec![0.25, 0.5, 0.75],
-        min: 0.8,
-        max,
-    };
+    let cpu = |max| at_shares(Figure::Cpu, &[0.25, 0.5, 0.75], max);
     assert_eq!(verdicts(cpu(1.25), 4).0, "confirmed");
     assert_eq!(verdicts(cpu(1.1), 4).0, "refuted");
-    let steady = |cpu, within| Expectation::Steady { targets: targets.clone(), cpu, within };
+    let steady = |cpu, within| {
+        Expectation::Steady(Steady { targets: targets.clone(), cpu: Some(cpu), within })
+    };
     assert_eq!(verdicts(steady(0.4, 2.0), 4).0, "confirmed");
     assert_eq!(verdicts(steady(0.99, 1.5), 4).0, "refuted");
     assert_eq!(verdicts(steady(0.15, 2.0), 4).0, "not run");
@@ -500,10 +516,8 @@ fn claims_of_times_and_costs_are_judged() {
 
 #[test]
 fn advice_is_next_to_the_sources() {
-    let pick = |target: &str, over: &str| Expectation::Pick {
-        target: target.into(),
-        over: over.into(),
-        share: 0.5,
+    let pick = |target: &str, over: &str| {
+        Expectation::Pick(Pick { target: target.into(), over: over.into(), share: 0.5 })
     };
     let (verdict, note) = verdicts(pick("memcached", "redis"), 4);
     assert_eq!(verdict, "confirmed");

@@ -1,6 +1,6 @@
 //! Problems of ramps and their messages.
 
-use model::study::Expectation;
+use model::study::claims::Figure;
 use model::{Counts, ErrorClass, MemoryPlan, Trial, Workload};
 
 use super::ramp::{found, ramped, sampled, stages};
@@ -190,13 +190,7 @@ fn claims_with_few_usable_blocks_say_which() {
             slow_down(trial, 0, 0.7);
         }
     });
-    let expect = Expectation::Cpu {
-        a: "redis".into(),
-        b: "memcached".into(),
-        shares: vec![0.5],
-        min: 0.8,
-        max: 1.25,
-    };
+    let expect = super::ramp::at_shares(Figure::Cpu, &[0.5], 1.25);
     recorded.header.plan.claims = vec![super::ramp::claim(expect)];
     let view = judge(&recorded);
     let note = &view.claims[0].note;

@@ -1,6 +1,7 @@
 //! Effect of an operation's position in a pair, separated from the operation, on simulated
 //! stores.
 
+use model::study::claims::{Figure, Slower};
 use model::study::{Claim, Expectation};
 use model::{Control, ErrorClass, OperationResult, Phase, Stop, Trial, Workload};
 
@@ -75,14 +76,15 @@ fn controlled(blocks: u32, times: Times, with: impl Fn(&mut Trial)) -> Recorded 
 }
 
 fn slower(min: f64, max: Option<f64>) -> Claim {
-    claim(Expectation::Slower {
+    claim(Expectation::Slower(Slower {
         operation: "set".into(),
         than: "get".into(),
+        of: Figure::P99,
         targets: vec!["redis".into(), "memcached".into()],
         shares: vec![0.25, 0.75],
         min,
         max,
-    })
+    }))
 }
 
 fn judged(times: Times) -> View {
@@ -159,7 +161,7 @@ fn without_controls_a_claim_is_undecided() {
     let mut before = stored.clone();
     let expect = before["expect"].as_object_mut().unwrap();
     expect.remove("min").unwrap();
-    expect.remove("max").unwrap();
+    expect.remove("of").unwrap();
     assert_eq!(serde_json::from_value::<Claim>(before).unwrap(), slower(1.0, None));
 }
 

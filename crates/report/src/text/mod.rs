@@ -165,8 +165,7 @@ fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
         ClaimVerdict::Undecided | ClaimVerdict::NotRun => paint.dim(&verdict),
     };
     let place = claim.workload.as_ref().map_or(String::new(), |w| format!(" on {w}"));
-    let measured =
-        claim.measured.as_ref().map_or(String::new(), |v| format!("{}, ", show::ratio_value(v)));
+    let measured = claim.shown.as_ref().map_or(String::new(), |shown| format!("{shown}, "));
     let value = claim.source_value.as_ref();
     let value = value.map_or(String::new(), |value| format!(" (the source's figure: {value})"));
     let body = format!(

@@ -46,6 +46,20 @@ words! {
 }
 
 words! {
+    /// What the measured value of a claim is.
+    ClaimUnit {
+        /// A ratio of two figures.
+        Ratio = "ratio",
+        /// A number of clients.
+        Clients = "clients",
+        /// A time in nanoseconds.
+        Ns = "ns",
+        /// An exponent of a power law.
+        Exponent = "exponent",
+    }
+}
+
+words! {
     /// Agreement of a recommendation with that of the study's source.
     Agreement {
         /// The same store.

@@ -1,0 +1,57 @@
+//! The recommendation table of a study.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The recommendation table of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Advice {
+    /// Weight of each operation in a shop's daily use; need not sum to 1.
+    pub weights: BTreeMap<String, f64>,
+    /// Number of concurrent requests for each size of shop.
+    pub sizes: BTreeMap<String, u32>,
+    /// Rows of the table.
+    pub rows: Vec<AdviceRow>,
+}
+
+/// A row of the recommendation table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdviceRow {
+    /// Shop system.
+    pub shop: String,
+    /// A key of `sizes`.
+    pub size: String,
+    /// Target that the shop uses by default.
+    pub factory: String,
+    /// Targets that the source recommends, in its order; a single one is written without a list.
+    #[serde(with = "one_or_more")]
+    pub source: Vec<String>,
+}
+
+/// Serialises a single text as a string and several as a list; accepts both.
+mod one_or_more {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        One(String),
+        More(Vec<String>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(texts: &[String], to: S) -> Result<S::Ok, S::Error> {
+        match texts {
+            [one] => one.serialize(to),
+            more => more.serialize(to),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+        Ok(match Written::deserialize(from)? {
+            Written::One(one) => vec![one],
+            Written::More(more) => more,
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Whether a profile meets the conditions that a claim is about.
+
+use model::study::claims::Conditions;
+use model::{Cell, PageCache, Plan, Workload};
+
+use crate::show;
+
+/// True if a measured profile is the profile `name` of the study, or one of its sizes.
+pub(super) fn is_of(plan: &Plan, profile: &str, name: &str) -> bool {
+    profile == name || cells(plan, profile).any(|cell| cell.workload.study_profile() == name)
+}
+
+fn cells<'a>(plan: &'a Plan, profile: &'a str) -> impl Iterator<Item = &'a Cell> {
+    let is_own = move |cell: &&Cell| {
+        cell.workload.profile() == profile || cell.workload.study_profile() == profile
+    };
+    plan.cells.iter().filter(is_own)
+}
+
+/// The first condition that a profile does not meet, in words.
+pub(super) fn unmet(conditions: &Conditions, plan: &Plan, profile: &str) -> Option<String> {
+    cells(plan, profile).find_map(|cell| of_cell(conditions, cell))
+}
+
+fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {
+    let Conditions { records, page_cache, memory_limit, lifetimes } = conditions;
+    let profile = cell.workload.profile();
+    let things = show::things(&cell.workload);
+    let of_records = records.and_then(|(fewest, most)| {
+        let found = data_size(&cell.workload);
+        (!(fewest..=most).contains(&found)).then(|| {
+            let range = match (fewest, most) {
+                (fewest, u64::MAX) => format!("{} or more", show::commas(fewest)),
+                (0 | 1, most) => format!("up to {}", show::commas(most)),
+                (fewest, most) => format!("{} to {}", show::commas(fewest), show::commas(most)),
+            };
+            format!("it is about {range} {things}; `{profile}` has {}", show::commas(found))
+        })
+    });
+    let of_page_cache = || {
+        let cold = is_cold(&cell.workload);
+        page_cache.filter(|wanted| (*wanted == PageCache::Cold) != cold).map(|wanted| {
+            let (wanted, own) = match wanted {
+                PageCache::Cold => ("read from disk", "finds them in memory"),
+                PageCache::Warm => ("in memory", "reads them from disk"),
+            };
+            format!("it is about files that are {wanted}; `{profile}` {own}")
+        })
+    };
+    let of_memory = || {
+        let limited = cell.workload.memory().is_some();
+        memory_limit.filter(|wanted| *wanted != limited).map(|wanted| {
+            let cure =
+                if wanted { "`--set memory_limit=SIZE` limits it" } else { "omit `memory_limit`" };
+            let about = if wanted { "limited" } else { "unlimited" };
+            format!("it is about {about} memory: {cure}")
+        })
+    };
+    let of_lifetimes = || {
+        let needed = (*lifetimes)?;
+        let length_s = cell.load.stages_ns() as f64 / 1e9;
+        let found = length_s / cell.workload.ttl_s().max(1) as f64;
+        (found < needed).then(|| {
+            format!(
+                "it needs a load of {needed} lifetimes of {} s; that of `{profile}` lasts {}: a \
+                 larger `--scale` or `--set stage_ms=…` makes it longer",
+                cell.workload.ttl_s(),
+                show::duration(length_s)
+            )
+        })
+    };
+    of_records.or_else(of_page_cache).or_else(of_memory).or_else(of_lifetimes)
+}
+
+/// Records, sessions or keys of a data set.
+fn data_size(workload: &Workload) -> u64 {
+    match workload {
+        Workload::AppCache(cache) => cache.keys,
+        Workload::Sessions(sessions) => sessions.filled,
+        Workload::Kv(kv) => kv.keys,
+    }
+}
+
+/// True if no file is in memory when a phase starts.
+fn is_cold(workload: &Workload) -> bool {
+    matches!(workload, Workload::AppCache(cache) if cache.page_cache == PageCache::Cold)
+}
