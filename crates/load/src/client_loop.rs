@@ -48,7 +48,7 @@ impl<'a> ClientLoop<'a> {
         client.start_phase(index);
         // With one kind of call and one call per operation, whole operations are enough. With an
         // empty mix, the client chooses the operations.
-        let several = phase.mix.len() != 1 || client.calls() > 1;
+        let several = phase.mix.len() != 1 || client.calls(0) > 1;
         let kinds = if several { client.operations().len() } else { 0 };
         let measured_from = *shared.lock_phase_start() + Duration::from_nanos(phase.warmup_ns);
         Self {
@@ -129,7 +129,7 @@ impl<'a> ClientLoop<'a> {
             self.restoring_ns += self.measured_ns(ready, restored);
             ready = restored;
         }
-        for call in 0..self.client.calls() {
+        for call in 0..self.client.calls(n) {
             let plan = self.client.prepare(n, call);
             if !self.timed_drawing {
                 self.client.draw();

@@ -36,7 +36,7 @@ impl Client for Scripted {
     fn start_phase(&mut self, _phase: usize) {
         assert_eq!(self.filled, 4, "a phase started before the fill ended");
     }
-    fn calls(&self) -> usize {
+    fn calls(&self, _n: u64) -> usize {
         self.calls
     }
     fn prepare(&mut self, n: u64, call: usize) -> Call {
@@ -272,7 +272,7 @@ impl Client for Restoring {
         thread::sleep(self.1);
         true
     }
-    fn calls(&self) -> usize {
+    fn calls(&self, _n: u64) -> usize {
         1
     }
     fn prepare(&mut self, n: u64, call: usize) -> Call {

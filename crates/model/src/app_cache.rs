@@ -198,6 +198,12 @@ pub struct AppCache {
     /// True to include Magento's layer above the backend: prefix, upper case, the tag `MAGE`, a
     /// lifetime of 7,200 s and the check of each write.
     pub magento: bool,
+    /// Loads of an operation `page`; 0 in older records.
+    #[serde(default)]
+    pub page_reads: u64,
+    /// Saves of an operation `page`, after its loads.
+    #[serde(default)]
+    pub page_writes: u64,
     /// Method of saving the records before the first phase; fast only if the backend supports it.
     pub fill: Fill,
     /// One in this many values read is compared byte by byte; the length is always checked.

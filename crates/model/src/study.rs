@@ -68,3 +68,7 @@ pub(crate) fn quoted_list<'a>(names: impl IntoIterator<Item = &'a str>) -> Strin
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
     }
 }
+
+#[cfg(test)]
+#[path = "study/sources_tests.rs"]
+mod sources_tests;

@@ -27,6 +27,7 @@ pub(crate) fn advice(
         advice_basis: Some(basis(plan, advice, &used)),
         advice_weights: advice.weights.clone(),
         rankings: views(&sizes),
+        break_even: Vec::new(),
     }
 }
 

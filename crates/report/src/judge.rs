@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::advice::advice;
 use crate::alone::alone;
 use crate::answer::answer;
+use crate::break_even::break_even;
 use crate::claims::{Results, claims, plain_profiles};
 use crate::context;
 use crate::data;
@@ -25,7 +26,7 @@ use crate::rules::{self, OfPhases, rules};
 use crate::search;
 use crate::series::{MeasuredPoint, measured};
 use crate::view::{
-    Answer, Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT, Value, View,
+    Advised, Answer, Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT, Value, View,
 };
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
@@ -79,7 +80,10 @@ fn judge_cells(recorded: &Recorded) -> View {
             ramps: &ramps,
         }),
         growth,
-        advised: advice(recorded, &phases, &plain_profiles(plan, &cells)),
+        advised: Advised {
+            break_even: break_even(recorded, &phases),
+            ..advice(recorded, &phases, &plain_profiles(plan, &cells))
+        },
         cells,
         comparisons,
         ramps: ramps.into_iter().map(|(_, view)| view).collect(),

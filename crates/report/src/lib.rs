@@ -7,8 +7,9 @@
 //! - `rules`: the fixed rules of validity, and the measurements that they apply to
 //!   (`measurement`); [`limits`]: their limits, each with its reason.
 //! - [`judge()`]: makes a view from a record: trials ordered by cell and operation (`series`), rows
-//!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `claims` (with `cases`),
-//!   `advice` with its `ranking`, and supporting data (`context`, `data`, `footnotes`, `ending`).
+//!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `break_even`, `claims`
+//!   (with `cases`), `advice` with its `ranking`, and supporting data (`context`, `data`,
+//!   `footnotes`, `ending`).
 //! - `alone`: summary sentence for a target without comparison.
 //! - `answer`: the findings, in sentences of typed pieces.
 //! - `ramp`: the knee of a store whose load is raised in stages.
@@ -43,6 +44,7 @@ mod advice;
 mod alone;
 mod answer;
 mod blocks;
+mod break_even;
 mod cache;
 mod cases;
 mod claims;

@@ -10,6 +10,7 @@ use stats::Verdict;
 use std::collections::BTreeMap;
 
 mod answer;
+mod break_even;
 mod growth;
 mod happened;
 mod ramps;
@@ -19,6 +20,7 @@ mod value;
 mod words;
 
 pub use answer::{Answer, Piece, PieceStyle, Sentence};
+pub use break_even::BreakEvenView;
 pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};
 pub(crate) use ramps::{ALL, SAME_RATE};
@@ -360,7 +362,7 @@ pub struct Setup {
     pub noise: Vec<NoiseView>,
 }
 
-/// Results of a study's advice; all empty if the study has no advice.
+/// Results of a study's advice; all but the last empty if the study has no advice.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Advised {
     /// The recommendation table.
@@ -371,6 +373,10 @@ pub struct Advised {
     pub advice_weights: BTreeMap<String, f64>,
     /// The order of all targets by these weights, few clients first.
     pub rankings: Vec<RankingView>,
+    /// Purchases at which one application cache overtakes another; omitted if no profile measures
+    /// page views and purchases.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub break_even: Vec<BreakEvenView>,
 }
 
 impl View {

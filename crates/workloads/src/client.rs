@@ -65,8 +65,8 @@ pub trait Client: Send {
         false
     }
 
-    /// Number of calls per operation, at least 1.
-    fn calls(&self) -> usize;
+    /// Number of calls of operation `n` of the phase, at least 1.
+    fn calls(&self, n: u64) -> usize;
 
     /// Chooses the next call: a pure function of seed, phase, `n`, `call` and the values written so
     /// far.

@@ -172,7 +172,7 @@ impl Client for PageClient {
         self.phase = phase as u64;
     }
 
-    fn calls(&self) -> usize {
+    fn calls(&self, _n: u64) -> usize {
         OPERATIONS.len()
     }
 

@@ -73,7 +73,7 @@ fn share(client: u32, clients: u32) -> Share {
 }
 
 fn operate(client: &mut dyn Client, n: u64) -> Vec<(usize, Outcome)> {
-    (0..client.calls())
+    (0..client.calls(n))
         .map(|call| {
             let plan = client.prepare(n, call);
             client.draw();

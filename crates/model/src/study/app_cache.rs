@@ -43,13 +43,15 @@ impl Keys for Defaults {
             let (on, off) = (matches!(text, "on" | "true"), matches!(text, "off" | "false"));
             put(&mut own.magento, (on || off).then_some(on), "`on` or `off`")
         }),
+        Key("page_reads", |own, _, text| number(&mut own.page_reads, text, 1..=10_000, "")),
+        Key("page_writes", |own, _, text| number(&mut own.page_writes, text, 0..=10_000, "")),
         Key("fill", |own, _, text| put(&mut own.fill, named(text), "`save` or `fast`")),
         Key("memory_limit", |own, _, text| {
             put(&mut own.memory_limit, MemoryLimit::parse(text).map(Some), MemoryLimit::EXPECTED)
         }),
     ];
     const STORES: Stores = Stores::Caches;
-    const OPERATIONS: &'static [&'static str] = &["read", "write", "clean"];
+    const OPERATIONS: &'static [&'static str] = &["read", "write", "clean", "page", "purchase"];
 
     fn fault(own: &WorkloadTables<Self>) -> Option<Fault> {
         own.profiles.iter().find_map(|profile| {
@@ -114,6 +116,8 @@ fn app_cache(
         let is_warm = profile.page_cache == PageCache::Warm;
         Phase { warmup_ns: if is_warm { planned.warmup_ns } else { 0 }, ..planned }
     };
+    let own_limit = profile.memory_limit.get(&run.choices.scale).map(|limit| *limit.get_ref());
+    let limit = defaults.memory_limit.or(own_limit);
     AppCache {
         profile: data.map_or_else(|| name.clone(), |data| format!("{name}/{data}")),
         sizes_of: data.map(|_| name.clone()),
@@ -125,11 +129,13 @@ fn app_cache(
         clean_chance: defaults.clean_chance,
         as_original: profile.as_original,
         magento: defaults.magento,
+        page_reads: defaults.page_reads,
+        page_writes: defaults.page_writes,
         fill: defaults.fill,
         verify_one_in: study.verify_one_in,
         files: files.cloned(),
         page_cache: profile.page_cache,
-        memory: defaults.memory_limit.map(MemoryPlan::limit),
+        memory: limit.map(MemoryPlan::limit),
         phases: profile.phases.iter().map(phase).collect(),
     }
 }

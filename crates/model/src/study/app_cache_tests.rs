@@ -310,7 +310,7 @@ fn faults_in_a_study_are_located() {
         format!(
             "study `s.toml`, line {line}: unknown field `think_ms`, expected one of `tags`, \
              `min_tags`, `max_tags`, `min_rec_size`, `max_rec_size`, `write_chance`, \
-             `clean_chance`, `magento`, `fill`, `memory_limit`"
+             `clean_chance`, `magento`, `page_reads`, `page_writes`, `fill`, `memory_limit`"
         )
     );
     assert!(fault("magento = true", "").0.ends_with("missing field `magento`"));

@@ -6,6 +6,7 @@
 //! [`Section`] and list it in [`sections`].
 
 mod advice;
+mod break_even;
 mod effort;
 mod failures;
 mod growth;
@@ -41,6 +42,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         problems::section(view),
         failures::section(view),
         advice::section(view),
+        break_even::section(view),
         Section::part("claims", "Claims", (Part::Claims, !view.claims.is_empty())),
         source::section(view),
         locks::section(view),

@@ -54,6 +54,8 @@ pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
             clean_chance: 1000,
             as_original: false,
             magento: true,
+            page_reads: 40,
+            page_writes: 2,
             fill: Fill::Save,
             verify_one_in: 64,
             files: None,

@@ -69,6 +69,8 @@ fn cache(keys: u64, tags: u64) -> AppCache {
         clean_chance: 1000,
         as_original: false,
         magento: true,
+        page_reads: 40,
+        page_writes: 2,
         verify_one_in: 64,
         files: None,
         page_cache: model::PageCache::Warm,

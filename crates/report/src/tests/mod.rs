@@ -4,6 +4,7 @@ mod advice;
 mod alone;
 mod answer;
 mod best;
+mod break_even;
 mod cache;
 mod claim_kinds;
 mod claims;

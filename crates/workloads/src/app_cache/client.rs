@@ -1,10 +1,12 @@
 //! One client of an application cache: reads, writes and cleans like a PHP worker of a shop.
 //!
-//! Operations are `read`, `write` and `clean`. A phase with an empty mix, in a workload that is
-//! `as_original`, follows the client's list: records removed by a clean are not restored, and reads
-//! of them are misses. All other phases draw operations by the weights of their mix. There, the
-//! records that a clean removed are saved again before the client's next call, untimed, which keeps
-//! the data constant. Until that is done, other clients miss them.
+//! Calls are `read`, `write` and `clean`. An operation is one of them, or several (`composed`):
+//! `page`, the reads and writes of one page view, and `purchase`, a clean followed by writes of all
+//! records that it removed. A phase with an empty mix, in a workload that is `as_original`, follows
+//! the client's list: records removed by a clean are not restored, and reads of them are misses.
+//! All other phases draw operations by the weights of their mix. There, the records that a clean
+//! removed are saved again before the client's next call, untimed, which keeps the data constant.
+//! Until that is done, other clients miss them.
 //!
 //! A miss that no clean, write or lifetime explains is counted separately: the record was lost.
 //!
@@ -18,6 +20,7 @@
 use model::{AppCache, ErrorClass, Fill, StoredVersion};
 use std::sync::Arc;
 
+use super::composed::Composed;
 use super::data_set::Choice;
 use super::ledger::{Known, Ledger, OperationStart};
 use super::magento::{Magento, Saved};
@@ -30,10 +33,15 @@ use crate::client::{Answer, Call, Client, Outcome};
 use crate::store::{Found, StoreError};
 use crate::values::{mix, mix_in, pick};
 
-const OPERATIONS: [&str; 3] = ["read", "write", "clean"];
+/// Kinds of calls.
+const CALLS: [&str; 3] = ["read", "write", "clean"];
 const READ: usize = 0;
 const WRITE: usize = 1;
 const CLEAN: usize = 2;
+/// Operations of a mix: first the kinds of calls, then those of several calls.
+const OPERATIONS: [&str; 5] = ["read", "write", "clean", "page", "purchase"];
+const PAGE: usize = 3;
+const PURCHASE: usize = 4;
 
 /// Id of the record that introduces tags.
 const INTRODUCING: &str = "CACHEDYNO_TAGS";
@@ -68,6 +76,8 @@ pub struct AppCacheClient {
     phase: PhaseState,
     /// A tag whose records this client removed and must restore.
     to_restore: Option<u64>,
+    /// The tag of a purchase whose records are not all written again yet.
+    purchased: Option<u64>,
     /// Error from restoring records.
     fault: Option<StoreError>,
     prepared: Prepared,
@@ -99,6 +109,7 @@ impl AppCacheClient {
             filled: 0,
             phase: PhaseState::default(),
             to_restore: None,
+            purchased: None,
             fault: None,
             prepared: Prepared::Nothing,
             known: Known::default(),
@@ -132,17 +143,19 @@ impl AppCacheClient {
     }
 
     /// Operation `n` of the phase; `None` if the client's list is empty.
-    fn choose(&self, n: u64) -> Option<Operation> {
+    fn choose(&self, n: u64) -> Option<Composed> {
         let (ledger, client) = (&self.ledger, self.share.client);
         if self.phase.follows_list {
-            return ledger.lists().operation(ledger.data(), client, n);
+            return ledger.lists().operation(ledger.data(), client, n).map(Composed::One);
         }
         let draw = self.draw_of(n);
-        let chosen = mix_in(draw, 1);
+        let (chosen, data) = (mix_in(draw, 1), ledger.data());
         Some(match self.phase.chances.choose(draw).unwrap_or(READ) {
-            WRITE => Operation::Write(ledger.data().choose(chosen, Choice::Volatility)),
-            CLEAN => Operation::Clean(pick(chosen, ledger.data().tags())),
-            _ => Operation::Read(ledger.data().choose(chosen, Choice::Popularity)),
+            WRITE => Composed::One(Operation::Write(data.choose(chosen, Choice::Volatility))),
+            CLEAN => Composed::One(Operation::Clean(pick(chosen, data.tags()))),
+            PURCHASE => Composed::Purchase(pick(chosen, data.tags())),
+            PAGE => Composed::Page(chosen),
+            _ => Composed::One(Operation::Read(data.choose(chosen, Choice::Popularity))),
         })
     }
 
@@ -201,9 +214,13 @@ impl AppCacheClient {
     fn note_failure(&mut self) {
         let client = self.share.client;
         match self.prepared {
-            Prepared::Write(record, _) => self.ledger.fail_write(client, record),
+            Prepared::Write(record, _) => {
+                self.ledger.fail_write(client, record);
+                self.to_restore = self.purchased.take().or(self.to_restore);
+            }
             Prepared::Clean(tag, _) => {
                 self.ledger.fail_clean(client, tag);
+                self.purchased = None;
                 self.restore_later(tag);
             }
             Prepared::Read(_) | Prepared::Nothing => {}
@@ -211,7 +228,7 @@ impl AppCacheClient {
     }
 
     fn restore_later(&mut self, tag: u64) {
-        if !self.phase.follows_list {
+        if self.purchased.is_none() && !self.phase.follows_list {
             self.to_restore = Some(tag);
         }
     }
@@ -262,7 +279,8 @@ impl AppCacheClient {
     fn can_detect_losses(&self) -> bool {
         let cleans = || {
             let mut mixes = self.workload.phases.iter().map(|phase| &phase.mix);
-            mixes.any(|mix| mix.is_empty() || mix.contains_key("clean"))
+            let cleans = [CALLS[CLEAN], OPERATIONS[PURCHASE]];
+            mixes.any(|mix| mix.is_empty() || cleans.iter().any(|name| mix.contains_key(*name)))
         };
         let tags_race = self.share.clients > 1 && self.shop.new_tags_race() && cleans();
         self.workload.only_reads() || (self.load_effect() < LoadEffect::Removes && !tags_race)
@@ -304,7 +322,7 @@ impl AppCacheClient {
 
 impl Client for AppCacheClient {
     fn operations(&self) -> &'static [&'static str] {
-        &OPERATIONS
+        &CALLS
     }
 
     fn fill_next(&mut self) -> Result<bool, StoreError> {
@@ -362,13 +380,19 @@ impl Client for AppCacheClient {
         true
     }
 
-    fn calls(&self) -> usize {
-        1
+    fn calls(&self, n: u64) -> usize {
+        self.choose(n).map_or(1, |chosen| chosen.calls(&self.workload, &self.ledger))
     }
 
-    fn prepare(&mut self, n: u64, _call: usize) -> Call {
-        let chosen = self.choose(n);
-        self.compare = mix_in(self.draw_of(n), 2).is_multiple_of(self.workload.verify_one_in);
+    fn prepare(&mut self, n: u64, call: usize) -> Call {
+        let composed = self.choose(n);
+        self.purchased = match composed {
+            Some(Composed::Purchase(tag)) => Some(tag),
+            _ => None,
+        };
+        let chosen = composed.map(|c| c.call(call, &self.workload, &self.ledger));
+        self.compare =
+            mix_in(self.draw_of(n), 2 + call as u64).is_multiple_of(self.workload.verify_one_in);
         if let Some(Operation::Read(record) | Operation::Write(record)) = chosen {
             self.name_record(record);
             self.known = self.ledger.known(record, &self.tag_numbers);

@@ -410,3 +410,71 @@ proptest! {
         }
     }
 }
+
+/// Runs all calls of an operation; returns their kinds and outcomes.
+fn operate_all(client: &mut AppCacheClient, n: u64) -> Vec<(usize, Outcome)> {
+    client.restore();
+    let calls = 0..client.calls(n);
+    let one = |call| {
+        let plan = client.prepare(n, call);
+        client.draw();
+        client.call().unwrap();
+        (plan.operation, client.check().0)
+    };
+    calls.map(one).collect()
+}
+
+#[test]
+fn a_page_view_is_some_loads_and_then_saves() {
+    let store = Memory::default();
+    let mut clients = filled(&workload(&[&[("page", 1.0)]]), &store, 1);
+    for n in 0..50 {
+        let calls = operate_all(&mut clients[0], n);
+        let kinds: Vec<usize> = calls.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [READ, READ, READ, WRITE], "page_reads and page_writes of the workload");
+        assert!(calls.iter().all(|(_, outcome)| *outcome == Outcome::Ok), "{calls:?}");
+    }
+    let client = &clients[0];
+    let page = client.choose(7).unwrap();
+    let call = |call| page.call(call, &client.workload, &client.ledger);
+    assert_ne!(call(0), call(1), "each load chooses a record of its own");
+    assert_eq!(client.choose(7), Some(page), "a pure function of n");
+}
+
+#[test]
+fn a_purchase_cleans_and_writes_all_records_of_the_tag_again() {
+    let store = Memory::default();
+    let mut clients = filled(&workload(&[&[("purchase", 1.0)]]), &store, 2);
+    let (before, mut rewritten) = (store.content().records.len(), 0);
+    for n in 0..40 {
+        for client in &mut clients {
+            let calls = operate_all(client, n);
+            assert_eq!(calls[0], (CLEAN, Outcome::Ok));
+            rewritten += calls.len() - 1;
+            assert!(calls[1..].iter().all(|call| *call == (WRITE, Outcome::Ok)), "{calls:?}");
+            assert!(!client.restore(), "nothing is left to restore");
+            assert_eq!(store.content().records.len(), before);
+        }
+    }
+    // 300 records with 7.4 of 40 tags on average.
+    assert!((80 * 40..80 * 70).contains(&rewritten), "{rewritten}");
+}
+
+#[test]
+fn an_interrupted_purchase_is_restored() {
+    let store = Memory::default();
+    let mut clients = filled(&workload(&[&[("purchase", 1.0)]]), &store, 1);
+    let before = store.content().records.len();
+    let client = &mut clients[0];
+    let n = (0..100).find(|n| client.calls(*n) > 3).unwrap();
+    client.prepare(n, 0);
+    client.call().unwrap();
+    client.check();
+    client.prepare(n, 1);
+    client.draw();
+    store.misbehave(Fault::FailsToSave);
+    assert!(client.call().is_err());
+    store.content().fault = None;
+    assert!(client.restore());
+    assert_eq!(store.content().records.len(), before);
+}

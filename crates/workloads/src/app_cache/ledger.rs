@@ -104,7 +104,9 @@ impl Ledger {
             record: AtomicU64::new(0),
             clean: AtomicU64::new(IDLE),
         };
-        let restores = workload.phases.iter().any(|phase| phase.mix.contains_key("clean"));
+        let cleans = ["clean", "purchase"];
+        let mut mixes = workload.phases.iter().map(|phase| &phase.mix);
+        let restores = mixes.any(|mix| cleans.iter().any(|name| mix.contains_key(*name)));
         Self {
             // Version 0 belongs to the fill.
             clock: AtomicU64::new(1),
@@ -134,7 +136,7 @@ impl Ledger {
         self.clock.load(Ordering::Acquire)
     }
 
-    /// The records that carry a tag; empty if the workload never restores cleaned records.
+    /// The records that carry a tag; empty if no phase with a mix cleans.
     pub(crate) fn carriers(&self, tag: u64) -> &[u32] {
         let tag = tag as usize;
         match self.carriers.offsets.get(tag..tag + 2) {

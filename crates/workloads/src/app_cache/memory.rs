@@ -27,6 +27,8 @@ pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
         clean_chance: 100,
         as_original: true,
         magento: true,
+        page_reads: 3,
+        page_writes: 1,
         fill: Fill::Save,
         verify_one_in: 1,
         files: None,

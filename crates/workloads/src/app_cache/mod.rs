@@ -10,6 +10,7 @@
 //! - `versions`: values that contain their version.
 
 pub mod client;
+mod composed;
 pub mod data_set;
 pub mod files;
 pub mod ledger;

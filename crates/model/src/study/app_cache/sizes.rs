@@ -68,6 +68,12 @@ pub(super) fn fault_in_file(profile: &Profile, own: &WorkloadTables<Defaults>) -
         let problem = format!("profile `{name}` has no sizes for scale `{scale}`");
         return Some((profile.name.span().start, problem));
     }
+    let unlimited = own.scales.keys().find(|scale| !profile.memory_limit.contains_key(*scale));
+    if let Some(scale) = unlimited.filter(|_| !profile.memory_limit.is_empty()) {
+        let (name, scale) = (profile.name.get_ref(), scale.name());
+        let problem = format!("profile `{name}` has no memory_limit for scale `{scale}`");
+        return Some((profile.name.span().start, problem));
+    }
     profile.sizes.values().find_map(|list| {
         let problem = fault(list.get_ref(), own.defaults.max_tags)?;
         Some((list.span().start, problem))

@@ -33,6 +33,12 @@ pub(in crate::study) struct Defaults {
     pub(super) clean_chance: u64,
     /// True to include Magento's layer above the backend.
     pub(super) magento: bool,
+    /// Loads of a page view.
+    #[serde(default = "page_reads")]
+    pub(super) page_reads: u64,
+    /// Saves of a page view.
+    #[serde(default = "page_writes")]
+    pub(super) page_writes: u64,
     #[serde(default)]
     pub(super) fill: Fill,
     /// Memory limit of the targets; no limit by default.
@@ -40,6 +46,16 @@ pub(in crate::study) struct Defaults {
     /// Data-set sizes chosen by the user, in place of the profile's.
     #[serde(skip)]
     pub(super) sizes: Option<Vec<DataSize>>,
+}
+
+/// Dozens of loads.
+fn page_reads() -> u64 {
+    40
+}
+
+/// A few saves.
+fn page_writes() -> u64 {
+    2
 }
 
 #[derive(Deserialize)]
@@ -67,5 +83,9 @@ pub(in crate::study) struct Profile {
     pub(super) sizes: BTreeMap<Scale, Spanned<Vec<DataSize>>>,
     #[serde(default)]
     pub(super) page_cache: PageCache,
+    /// Memory limit of the targets by scale, unless the user sets one. If given, then for every
+    /// scale of the study.
+    #[serde(default)]
+    pub(super) memory_limit: BTreeMap<Scale, Spanned<MemoryLimit>>,
     pub(super) phases: Vec<StudyPhase>,
 }
