@@ -28,6 +28,8 @@ pub enum Backend {
     SimpleTwoLevels,
     /// Magento's cache tables in MySQL.
     MagentoMysql,
+    /// Symfony's `FilesystemTagAwareAdapter`: a file per record, and a link per record and tag.
+    SymfonyFile,
     /// Symfony's `RedisTagAwareAdapter`, as Shopware 6 uses it.
     SymfonyRedis,
     /// Symfony's `TagAwareAdapter`, which versions tags, on memcached.
@@ -57,7 +59,7 @@ impl Fill {
 
 impl Backend {
     /// Every backend, in display order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::ZendFile,
         Self::CmFile,
         Self::CmRedis,
@@ -66,6 +68,7 @@ impl Backend {
         Self::TwoLevelsRedis,
         Self::SimpleTwoLevels,
         Self::MagentoMysql,
+        Self::SymfonyFile,
         Self::SymfonyRedis,
         Self::SymfonyMemcached,
         Self::LaravelRedis,
@@ -82,6 +85,7 @@ impl Backend {
             Self::TwoLevelsRedis => "two-levels-redis",
             Self::SimpleTwoLevels => "simple-two-levels",
             Self::MagentoMysql => "magento-mysql",
+            Self::SymfonyFile => "symfony-file",
             Self::SymfonyRedis => "symfony-redis",
             Self::SymfonyMemcached => "symfony-memcached",
             Self::LaravelRedis => "laravel-redis",
@@ -97,7 +101,7 @@ impl Backend {
     /// any.
     pub fn products(self) -> &'static [Product] {
         match self {
-            Self::ZendFile | Self::CmFile => &[Product::Files],
+            Self::ZendFile | Self::CmFile | Self::SymfonyFile => &[Product::Files],
             Self::CmRedis | Self::CmRedisLua | Self::SymfonyRedis | Self::LaravelRedis => {
                 &[Product::Redis]
             }
@@ -129,6 +133,7 @@ impl Backend {
             | Self::CmFile
             | Self::TwoLevelsFile
             | Self::MagentoMysql
+            | Self::SymfonyFile
             | Self::SymfonyMemcached => false,
         }
     }
@@ -137,7 +142,7 @@ impl Backend {
     /// keys or tables cannot be distinguished from foreign ones.
     pub fn own_names(self) -> Option<&'static str> {
         match self {
-            Self::ZendFile | Self::CmFile => Some(""),
+            Self::ZendFile | Self::CmFile | Self::SymfonyFile => Some(""),
             Self::CmRedis | Self::CmRedisLua => Some("zc:"),
             _ => None,
         }

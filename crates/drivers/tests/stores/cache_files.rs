@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use workloads::app_cache::{CleanMode, Record, TaggedCache};
 use workloads::store::Found;
 
-fn open_in(backend: Backend, directory: &Path) -> Box<dyn TaggedCache> {
+pub(crate) fn open_in(backend: Backend, directory: &Path) -> Box<dyn TaggedCache> {
     let options = CacheOptions {
         endpoints: vec![Endpoint::Files { directory: directory.into() }],
         directory: directory.into(),
@@ -23,7 +23,7 @@ fn open_in(backend: Backend, directory: &Path) -> Box<dyn TaggedCache> {
     open_tagged_cache(backend, &options).unwrap()
 }
 
-fn opened(backend: Backend) -> (TempDir, Box<dyn TaggedCache>) {
+pub(crate) fn opened(backend: Backend) -> (TempDir, Box<dyn TaggedCache>) {
     let directory = tempfile::tempdir().unwrap();
     let cache = open_in(backend, directory.path());
     (directory, cache)
@@ -49,7 +49,7 @@ fn tree(directory: &Path) -> BTreeMap<String, String> {
     files
 }
 
-fn mode(path: &Path) -> u32 {
+pub(crate) fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
@@ -244,14 +244,16 @@ fn effort_counts_files() {
         cache.effort().files
     };
     assert!(cost(Backend::ZendFile, 300) - cost(Backend::ZendFile, 200) >= 300);
-    assert_eq!(cost(Backend::CmFile, 300), cost(Backend::CmFile, 200));
+    for backend in [Backend::CmFile, Backend::SymfonyFile] {
+        assert_eq!(cost(backend, 300), cost(backend, 200));
+    }
 }
 
 #[test]
 fn a_created_cache_is_removed_with_its_directories() {
     let parent = tempfile::tempdir().unwrap();
     let endpoint = Endpoint::Files { directory: parent.path().into() };
-    for backend in [Backend::ZendFile, Backend::CmFile] {
+    for backend in [Backend::ZendFile, Backend::CmFile, Backend::SymfonyFile] {
         let mut admin = admin(&endpoint, Duration::from_secs(5)).unwrap();
         let directory = admin.prepare(Layout::Plain, "run", 0).unwrap();
         let mut cache = open_in(backend, &directory);

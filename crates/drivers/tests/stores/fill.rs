@@ -233,7 +233,7 @@ fn other_backends_save_at_once() {
         timeout: Duration::from_secs(5),
         cm_settings: std::collections::BTreeMap::new(),
     };
-    for backend in [Backend::ZendFile, Backend::CmFile] {
+    for backend in [Backend::ZendFile, Backend::CmFile, Backend::SymfonyFile] {
         let mut cache = open_tagged_cache(backend, &options).unwrap();
         cache.fill(Record::new("a", b"va", &["T1".into()], None)).unwrap();
         let mut value = Vec::new();
