@@ -80,7 +80,7 @@ impl Adapter {
             let Some(text) = texts.get(name) else { continue };
             let path = changed.path().join(name.replace('/', "-")).with_extension("php");
             fs::write(&path, text).unwrap();
-            code.push_str(&format!("require '{}';", path.display()));
+            code = format!("{code}require '{}';", path.display());
         }
         Some(Self { changed, code })
     }
@@ -253,7 +253,7 @@ fn records_match_the_layout() {
     assert_eq!(cache.stale_members().unwrap(), Some(0));
     cache.clean(CleanMode::All, &[]).unwrap();
     let left = tree(directory.path());
-    assert!(left.values().all(|shown| shown.starts_with("4")), "{left:?}");
+    assert!(left.values().all(|shown| shown.starts_with('4')), "{left:?}");
     assert!(left.keys().all(|path| path.len() <= "cachedyno/tags/A/B".len()), "{left:?}");
 }
 

@@ -64,6 +64,14 @@ pub(super) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
+/// The expiry in an item's first line, as PHP casts it to a number.
+pub(super) fn expires(line: &[u8]) -> i64 {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number: i64, digit| {
+        number.saturating_mul(10).saturating_add(i64::from(digit - b'0'))
+    })
+}
+
 /// PHP's `rawurlencode`.
 pub(super) fn url_encoded(id: &str) -> String {
     let mut encoded = String::with_capacity(id.len());

@@ -3,8 +3,11 @@
 //!
 //! | path below `cachedyno` | holds |
 //! |---|---|
-//! | `A/B/<20 characters>` | an item: a line with its expiry (seconds since 1970; 0 for never), a line with its URL-encoded ID, and the value with its tags ([`crate::symfony`]) |
+//! | `A/B/<20 characters>` | an item |
 //! | `tags/A/B/<20 characters>/C/D/<20 characters>` | a tag's link to an item, an absolute path |
+//!
+//! An item is a line with its expiry (seconds since 1970; 0 for never), a line with its URL-encoded
+//! ID, and the value with its tags ([`crate::symfony`]).
 //!
 //! Names are the base64 of a 128-bit hash of the adapter's class and the ID or tag, its first two
 //! characters upper-case as directories; `cachedyno` is the pool's namespace.
@@ -58,14 +61,6 @@ pub(crate) struct SymfonyFile {
     content: Vec<u8>,
 }
 
-/// The expiry in an item's first line, as PHP casts it to a number.
-fn expires(line: &[u8]) -> i64 {
-    let digits = line.iter().take_while(|byte| byte.is_ascii_digit());
-    digits.fold(0, |number: i64, digit| {
-        number.saturating_mul(10).saturating_add(i64::from(digit - b'0'))
-    })
-}
-
 impl SymfonyFile {
     pub(super) fn open(directory: &Path) -> Result<Self, StoreError> {
         let (disk, dice) = (Disk::open(directory)?, Random::new());
@@ -87,7 +82,7 @@ impl SymfonyFile {
             return Ok(false);
         }
         let Some(mut stream) = self.disk.read(path)? else { return Ok(false) };
-        let expires = expires(&stream.line()?);
+        let expires = layout::expires(&stream.line()?);
         if expires != 0 && now_s() >= expires {
             drop(stream);
             self.disk.unlink(path);

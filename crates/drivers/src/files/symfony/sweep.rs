@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use workloads::store::StoreError;
 
 use super::disk::{Disk, Listed};
-use super::layout::{LEVELS, TAGS, renamed};
+use super::layout::{LEVELS, TAGS, expires, renamed};
 use crate::cache::now_s;
 
 /// A directory of the second level.
@@ -152,7 +152,7 @@ pub(super) fn prune(disk: &mut Disk) -> Result<(), StoreError> {
 
 fn is_expired(disk: &mut Disk, path: &str) -> Result<bool, StoreError> {
     let Some(mut stream) = disk.read(path)? else { return Ok(false) };
-    let expires = super::expires(&stream.line()?);
+    let expires = expires(&stream.line()?);
     Ok(expires != 0 && now_s() >= expires)
 }
 
