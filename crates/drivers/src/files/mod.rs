@@ -42,7 +42,8 @@ pub(crate) fn open_zend(options: &CacheOptions) -> Result<ZendFile, StoreError> 
 }
 
 pub(crate) fn open_cm(options: &CacheOptions) -> Result<CmFile, StoreError> {
-    Ok(CmFile::new(Directory::open(&options.directory)?, options.timeout))
+    let layout = cm::Layout::of(options.magento);
+    Ok(CmFile::new(Directory::open(&options.directory)?, options.timeout, layout))
 }
 
 pub(crate) fn open_symfony(options: &CacheOptions) -> Result<SymfonyFile, StoreError> {

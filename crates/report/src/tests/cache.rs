@@ -52,7 +52,7 @@ pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
             write_chance: 1000,
             clean_chance: 1000,
             as_original: false,
-            magento: true,
+            magento: model::Magento::One,
             fill: Fill::Save,
             verify_one_in: 64,
             files: None,

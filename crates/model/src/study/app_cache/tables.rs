@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 
-use crate::app_cache::{DataSize, Fill};
+use crate::app_cache::{DataSize, Fill, Magento};
 use crate::memory::{MemoryLimit, PageCache};
 use crate::plan::Scale;
 use crate::study::phases::{StopKind, StudyPhase};
@@ -31,8 +31,8 @@ pub(in crate::study) struct Defaults {
     pub(super) write_chance: u64,
     /// One in `clean_chance + 1` operations is a clean.
     pub(super) clean_chance: u64,
-    /// True to include Magento's layer above the backend.
-    pub(super) magento: bool,
+    /// Magento's layer above the backend of targets that choose none.
+    pub(super) magento: Magento,
     #[serde(default)]
     pub(super) fill: Fill,
     /// Memory limit of the targets; no limit by default.
