@@ -1,10 +1,10 @@
 //! Magento's layer between a shop and the backend of its cache.
 //!
 //! Magento 1.x: ids and tags are converted to upper case, and every byte other than a letter, a
-//! digit or `_` becomes `_`; then a prefix is added. Every save without the tag `CONFIG` gets `MAGE`
-//! as its last tag. A save without a lifetime gets 7,200 s. After a save the record is loaded back
-//! and compared; one that differs is removed (`write_control`). (`Mage_Core_Model_Cache`,
-//! `Varien_Cache_Core` and `Zend_Cache_Core`.)
+//! digit or `_` becomes `_`; then a prefix is added. Every save without the tag `CONFIG` gets
+//! `MAGE` as its last tag. A save without a lifetime gets 7,200 s. After a save the record is
+//! loaded back and compared; one that differs is removed (`write_control`).
+//! (`Mage_Core_Model_Cache`, `Varien_Cache_Core` and `Zend_Cache_Core`.)
 //!
 //! Magento 2.x, for the cache that models are cleaned from (`Magento\Framework\App\Cache`): the
 //! same, except that `.` becomes `__`, that every save gets `MAGE`, and that one without a lifetime
