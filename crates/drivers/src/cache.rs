@@ -33,6 +33,7 @@ pub fn open_tagged_cache(
     match backend {
         Backend::ZendFile => files::open_zend(options).map(|c| Box::new(c) as _),
         Backend::CmFile => files::open_cm(options).map(|c| Box::new(c) as _),
+        Backend::SymfonyFile => files::open_symfony(options).map(|c| Box::new(c) as _),
         Backend::CmRedis | Backend::CmRedisLua | Backend::SymfonyRedis | Backend::LaravelRedis => {
             return redis::open_cache(backend, options);
         }

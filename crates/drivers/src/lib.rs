@@ -34,6 +34,7 @@ mod socket;
 mod sqlite;
 #[cfg(test)]
 mod streams;
+mod symfony;
 mod tables;
 mod tags;
 pub mod tls;

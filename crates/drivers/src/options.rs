@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Connections, Endpoint, ErrorClass, Failure};
+use model::{Connections, Endpoint, ErrorClass, Failure, Magento};
 use workloads::store::StoreError;
 
 /// Options for a client of a session store.
@@ -37,6 +37,8 @@ pub struct CacheOptions {
     /// Settings that differ from the defaults of `Cm_Cache_Backend_Redis`, by
     /// [`model::CM_SETTINGS`].
     pub cm_settings: BTreeMap<String, String>,
+    /// The layer above the backend, whose factory configures `Cm_Cache_Backend_File`.
+    pub magento: Magento,
 }
 
 impl CacheOptions {

@@ -22,5 +22,6 @@ mod stores {
     mod postgres;
     mod redis;
     mod sqlite;
+    mod symfony_file;
     mod symfony_redis;
 }

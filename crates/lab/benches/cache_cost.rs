@@ -367,7 +367,7 @@ impl Side {
     }
 
     fn cleans(&self) -> Result<Measured, Box<dyn Error>> {
-        let mut shop = Magento::new(self.store()?, true);
+        let mut shop = Magento::new(self.store()?, model::Magento::One);
         let data = DataSet::drawn(&self.workload, self.seed);
         let tag = "CLEANED".to_string();
         let mut all =

@@ -1,7 +1,7 @@
 //! Clients of an application cache: opened for a trial, or once to verify that the cache works.
 
 use drivers::CacheOptions;
-use model::{AppCache, Backend, ErrorClass, Fact, Failure, Load};
+use model::{AppCache, Backend, ErrorClass, Fact, Failure, Load, Magento, Plan, Workload};
 use std::sync::Arc;
 use workloads::app_cache::{AppCacheClient, CleanMode, Ledger, Record, TaggedCache};
 use workloads::{Client, Found, Share, StoreError};
@@ -54,6 +54,16 @@ fn failure(StoreError { class, message, .. }: StoreError) -> Failure {
 
 fn unexpected(what: &str) -> StoreError {
     StoreError::soft(ErrorClass::Protocol, format!("record `{ID}` was saved, but {what}"))
+}
+
+/// Magento's layer above a target's backend, the same in all of its cells.
+pub(crate) fn layer(plan: &Plan, target: &str) -> Magento {
+    let cells = plan.cells.iter().filter(|cell| cell.target == target);
+    let mut layers = cells.filter_map(|cell| match &cell.workload {
+        Workload::AppCache(cache) => Some(cache.magento),
+        _ => None,
+    });
+    layers.next().unwrap_or_default()
 }
 
 /// One client per thread, each with its own connections.

@@ -6,7 +6,7 @@
 //! server instead ([`crate::room`]).
 
 use model::{
-    AppCache, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Sessions, Stop, Workload,
+    AppCache, Backend, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Sessions, Stop, Workload,
 };
 use stats::format_bytes;
 use std::fmt;
@@ -43,6 +43,8 @@ pub(crate) struct Demand {
     load_bytes: u64,
     /// Maximum number of keys, sessions or records.
     entries: u64,
+    /// Links and directories in which the layout keeps tags, a block each on a disk.
+    tag_files: u64,
     /// Memory of clients and requests in flight, bytes.
     buffer_bytes: u64,
     clients: u32,
@@ -69,7 +71,19 @@ impl Demand {
     /// Of the target's cell that writes most. `own` is the prefix of every name.
     pub(crate) fn of_target(plan: &Plan, target: &str, own: &str) -> Result<Option<Self>, Failure> {
         let cells = plan.cells.iter().filter(|cell| cell.target == target);
-        let all = cells.map(|cell| Self::of(cell, own)).collect::<Result<Vec<_>, Failure>>()?;
+        let planned = plan.targets.iter().find(|planned| planned.name == target);
+        let links_tags = planned.is_some_and(|p| p.backend == Some(Backend::SymfonyFile));
+        let of = |cell: &Cell| {
+            let demand = Self::of(cell, own)?;
+            let tag_files = match &cell.workload {
+                Workload::AppCache(cache) if links_tags => {
+                    tag_files(cache.tags, cache.records_of_tag())
+                }
+                _ => 0,
+            };
+            Ok(Self { tag_files, ..demand })
+        };
+        let all = cells.map(of).collect::<Result<Vec<_>, Failure>>()?;
         let load_bytes = all.iter().map(|demand| demand.load_bytes).max().unwrap_or(0);
         let most = all.into_iter().max_by_key(|demand| demand.data_bytes + demand.buffer_bytes);
         Ok(most.map(|demand| Self { load_bytes, ..demand }))
@@ -96,6 +110,7 @@ impl Demand {
             data_bytes: (entries * entry_bytes).ceil() as u64,
             load_bytes: 0,
             entries: entries as u64,
+            tag_files: 0,
             buffer_bytes: u64::from(clients).saturating_mul(
                 pipeline.saturating_mul(in_flight_bytes as u64).saturating_add(CLIENT_BYTES),
             ),
@@ -112,8 +127,13 @@ impl Demand {
         let entry_bytes = self.data_bytes.div_ceil(self.entries.max(1));
         let block_bytes = entry_bytes.next_multiple_of(BLOCK_BYTES);
         let blocks = format_bytes(BLOCK_BYTES);
-        let sum = format!("{}, rounded up to blocks of {blocks}", self.what);
-        (self.entries.saturating_mul(block_bytes), sum)
+        let of_tags = match self.tag_files {
+            0 => String::new(),
+            files => format!(", and {files} links and directories of tags"),
+        };
+        let sum = format!("{}, rounded up to blocks of {blocks}{of_tags}", self.what);
+        let tags_bytes = self.tag_files.saturating_mul(BLOCK_BYTES);
+        (self.entries.saturating_mul(block_bytes).saturating_add(tags_bytes), sum)
     }
 
     /// The same, with [`Demand::load_bytes`] added to the data.
@@ -251,6 +271,13 @@ fn of_cache(cache: &AppCache, load: &Load) -> Demand {
     let demand = Demand::new(entries, load, moved_bytes, ("records", cure));
     let tag_sets_bytes = cache.tags as f64 * stored(NAME_BYTES, NAME_BYTES, 1);
     Demand { data_bytes: demand.data_bytes.saturating_add(tag_sets_bytes as u64), ..demand }
+}
+
+/// Links and directories of tags in Symfony's files: a link for each tag of a record, and in a
+/// tag's folder up to 38 directories with 38 directories each.
+fn tag_files(tags: u64, records_of_tag: f64) -> u64 {
+    let directories = records_of_tag.min(38.0 * 38.0) + records_of_tag.min(38.0) + 1.0;
+    (tags as f64 * (records_of_tag + directories)).ceil() as u64
 }
 
 /// Number of requests that add data: those of bounded phases, and an upper bound for the others.

@@ -46,6 +46,18 @@ fn a_key_takes_its_name_its_value_and_overhead() {
 }
 
 #[test]
+fn tags_in_links_take_blocks_of_their_own() {
+    assert_eq!(tag_files(10, 5.0), 10 * (5 + 5 + 5 + 1));
+    assert_eq!(tag_files(10, 10_000.0), 10 * (10_000 + 1_444 + 38 + 1));
+    let (kv, load) = kv(10, "1000");
+    let demand = of_kv(&kv, &load, "own-").unwrap();
+    let (bytes, without) = demand.on_disk();
+    let (with_tags, sum) = Demand { tag_files: 7, ..demand }.on_disk();
+    assert_eq!(with_tags, bytes + 7 * BLOCK_BYTES);
+    assert_eq!(sum, without + ", and 7 links and directories of tags");
+}
+
+#[test]
 fn buffers_count_for_all_clients() {
     let (kv, load) = kv(10, "1000-3000");
     let demand = of_kv(&kv, &load, "own-").unwrap();

@@ -157,6 +157,7 @@ impl<'a> TargetProvisioner<'a> {
             stores,
             backend: target.backend,
             cm_settings: target.cm_settings(),
+            magento: app_cache::layer(self.plan, &target.name),
             layout,
             is_kv: matches!(workload, Workload::Kv(_)),
             group,

@@ -1,7 +1,7 @@
 //! Reads back the last writes of a load, to check that the store kept what it acknowledged.
 
 use load::{Finished, READ_BACK_MAX};
-use model::{AppCache, EventKind, ReadBack, StoredVersion, Workload};
+use model::{EventKind, ReadBack, StoredVersion, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use workloads::app_cache::magento;
@@ -119,9 +119,9 @@ impl Removals {
 fn lifetime(workload: &Workload) -> Duration {
     Duration::from_secs(match workload {
         Workload::Sessions(sessions) => sessions.ttl_s,
-        Workload::AppCache(AppCache { magento: true, .. }) => magento::LIFETIME_S,
+        Workload::AppCache(cache) => magento::lifetime_of(cache.magento).unwrap_or(0),
         // The age of each key is known.
-        Workload::Kv(_) | Workload::AppCache(_) => 0,
+        Workload::Kv(_) => 0,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Stores prepared for one trial: a single store, or all stores of a cache backend.
 
 use drivers::{Admin, CacheOptions, CleanupDeadline, Facts, MemoryStats, SessionOptions};
-use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, Product};
+use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, Magento, MemoryUse, Product};
 use rig::{GroupMembership, MemoryGroup, Role, Server, TrialDirs};
 use stats::format_bytes;
 use std::collections::BTreeMap;
@@ -28,6 +28,7 @@ pub struct Ready {
     pub(crate) backend: Option<Backend>,
     /// Settings of the `Cm_Cache` backend.
     pub(crate) cm_settings: BTreeMap<String, String>,
+    pub(crate) magento: Magento,
     pub(crate) layout: Layout,
     /// True for the key-value workload.
     pub(crate) is_kv: bool,
@@ -81,6 +82,7 @@ impl Ready {
             directory: self.options.directory.clone(),
             timeout: self.options.timeout,
             cm_settings: self.cm_settings.clone(),
+            magento: self.magento,
         }
     }
 

@@ -1,6 +1,7 @@
 //! A shop's application cache: records with tags, and the software that stores them.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -28,6 +29,8 @@ pub enum Backend {
     SimpleTwoLevels,
     /// Magento's cache tables in MySQL.
     MagentoMysql,
+    /// Symfony's `FilesystemTagAwareAdapter`: a file per record, and a link per record and tag.
+    SymfonyFile,
     /// Symfony's `RedisTagAwareAdapter`, as Shopware 6 uses it.
     SymfonyRedis,
     /// Symfony's `TagAwareAdapter`, which versions tags, on memcached.
@@ -55,9 +58,78 @@ impl Fill {
     }
 }
 
+/// A shop's layer between the application and the backend: names, tags, lifetimes and checks.
+/// Written as `false`, `true` or 1 for Magento 1, and 2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Magento {
+    /// None: the application calls the backend.
+    #[default]
+    None,
+    /// Magento 1.x: prefix, upper case, the tag `MAGE`, a lifetime of 7,200 s, and the check of
+    /// each write.
+    One,
+    /// Magento 2.x: the same without a lifetime, and cleans of one tag at a time within the tag
+    /// `MAGE`. Its factory also configures `Cm_Cache_Backend_File` differently.
+    Two,
+}
+
+impl Magento {
+    /// Parses what users write; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "off" | "false" => Some(Self::None),
+            "on" | "true" | "1" => Some(Self::One),
+            "2" => Some(Self::Two),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for Magento {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::None => to.serialize_bool(false),
+            Self::One => to.serialize_bool(true),
+            Self::Two => to.serialize_u64(2),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Magento {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(AsWritten)
+    }
+}
+
+struct AsWritten;
+
+impl Visitor<'_> for AsWritten {
+    type Value = Magento;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("false, true, 1 or 2")
+    }
+
+    fn visit_bool<E: de::Error>(self, on: bool) -> Result<Magento, E> {
+        Ok(if on { Magento::One } else { Magento::None })
+    }
+
+    fn visit_i64<E: de::Error>(self, version: i64) -> Result<Magento, E> {
+        match version {
+            1 => Ok(Magento::One),
+            2 => Ok(Magento::Two),
+            _ => Err(E::invalid_value(Unexpected::Signed(version), &self)),
+        }
+    }
+
+    fn visit_u64<E: de::Error>(self, version: u64) -> Result<Magento, E> {
+        self.visit_i64(i64::try_from(version).unwrap_or(0))
+    }
+}
+
 impl Backend {
     /// Every backend, in display order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::ZendFile,
         Self::CmFile,
         Self::CmRedis,
@@ -66,6 +138,7 @@ impl Backend {
         Self::TwoLevelsRedis,
         Self::SimpleTwoLevels,
         Self::MagentoMysql,
+        Self::SymfonyFile,
         Self::SymfonyRedis,
         Self::SymfonyMemcached,
         Self::LaravelRedis,
@@ -82,6 +155,7 @@ impl Backend {
             Self::TwoLevelsRedis => "two-levels-redis",
             Self::SimpleTwoLevels => "simple-two-levels",
             Self::MagentoMysql => "magento-mysql",
+            Self::SymfonyFile => "symfony-file",
             Self::SymfonyRedis => "symfony-redis",
             Self::SymfonyMemcached => "symfony-memcached",
             Self::LaravelRedis => "laravel-redis",
@@ -97,7 +171,7 @@ impl Backend {
     /// any.
     pub fn products(self) -> &'static [Product] {
         match self {
-            Self::ZendFile | Self::CmFile => &[Product::Files],
+            Self::ZendFile | Self::CmFile | Self::SymfonyFile => &[Product::Files],
             Self::CmRedis | Self::CmRedisLua | Self::SymfonyRedis | Self::LaravelRedis => {
                 &[Product::Redis]
             }
@@ -129,7 +203,26 @@ impl Backend {
             | Self::CmFile
             | Self::TwoLevelsFile
             | Self::MagentoMysql
+            | Self::SymfonyFile
             | Self::SymfonyMemcached => false,
+        }
+    }
+
+    /// Whether it can clean the records that carry all of several tags, as [`Magento::Two`] does.
+    pub fn intersects_tags(self) -> bool {
+        match self {
+            Self::SymfonyFile
+            | Self::SymfonyRedis
+            | Self::SymfonyMemcached
+            | Self::LaravelRedis => false,
+            Self::ZendFile
+            | Self::CmFile
+            | Self::CmRedis
+            | Self::CmRedisLua
+            | Self::TwoLevelsFile
+            | Self::TwoLevelsRedis
+            | Self::SimpleTwoLevels
+            | Self::MagentoMysql => true,
         }
     }
 
@@ -137,7 +230,7 @@ impl Backend {
     /// keys or tables cannot be distinguished from foreign ones.
     pub fn own_names(self) -> Option<&'static str> {
         match self {
-            Self::ZendFile | Self::CmFile => Some(""),
+            Self::ZendFile | Self::CmFile | Self::SymfonyFile => Some(""),
             Self::CmRedis | Self::CmRedisLua => Some("zc:"),
             _ => None,
         }
@@ -195,9 +288,8 @@ pub struct AppCache {
     pub clean_chance: u64,
     /// True to reproduce the lists, popularity and quirks of the original benchmark.
     pub as_original: bool,
-    /// True to include Magento's layer above the backend: prefix, upper case, the tag `MAGE`, a
-    /// lifetime of 7,200 s and the check of each write.
-    pub magento: bool,
+    /// Magento's layer above the backend of this cell.
+    pub magento: Magento,
     /// Loads of an operation `page`; 0 in older records.
     #[serde(default)]
     pub page_reads: u64,
@@ -262,6 +354,21 @@ pub struct DataFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn layers_of_older_records_are_read() {
+        fn read(text: &str) -> Option<Magento> {
+            serde_json::from_str(text).ok()
+        }
+        assert_eq!(
+            ["false", "true", "1", "2"].map(read),
+            [Some(Magento::None), Some(Magento::One), Some(Magento::One), Some(Magento::Two)]
+        );
+        assert_eq!(["3", "\"on\"", "null"].map(read), [None; 3]);
+        for layer in [Magento::None, Magento::One, Magento::Two] {
+            assert_eq!(read(&serde_json::to_string(&layer).unwrap()), Some(layer));
+        }
+    }
 
     #[test]
     fn serialized_backends_equal_their_names() {

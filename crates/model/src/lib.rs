@@ -42,7 +42,9 @@ pub mod target;
 pub mod trial;
 
 pub use action::{Act, Action};
-pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
+pub use app_cache::{
+    AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill, Magento,
+};
 pub use arrivals::Arrivals;
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};

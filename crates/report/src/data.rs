@@ -1,6 +1,6 @@
 //! One-sentence description of the data set of a profile of sessions or of an application cache.
 
-use model::{AppCache, Plan, Sessions, Workload};
+use model::{AppCache, Magento, Plan, Sessions, Workload};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
@@ -46,10 +46,10 @@ fn sentence(cache: &AppCache) -> String {
     if cache.as_original {
         text += "; lists of the original benchmark";
     }
-    text += if cache.magento {
-        "; names and lifetimes as in Magento, each write checked"
-    } else {
-        "; without Magento's additions"
+    text += match cache.magento {
+        Magento::None => "; without Magento's additions",
+        Magento::One => "; names and lifetimes as in Magento, each write checked",
+        Magento::Two => "; names and cleans as in Magento 2, each write checked",
     };
     if let Some(memory) = cache.memory {
         text += &format!("; memory_limit {}", format_bytes(memory.limit_bytes));

@@ -328,6 +328,7 @@ fn every_layout_runs_and_reads_back_its_records() {
     }
     let names = [
         "cm-file",
+        "symfony-file",
         "cm-redis-lua",
         "simple-two-levels",
         "magento-mysql",
@@ -346,7 +347,7 @@ fn every_layout_runs_and_reads_back_its_records() {
         assert_eq!((count(read, "miss"), count(read, "stale")), (0, 0), "{read}");
         let stale = read["metrics"]["stale_members"]["center"].as_f64();
         assert_eq!(stale.is_some(), name != "symfony-memcached", "{name}: {stale:?}");
-        let cost = if name == "cm-file" { "files_per_op" } else { "round_trips_per_op" };
+        let cost = if name.ends_with("-file") { "files_per_op" } else { "round_trips_per_op" };
         assert!(metric(row(&summary, name, "clean"), cost) >= 1.0, "{name}");
     }
     place.assert_nothing_left();

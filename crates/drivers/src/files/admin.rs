@@ -61,26 +61,30 @@ impl FilesAdmin {
         if (stat.st_dev, stat.st_ino) != identity {
             return Err(not_ours(&self.path.join(name), "was replaced after we created it"));
         }
-        for dir in self.empty(name, &fd, patience)? {
-            if is_cache_dir(&dir) {
-                self.remove_dir(name, &dir, patience)?;
-            }
-        }
+        self.remove_below(name, (&fd, ""), patience)?;
         self.remove_empty(&self.parent.fd, name, name)
     }
 
-    /// Removes a subdirectory of the directory `parent`.
-    fn remove_dir(
+    /// Removes everything in a directory except directories that no layout creates. `path` is the
+    /// directory's below that of the cache, which is called `name`.
+    fn remove_below(
         &self,
-        parent: &str,
-        dir: &str,
+        name: &str,
+        (directory, path): (&OwnedFd, &str),
         patience: &mut CleanupDeadline<'_>,
     ) -> Result<(), Failure> {
-        let name = format!("{parent}/{dir}");
-        let wrong = |e: Errno| self.failed(&name, "open", &e.into());
-        let above = directory_in(&self.parent.fd, parent).map_err(wrong)?;
-        self.empty(&name, &directory_in(&above, dir).map_err(wrong)?, patience)?;
-        self.remove_empty(&above, dir, &name)
+        let shown = format!("{name}/{path}");
+        for dir in self.empty(shown.trim_end_matches('/'), directory, patience)? {
+            let path = if path.is_empty() { dir.clone() } else { format!("{path}/{dir}") };
+            if is_cache_dir(&path) {
+                let name_of_it = format!("{name}/{path}");
+                let opened = directory_in(directory, &dir);
+                let opened = opened.map_err(|e| self.failed(&name_of_it, "open", &e.into()))?;
+                self.remove_below(name, (&opened, &path), patience)?;
+                self.remove_empty(directory, &dir, &name_of_it)?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes the files and links in a directory; returns the names of its subdirectories, which

@@ -1,5 +1,6 @@
 //! `Cm_Cache_Backend_File` (`colinmollenhour/Cm_Cache_Backend_File`, as of 2023) with its own
-//! defaults.
+//! defaults, or those of Magento 2's factory: the prefix `mage` in place of `cm`, and one digit in
+//! place of two (`App/Cache/Frontend/Factory.php` of Magento 2.4).
 //!
 //! A record is one file, `cm--HH/cm---ID`: a line with a serialized array of `hash` (empty, as
 //! values are not checked), `mtime`, `expire` (seconds since 1970; 9999999999 for never) and `tags`
@@ -17,7 +18,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use md5::{Digest, Md5};
-use model::ErrorClass;
+use model::{ErrorClass, Magento};
 use nix::fcntl::OFlag;
 use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
@@ -28,17 +29,30 @@ use super::tree::{At, Tree, wrong};
 use crate::cache::{Random, expire_s, now_s};
 use crate::php::Value;
 
-/// Prefix of record directories, and of files.
-const GLOB: &str = "cm--";
-const FILE: &str = "cm---";
-/// The directory of tag files.
-const TAGS: &str = "cm-tags";
+/// Names that depend on the backend's options.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    /// Prefix of record directories, and of files.
+    glob: &'static str,
+    file: &'static str,
+    /// The directory of tag files.
+    tags: &'static str,
+    /// Digits of an ID's hash in the name of its directory.
+    digits: usize,
+}
+
+/// With the backend's own defaults.
+const CM: Layout = Layout { glob: "cm--", file: "cm---", tags: "cm-tags", digits: 2 };
+/// As Magento 2's factory configures it.
+const MAGENTO_2: Layout = Layout { glob: "mage--", file: "mage---", tags: "mage-tags", digits: 1 };
+
 /// Tag files above this size are rewritten by one save in [`REWRITE_CHANCE`].
 const REWRITE_BYTES: u64 = 4096;
 const REWRITE_CHANCE: u64 = 100;
 
 pub(crate) struct CmFile {
     tree: Tree,
+    layout: Layout,
     timeout: Duration,
     dice: Random,
     /// Whether the directory of tag files has been checked.
@@ -67,21 +81,36 @@ enum Change {
     Diff,
 }
 
-/// The directory of an ID.
-fn dir(id: &str) -> String {
-    let digest = Md5::digest(id.as_bytes());
-    format!("{GLOB}{:02x}", digest[digest.len() - 1])
+impl Layout {
+    /// The backend's names under this layer.
+    pub(super) fn of(layer: Magento) -> Self {
+        match layer {
+            Magento::None | Magento::One => CM,
+            Magento::Two => MAGENTO_2,
+        }
+    }
+
+    /// The directory of an ID.
+    fn dir(self, id: &str) -> String {
+        let digest = Md5::digest(id.as_bytes());
+        let hash = format!("{:02x}", digest[digest.len() - 1]);
+        [self.glob, &hash[hash.len() - self.digits..]].concat()
+    }
+
+    fn file_name(self, id: &str) -> String {
+        [self.file, id].concat()
+    }
+
+    fn is_dir(self, name: &str) -> bool {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let digits = name.strip_prefix(self.glob).unwrap_or_default();
+        name == self.tags || (digits.len() == self.digits && digits.bytes().all(is_digit))
+    }
 }
 
 /// Whether this layout creates a directory of that name.
 pub(super) fn is_cache_dir(name: &str) -> bool {
-    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let digits = name.strip_prefix(GLOB).unwrap_or_default();
-    name == TAGS || (digits.len() == 2 && digits.bytes().all(is_digit))
-}
-
-fn file_name(id: &str) -> String {
-    [FILE, id].concat()
+    CM.is_dir(name) || MAGENTO_2.is_dir(name)
 }
 
 /// Removes duplicate IDs and keeps their order.
@@ -109,13 +138,13 @@ fn lines(ids: &[String]) -> Vec<u8> {
 }
 
 impl CmFile {
-    pub(super) fn new(directory: Directory, timeout: Duration) -> Self {
+    pub(super) fn new(directory: Directory, timeout: Duration, layout: Layout) -> Self {
         let tree = Tree::new(directory);
-        Self { tree, timeout, dice: Random::new(), tags_checked: false }
+        Self { tree, layout, timeout, dice: Random::new(), tags_checked: false }
     }
 
     fn open(&mut self, at: At<'_>, flags: OFlag) -> Result<std::fs::File, StoreError> {
-        let is_known = at.dir == TAGS;
+        let is_known = at.dir == self.layout.tags;
         self.tree.open(at, flags, is_known).map_err(|e| wrong("open", at, &e))
     }
 
@@ -164,12 +193,12 @@ impl CmFile {
             return Err(StoreError::soft(ErrorClass::Other, message));
         }
         self.check_tags();
-        Ok(file_name(tag))
+        Ok(self.layout.file_name(tag))
     }
 
     fn check_tags(&mut self) {
         if !self.tags_checked {
-            self.tree.make_dir(TAGS, None);
+            self.tree.make_dir(self.layout.tags, None);
             self.tags_checked = true;
         }
     }
@@ -177,7 +206,7 @@ impl CmFile {
     /// IDs of a tag, read without its lock.
     fn ids_of(&mut self, tag: &str) -> Result<Vec<String>, StoreError> {
         let name = self.tag_name(tag)?;
-        let at = At { dir: TAGS, name: &name };
+        let at = At { dir: self.layout.tags, name: &name };
         if !self.tree.exists(at) {
             return Ok(Vec::new());
         }
@@ -222,7 +251,7 @@ impl CmFile {
         }
         for tag in tags {
             let name = self.tag_name(tag)?;
-            let at = At { dir: TAGS, name: &name };
+            let at = At { dir: self.layout.tags, name: &name };
             if !self.tree.exists(at) {
                 if change == Change::Merge {
                     self.put(at, &lines(ids), false)?;
@@ -268,7 +297,7 @@ impl CmFile {
             _ => {
                 for tag in tags {
                     let name = self.tag_name(tag)?;
-                    let at = At { dir: TAGS, name: &name };
+                    let at = At { dir: self.layout.tags, name: &name };
                     if self.tree.is_file(at) {
                         ids.extend(self.rewrite(at, |_| Some(Vec::new()))?);
                     }
@@ -281,12 +310,12 @@ impl CmFile {
     /// IDs of all unexpired records.
     fn all_ids(&mut self) -> Result<Vec<String>, StoreError> {
         let mut ids = Vec::new();
-        for dir in self.tree.glob("", GLOB) {
+        for dir in self.tree.glob("", self.layout.glob) {
             if !self.tree.is_directory(At { dir: "", name: &dir }) {
                 continue;
             }
-            for name in self.tree.glob(&dir, GLOB) {
-                let Some(id) = name.strip_prefix(FILE) else { continue };
+            for name in self.tree.glob(&dir, self.layout.glob) {
+                let Some(id) = name.strip_prefix(self.layout.file) else { continue };
                 let at = At { dir: &dir, name: &name };
                 if self.get(at, None)?.is_some_and(|metadata| now_s() <= metadata.expire) {
                     ids.push(id.into());
@@ -304,7 +333,7 @@ impl CmFile {
         for id in &ids {
             // A tag file written by another program can contain any text.
             if check_id(id).is_ok() {
-                let (dir, name) = (dir(id), file_name(id));
+                let (dir, name) = (self.layout.dir(id), self.layout.file_name(id));
                 let at = At { dir: &dir, name: &name };
                 if self.tree.is_file(at) {
                     self.tree.unlink(at)?;
@@ -316,14 +345,14 @@ impl CmFile {
 
     fn clean_all(&mut self) -> Result<(), StoreError> {
         self.check_tags();
-        for name in self.tree.glob(TAGS, FILE) {
-            self.tree.unlink(At { dir: TAGS, name: &name })?;
+        for name in self.tree.glob(self.layout.tags, self.layout.file) {
+            self.tree.unlink(At { dir: self.layout.tags, name: &name })?;
         }
-        for dir in self.tree.glob("", GLOB) {
+        for dir in self.tree.glob("", self.layout.glob) {
             if !self.tree.is_directory(At { dir: "", name: &dir }) {
                 continue;
             }
-            for name in self.tree.glob(&dir, GLOB) {
+            for name in self.tree.glob(&dir, self.layout.glob) {
                 let at = At { dir: &dir, name: &name };
                 if self.tree.is_file(at) {
                     self.tree.unlink(at)?;
@@ -336,17 +365,18 @@ impl CmFile {
 
     /// Removes expired records, and files that are not records or in the wrong directory.
     fn clean_old(&mut self) -> Result<(), StoreError> {
-        for own_dir in self.tree.glob("", GLOB) {
+        for own_dir in self.tree.glob("", self.layout.glob) {
             if !self.tree.is_directory(At { dir: "", name: &own_dir }) {
                 continue;
             }
-            for name in self.tree.glob(&own_dir, GLOB) {
+            for name in self.tree.glob(&own_dir, self.layout.glob) {
                 let at = At { dir: &own_dir, name: &name };
                 if !self.tree.is_file(at) {
                     continue;
                 }
-                let id = name.strip_prefix(FILE).unwrap_or(&name);
-                let metadata = if dir(id) == own_dir { self.get(at, None)? } else { None };
+                let id = name.strip_prefix(self.layout.file).unwrap_or(&name);
+                let metadata =
+                    if self.layout.dir(id) == own_dir { self.get(at, None)? } else { None };
                 match metadata {
                     Some(metadata) if now_s() > metadata.expire => {
                         self.tree.unlink(at)?;
@@ -365,7 +395,7 @@ impl TaggedCache for CmFile {
     fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
         check_id(id)?;
         value.clear();
-        let (dir, name) = (dir(id), file_name(id));
+        let (dir, name) = (self.layout.dir(id), self.layout.file_name(id));
         let metadata = self.get(At { dir: &dir, name: &name }, Some(value))?;
         if metadata.is_some_and(|metadata| now_s() <= metadata.expire) {
             return Ok(Found::Yes);
@@ -377,7 +407,7 @@ impl TaggedCache for CmFile {
     fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         let Record { id, value, tags, lifetime_s } = record;
         check_id(id)?;
-        let dir = dir(id);
+        let dir = self.layout.dir(id);
         if !self.tree.is_writable(&dir) {
             self.tree.make_dir(&dir, None);
         }
@@ -396,13 +426,13 @@ impl TaggedCache for CmFile {
         .write(&mut content);
         content.push(b'\n');
         content.extend_from_slice(value);
-        self.put(At { dir: &dir, name: &file_name(id) }, &content, false)?;
+        self.put(At { dir: &dir, name: &self.layout.file_name(id) }, &content, false)?;
         self.change_tags(&[id.into()], tags, Change::Merge)
     }
 
     fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
         check_id(id)?;
-        let (dir, name) = (dir(id), file_name(id));
+        let (dir, name) = (self.layout.dir(id), self.layout.file_name(id));
         let at = At { dir: &dir, name: &name };
         let Some(metadata) = self.get(at, None)? else { return Ok(Found::No) };
         let was_there = self.tree.unlink(at)?;
@@ -421,10 +451,10 @@ impl TaggedCache for CmFile {
 
     fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
         let mut stale = 0;
-        for name in self.tree.glob(TAGS, FILE) {
-            let Some(tag) = name.strip_prefix(FILE) else { continue };
+        for name in self.tree.glob(self.layout.tags, self.layout.file) {
+            let Some(tag) = name.strip_prefix(self.layout.file) else { continue };
             for id in unique(self.ids_of(tag)?) {
-                let (dir, name) = (dir(&id), file_name(&id));
+                let (dir, name) = (self.layout.dir(&id), self.layout.file_name(&id));
                 stale += u64::from(!self.tree.exists(At { dir: &dir, name: &name }));
             }
         }

@@ -1,7 +1,7 @@
 //! Files: one per session in a flat directory, or those of an application cache.
 //!
 //! - `plain`, `page`: sessions.
-//! - `zend`, `cm`: application caches; `tree` and `stream` access files as PHP does.
+//! - `zend`, `cm`, `symfony`: application caches; `tree` and `stream` access files as PHP does.
 //! - `directory`: file access for all of them; `admin`: administration around a run.
 //!
 //! Every file is opened relative to a descriptor of its directory, without following links, so that
@@ -14,6 +14,7 @@ mod lock;
 mod page;
 mod plain;
 mod stream;
+mod symfony;
 mod tree;
 mod zend;
 
@@ -24,6 +25,7 @@ use directory::Directory;
 
 pub(crate) use admin::open_admin;
 pub(crate) use cm::CmFile;
+pub(crate) use symfony::SymfonyFile;
 pub(crate) use zend::ZendFile;
 
 pub(crate) fn open_plain(options: &SessionOptions) -> Result<Box<dyn SessionStore>, StoreError> {
@@ -40,10 +42,15 @@ pub(crate) fn open_zend(options: &CacheOptions) -> Result<ZendFile, StoreError> 
 }
 
 pub(crate) fn open_cm(options: &CacheOptions) -> Result<CmFile, StoreError> {
-    Ok(CmFile::new(Directory::open(&options.directory)?, options.timeout))
+    let layout = cm::Layout::of(options.magento);
+    Ok(CmFile::new(Directory::open(&options.directory)?, options.timeout, layout))
 }
 
-/// Whether a cache layout creates a directory of that name.
-fn is_cache_dir(name: &str) -> bool {
-    zend::is_cache_dir(name) || cm::is_cache_dir(name)
+pub(crate) fn open_symfony(options: &CacheOptions) -> Result<SymfonyFile, StoreError> {
+    SymfonyFile::open(&options.directory)
+}
+
+/// Whether a cache layout creates a directory with that path, relative to the cache's.
+fn is_cache_dir(path: &str) -> bool {
+    zend::is_cache_dir(path) || cm::is_cache_dir(path) || symfony::is_cache_dir(path)
 }

@@ -50,20 +50,28 @@ impl<'a> Stream<'a> {
         self.piece(value).map(drop)
     }
 
-    /// `fgets`: the first line of the file with its line ending; empty if the file is empty.
+    /// `fgets`: the next line of the file with its line ending; empty at the end of the file.
     pub(super) fn line(&mut self) -> Result<Vec<u8>, StoreError> {
-        let mut line = Vec::new();
+        let mut line = std::mem::take(&mut self.ahead);
+        let mut searched = 0;
         loop {
-            let searched = line.len();
-            let more = self.piece(&mut line)?;
             if let Some(end) = line[searched..].iter().position(|byte| *byte == b'\n') {
                 self.ahead = line.split_off(searched + end + 1);
                 return Ok(line);
             }
-            if more == 0 {
+            searched = line.len();
+            if self.piece(&mut line)? == 0 {
                 return Ok(line);
             }
         }
+    }
+
+    /// `fread`: the next `bytes` of the file, fewer at its end.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<Vec<u8>, StoreError> {
+        let mut taken = std::mem::take(&mut self.ahead);
+        while taken.len() < bytes && self.piece(&mut taken)? > 0 {}
+        self.ahead = taken.split_off(taken.len().min(bytes));
+        Ok(taken)
     }
 
     /// `fseek` to the start.

@@ -5,9 +5,7 @@
 //! | `cachedyno:<id>` | string | a record with its tags; lifetime 100 days by default |
 //! | `cachedyno:\1tags\1<tag>` | set | keys of records that had the tag; never expires |
 //!
-//! A record is 0x9d, eight bytes of creation metadata (0 in a record of `save`), 0x5f, a length in
-//! three bytes, that many bytes of tags (none, or a list in PHP's `serialize` format) and the
-//! serialized value. `cachedyno` is the pool's namespace.
+//! A record is an item of [`crate::symfony`]. `cachedyno` is the pool's namespace.
 //!
 //! - Load: `MGET` of one key.
 //! - Save: `MGET`, since Symfony returns a record before it can be filled and then sends only the
@@ -31,20 +29,14 @@ use super::gathered::SetMembers;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
 use crate::fault;
-use crate::php::Value;
+use crate::symfony::{self, Parts, expect_names, read_tags, split};
 use crate::tags::unique;
 
 const NAMESPACE: &[u8] = b"cachedyno:";
-const TAG: &[u8] = b"\x01tags\x01";
+const TAG: &[u8] = symfony::TAG.as_bytes();
 
 /// Lifetime of a record without one: 100 days.
 const LIFETIME_S_DEFAULT: u64 = 8_640_000;
-/// Bytes of a record before its tags.
-const HEAD_BYTES: usize = 13;
-/// Most bytes of tags in a record.
-const TAGS_BYTES_MAX: usize = (1 << 24) - 1;
-/// Characters that are not allowed in IDs and tags.
-const RESERVED: &str = "{}()/\\@:";
 
 /// Removes a record and returns its serialized tags.
 const REMOVE: &str = "local record = redis.call('GET', KEYS[1])
@@ -77,12 +69,6 @@ pub(super) struct Symfony {
     record: Vec<u8>,
     /// Tag members of filled records that are not yet sent.
     gathered: SetMembers,
-}
-
-/// The parts of a record.
-struct Parts<'a> {
-    tags: &'a [u8],
-    value: &'a [u8],
 }
 
 impl Symfony {
@@ -136,7 +122,8 @@ impl Symfony {
 
     /// Starts the request that writes a record, without its tag sets.
     fn begin_record(&mut self, record: Record<'_>, tags: &[&str]) -> Result<(), StoreError> {
-        join(tags, record.value, &mut self.record)?;
+        self.record.clear();
+        symfony::join(tags, record.value, &mut self.record)?;
         let lifetime_s = digits(record.lifetime_s.unwrap_or(LIFETIME_S_DEFAULT));
         let link = self.link.begin(4).part(&[b"SETEX"]).part(&[NAMESPACE, record.id.as_bytes()]);
         link.part(&[&lifetime_s]).part(&[&self.record]);
@@ -220,54 +207,12 @@ impl Symfony {
     }
 }
 
-/// The tags and the value of a record; `None` for any other content.
-fn split(bytes: &[u8]) -> Option<Parts<'_>> {
-    let [0x9d, _, _, _, _, 0, _, _, _, 0x5f, a, b, c] = *bytes.first_chunk::<HEAD_BYTES>()? else {
-        return None;
-    };
-    let tags_bytes = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
-    let (tags, value) = bytes[HEAD_BYTES..].split_at_checked(tags_bytes)?;
-    Some(Parts { tags, value: Value::read_whole(value)?.str()? })
-}
-
-/// Writes a record.
-fn join(tags: &[&str], value: &[u8], record: &mut Vec<u8>) -> Result<(), StoreError> {
-    record.clear();
-    record.extend_from_slice(&[0x9d, 0, 0, 0, 0, 0, 0, 0, 0]);
-    record.extend_from_slice(&[0; HEAD_BYTES - 9]);
-    if !tags.is_empty() {
-        Value::keys(tags).write(record);
-    }
-    let tags_bytes = record.len() - HEAD_BYTES;
-    if tags_bytes > TAGS_BYTES_MAX {
-        let message = format!("`{tags_bytes}` bytes of tags (expected at most {TAGS_BYTES_MAX})");
-        return Err(StoreError::soft(ErrorClass::Other, message));
-    }
-    let [_, a, b, c] = (tags_bytes as u32).to_be_bytes();
-    record[9..HEAD_BYTES].copy_from_slice(&[0x5f, a, b, c]);
-    Value::Str(value).write(record);
-    Ok(())
-}
-
-fn read_tags(tags: &[u8]) -> Option<Vec<String>> {
-    if tags.is_empty() { Some(Vec::new()) } else { Value::read_whole(tags)?.into_keys() }
-}
-
 fn foreign(id: &str) -> StoreError {
     let id = fault::printable(id.as_bytes());
     let message = format!(
         "`{id}` does not contain a record of RedisTagAwareAdapter (expected 0x9d as its first byte)"
     );
     StoreError::soft(ErrorClass::Protocol, message)
-}
-
-fn expect_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError> {
-    let bad = |name: &&str| name.is_empty() || name.contains(|c| RESERVED.contains(c));
-    let Some(name) = names.into_iter().find(bad) else { return Ok(()) };
-    let name = fault::printable(name.as_bytes());
-    let message =
-        format!("Symfony rejects the name `{name}` (expected some characters, none of {RESERVED})");
-    Err(StoreError::soft(ErrorClass::Other, message))
 }
 
 impl TaggedCache for Symfony {
@@ -284,7 +229,7 @@ impl TaggedCache for Symfony {
         let tags = unique(record.tags);
         expect_names([id].iter().chain(&tags).copied())?;
         let before = match self.fetch(id)? {
-            Some(record) => read_tags(record.tags).ok_or_else(|| foreign(id))?,
+            Some(record) => record.tags().ok_or_else(|| foreign(id))?,
             None => Vec::new(),
         };
         if lifetime_s == Some(0) {

@@ -13,17 +13,21 @@ use tempfile::TempDir;
 use workloads::app_cache::{CleanMode, Record, TaggedCache};
 use workloads::store::Found;
 
-fn open_in(backend: Backend, directory: &Path) -> Box<dyn TaggedCache> {
-    let options = CacheOptions {
+fn options(directory: &Path) -> CacheOptions {
+    CacheOptions {
         endpoints: vec![Endpoint::Files { directory: directory.into() }],
         directory: directory.into(),
         timeout: Duration::from_secs(5),
         cm_settings: std::collections::BTreeMap::new(),
-    };
-    open_tagged_cache(backend, &options).unwrap()
+        magento: model::Magento::One,
+    }
 }
 
-fn opened(backend: Backend) -> (TempDir, Box<dyn TaggedCache>) {
+pub(crate) fn open_in(backend: Backend, directory: &Path) -> Box<dyn TaggedCache> {
+    open_tagged_cache(backend, &options(directory)).unwrap()
+}
+
+pub(crate) fn opened(backend: Backend) -> (TempDir, Box<dyn TaggedCache>) {
     let directory = tempfile::tempdir().unwrap();
     let cache = open_in(backend, directory.path());
     (directory, cache)
@@ -119,6 +123,39 @@ fn cm_files_match_php() {
     let tags = directory.path().join("cm-tags");
     assert_eq!(fs::read(tags.join("cm---T1")).unwrap(), b"ABC_2\nABC_4\n");
     assert_eq!(fs::read(tags.join("cm---T2")).unwrap(), b"ABC_1\n");
+}
+
+/// Files written by the class on PHP 8.2 with the options of Magento 2's factory, after the calls
+/// that its layer makes for a clean of one tag.
+#[test]
+fn cm_files_under_magento_2_match_php() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = CacheOptions { magento: model::Magento::Two, ..options(directory.path()) };
+    let mut cache = open_tagged_cache(Backend::CmFile, &options).unwrap();
+    for (id, value, own) in [
+        ("e84_ABC_1", &b"hello"[..], &["e84_T1", "e84_T2", "e84_MAGE"][..]),
+        ("e84_ABC_1", b"hello", &["e84_T1", "e84_MAGE"]),
+        ("e84_ABC_2", b"hello2", &["e84_T1", "e84_T3", "e84_MAGE"]),
+        ("e84_ABC_3", b"hello3", &["e84_MAGE"]),
+    ] {
+        cache.save(Record::new(id, value, &tags(own), None)).unwrap();
+    }
+    cache.clean(CleanMode::MatchingTag, &tags(&["e84_T3", "e84_MAGE"])).unwrap();
+    let own = tags(&["e84_T1", "e84_MAGE"]);
+    cache.save(Record::new("e84_ABC_4", b"hello4", &own, None)).unwrap();
+    let line = "a:4:{s:4:\"hash\";s:0:\"\";s:5:\"mtime\";i:TIME;s:6:\"expire\";i:9999999999;\
+                s:4:\"tags\";s:";
+    let expected = [
+        ("mage--0/mage---e84_ABC_3", format!("{line}8:\"e84_MAGE\";}}\nhello3")),
+        ("mage--9/mage---e84_ABC_1", format!("{line}15:\"e84_T1,e84_MAGE\";}}\nhello")),
+        ("mage--a/mage---e84_ABC_4", format!("{line}15:\"e84_T1,e84_MAGE\";}}\nhello4")),
+        ("mage-tags/mage---e84_MAGE", "e84_ABC_1\ne84_ABC_3\ne84_ABC_4\n".into()),
+        ("mage-tags/mage---e84_T1", "e84_ABC_1\ne84_ABC_1\ne84_ABC_2\ne84_ABC_4\n".into()),
+        ("mage-tags/mage---e84_T2", "e84_ABC_1\n".into()),
+        ("mage-tags/mage---e84_T3", "\n".into()),
+    ];
+    let expected = expected.map(|(path, text)| (path.to_string(), text));
+    assert_eq!(tree(directory.path()), BTreeMap::from(expected));
 }
 
 /// A client with cached metadata considers another client's value damaged.
@@ -244,14 +281,16 @@ fn effort_counts_files() {
         cache.effort().files
     };
     assert!(cost(Backend::ZendFile, 300) - cost(Backend::ZendFile, 200) >= 300);
-    assert_eq!(cost(Backend::CmFile, 300), cost(Backend::CmFile, 200));
+    for backend in [Backend::CmFile, Backend::SymfonyFile] {
+        assert_eq!(cost(backend, 300), cost(backend, 200));
+    }
 }
 
 #[test]
 fn a_created_cache_is_removed_with_its_directories() {
     let parent = tempfile::tempdir().unwrap();
     let endpoint = Endpoint::Files { directory: parent.path().into() };
-    for backend in [Backend::ZendFile, Backend::CmFile] {
+    for backend in [Backend::ZendFile, Backend::CmFile, Backend::SymfonyFile] {
         let mut admin = admin(&endpoint, Duration::from_secs(5)).unwrap();
         let directory = admin.prepare(Layout::Plain, "run", 0).unwrap();
         let mut cache = open_in(backend, &directory);

@@ -21,6 +21,7 @@ fn options(server: &Server, directory: &Path) -> CacheOptions {
         directory: directory.into(),
         timeout: Duration::from_secs(5),
         cm_settings: std::collections::BTreeMap::new(),
+        magento: model::Magento::One,
     }
 }
 

@@ -26,6 +26,7 @@ fn options(endpoints: Vec<Endpoint>) -> CacheOptions {
         directory: PathBuf::new(),
         timeout: Duration::from_secs(5),
         cm_settings: std::collections::BTreeMap::new(),
+        magento: model::Magento::One,
     }
 }
 

@@ -67,6 +67,7 @@ impl Stores {
                 directory: PathBuf::new(),
                 timeout,
                 cm_settings: std::collections::BTreeMap::new(),
+                magento: model::Magento::One,
             },
         }
     }
@@ -232,8 +233,9 @@ fn other_backends_save_at_once() {
         directory: directory.path().into(),
         timeout: Duration::from_secs(5),
         cm_settings: std::collections::BTreeMap::new(),
+        magento: model::Magento::One,
     };
-    for backend in [Backend::ZendFile, Backend::CmFile] {
+    for backend in [Backend::ZendFile, Backend::CmFile, Backend::SymfonyFile] {
         let mut cache = open_tagged_cache(backend, &options).unwrap();
         cache.fill(Record::new("a", b"va", &["T1".into()], None)).unwrap();
         let mut value = Vec::new();

@@ -13,11 +13,11 @@ use super::set::{Key, named, number, put};
 use super::targets::Stores;
 use super::wire::{Study, StudyWorkload};
 use super::{Choices, Fault, StudyError};
-use crate::app_cache::{AppCache, DataFiles, DataSize, Fill};
+use crate::app_cache::{AppCache, Backend, DataFiles, DataSize, Fill, Magento};
 use crate::load::Load;
 use crate::memory::{MemoryLimit, MemoryPlan, PageCache};
 use crate::phase::Phase;
-use crate::plan::{Cell, Workload};
+use crate::plan::{Cell, PlannedTarget, Workload};
 
 /// Range of record sizes, bytes.
 const RECORD: RangeInclusive<u64> = 1..=16 << 20;
@@ -40,8 +40,7 @@ impl Keys for Defaults {
         Key("write_chance", |own, _, text| number(&mut own.write_chance, text, CHANCE, "")),
         Key("clean_chance", |own, _, text| number(&mut own.clean_chance, text, CHANCE, "")),
         Key("magento", |own, _, text| {
-            let (on, off) = (matches!(text, "on" | "true"), matches!(text, "off" | "false"));
-            put(&mut own.magento, (on || off).then_some(on), "`on` or `off`")
+            put(&mut own.magento, Magento::parse(text), "`on`, `off`, `1` or `2`")
         }),
         Key("page_reads", |own, _, text| number(&mut own.page_reads, text, 1..=10_000, "")),
         Key("page_writes", |own, _, text| number(&mut own.page_writes, text, 0..=10_000, "")),
@@ -79,6 +78,7 @@ impl Keys for Defaults {
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
         reject_conflicts_with_files(run.choices)?;
         sizes::check(run)?;
+        check_layers(run)?;
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for data in sizes::of(profile, run) {
@@ -87,13 +87,35 @@ impl Keys for Defaults {
                     check_files(&cache, load.clients)?;
                     cells.extend(run.on_each_target(&load, |target| {
                         let fill = target.backend.map_or(Fill::Save, |b| cache.fill.on(b));
-                        Workload::AppCache(AppCache { fill, ..cache.clone() })
+                        let magento = layer(target, run);
+                        Workload::AppCache(AppCache { magento, fill, ..cache.clone() })
                     }));
                 }
             }
         }
         Ok(cells)
     }
+}
+
+/// Magento's layer above a target: its own, or that of the study.
+fn layer(target: &PlannedTarget, run: &Run<'_, Defaults>) -> Magento {
+    let name = target.control_of.as_ref().unwrap_or(&target.name);
+    run.study.target(name).and_then(|t| t.magento).unwrap_or(run.defaults.magento)
+}
+
+/// Rejects backends that cannot do what the layer above them asks for.
+fn check_layers(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
+    let unfit = run.targets.iter().find(|target| {
+        let intersects = target.backend.is_none_or(Backend::intersects_tags);
+        layer(target, run) == Magento::Two && !intersects
+    });
+    let Some(target) = unfit else { return Ok(()) };
+    Err(StudyError::Choice(format!(
+        "target `{}` cannot be measured with `magento` 2: Magento 2 cleans the records that carry \
+         all of several tags, and its software cannot (expected another target, or \
+         --set magento=off)",
+        target.name
+    )))
 }
 
 /// The workload of a profile under a load, on a backend that supports every fill.

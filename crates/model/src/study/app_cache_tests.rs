@@ -67,7 +67,7 @@ fn the_original_profile_has_the_values_of_the_benchmark() {
     let cache = caches(&full)[0];
     assert_eq!((cache.keys, cache.tags, cache.tags_of_record), (200_000, 2_000, (0, 15)));
     assert_eq!((cache.record_bytes, cache.write_chance), ((1, 1024), 1000));
-    assert_eq!((cache.clean_chance, cache.as_original, cache.magento), (1000, true, true));
+    assert_eq!((cache.clean_chance, cache.as_original, cache.magento), (1000, true, Magento::One));
     assert_eq!(cache.phases.len(), 1);
     assert_eq!(cache.phases[0].stop, Stop::Count(50_000));
     assert!(cache.phases[0].mix.is_empty());
@@ -178,7 +178,7 @@ fn settings_reach_the_plan() {
     let small = plan(&sets, &[]).unwrap();
     let cache = caches(&small)[0];
     assert_eq!((cache.keys, cache.tags, cache.tags_of_record.1), (500, 9, 3));
-    assert!(!cache.magento);
+    assert_eq!(cache.magento, Magento::None);
     let small = plan(&[("memcached.threads", "2"), ("redis.maxmemory", "1gb")], &[]).unwrap();
     let target = small.target("two-levels-redis").unwrap();
     assert_eq!(target.settings_of(Product::Memcached)["threads"], "2");
@@ -216,9 +216,11 @@ fn invalid_settings_name_the_expected_values() {
     assert!(!text.contains("`think_ms`"), "{text}");
     assert_eq!(
         message(&[("magento", "yes")], &[]),
-        "--set magento=`yes` is invalid (expected `on` or `off`)"
+        "--set magento=`yes` is invalid (expected `on`, `off`, `1` or `2`)"
     );
-    for (value, magento) in [("on", true), ("true", true), ("off", false), ("false", false)] {
+    let (none, one, two) = (Magento::None, Magento::One, Magento::Two);
+    for (value, magento) in [("on", one), ("true", one), ("off", none), ("false", none), ("2", two)]
+    {
         let plan = plan(&[("magento", value)], &[]).unwrap();
         assert_eq!(caches(&plan)[0].magento, magento, "{value}");
     }
@@ -463,4 +465,23 @@ fn settings_that_apply_to_no_target_are_rejected() {
     // It is enough that one target uses the setting.
     assert!(plan(&[("redis.save", "")], &[url, "two-levels-redis"]).is_ok());
     assert!(plan(&[("cm.removal", "del")], &["zend-file", url]).is_ok());
+}
+
+#[test]
+fn a_target_chooses_its_own_layer() {
+    let own = "backend = \"zend-file\"";
+    let text = APP_CACHE.replacen(own, &format!("{own}\nmagento = 2"), 1);
+    let choices = Choices {
+        targets: ["zend-file", "cm-redis"].map(|t| TargetChoice::parse(t).unwrap()).into(),
+        sets: vec![("magento".into(), "off".into())],
+        ..choices()
+    };
+    let plan = Study::parse("app-cache", &text).unwrap().plan(&choices).unwrap();
+    let layers: Vec<_> = caches(&plan).iter().map(|cache| cache.magento).collect();
+    assert_eq!(layers, [Magento::Two, Magento::None]);
+    let text = message(&[("magento", "2")], &["symfony-redis"]);
+    assert!(text.contains("`symfony-redis` cannot be measured with `magento` 2"), "{text}");
+    let wrong = APP_CACHE.replacen(own, &format!("{own}\nmagento = 3"), 1);
+    let e = Study::parse("s.toml", &wrong).unwrap_err().to_string();
+    assert!(e.contains("expected false, true, 1 or 2"), "{e}");
 }

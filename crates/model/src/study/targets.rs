@@ -41,7 +41,7 @@ impl Stores {
     pub(super) fn fault(self, target: &StudyTarget) -> Option<String> {
         let StudyTarget { name, product, program, backend, .. } = target;
         let of_server = product.map(|_| "product").or(program.map(|_| "program"));
-        let of_cache = backend.map(|_| "backend");
+        let of_cache = backend.map(|_| "backend").or(target.magento.map(|_| "magento"));
         let (what, needed, fits, alien) = match self {
             Self::Sessions => ("sessions", "product", product.map(|p| self.fits(p)), of_cache),
             Self::Keys => ("keys and values", "product", product.map(|p| self.fits(p)), of_cache),

@@ -11,7 +11,7 @@ use super::advice::Advice;
 use super::claims::Claim;
 use super::source::Source;
 use super::{Fault, StudyError};
-use crate::app_cache::Backend;
+use crate::app_cache::{Backend, Magento};
 use crate::plan::Scale;
 use crate::product::Product;
 use crate::program::Program;
@@ -121,6 +121,8 @@ pub struct StudyTarget {
     /// True if the target is measured only when named.
     #[serde(default)]
     pub on_request: bool,
+    /// For application caches: Magento's layer above the backend, in place of the study's.
+    pub magento: Option<Magento>,
 }
 
 impl StudyTarget {

@@ -53,7 +53,7 @@ pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
             write_chance: 1000,
             clean_chance: 1000,
             as_original: false,
-            magento: true,
+            magento: model::Magento::One,
             page_reads: 40,
             page_writes: 2,
             fill: Fill::Save,

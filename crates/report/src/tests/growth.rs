@@ -68,7 +68,7 @@ fn cache(keys: u64, tags: u64) -> AppCache {
         write_chance: 1000,
         clean_chance: 1000,
         as_original: false,
-        magento: true,
+        magento: model::Magento::One,
         page_reads: 40,
         page_writes: 2,
         verify_one_in: 64,

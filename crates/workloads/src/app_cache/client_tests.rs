@@ -1,6 +1,7 @@
 use super::*;
 use crate::app_cache::memory::{Content, Fault, Memory, workload};
 use crate::app_cache::{DataSet, Lists};
+use model::Magento as Layer;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -58,7 +59,7 @@ fn clients_fill_all_records_together() {
 
 #[test]
 fn a_fast_fill_stores_the_same_as_saves() {
-    for magento in [true, false] {
+    for magento in [Layer::One, Layer::None] {
         let (saved, filled_fast) = (Memory::default(), Memory::default());
         let plan = AppCache { magento, ..workload(&[&[]]) };
         filled(&plan, &saved, 3);
@@ -98,7 +99,7 @@ fn weighted_phases_keep_the_data_constant() {
 #[test]
 fn without_magento_records_match_the_data_set() {
     let store = Memory::default();
-    let plan = AppCache { magento: false, ..workload(&[&[]]) };
+    let plan = AppCache { magento: Layer::None, ..workload(&[&[]]) };
     let mut clients = filled(&plan, &store, 2);
     let content = store.content();
     let stored = &content.records["cfcd208495d565ef66e7dff9f98764da"];
@@ -112,7 +113,7 @@ fn without_magento_records_match_the_data_set() {
 #[test]
 fn ids_and_tags_get_a_prefix() {
     let store = Memory::default();
-    let plan = AppCache { magento: false, ..workload(&[&[("clean", 1.0)]]) };
+    let plan = AppCache { magento: Layer::None, ..workload(&[&[("clean", 1.0)]]) };
     let ledger = Arc::new(Ledger::drawn(&plan, 42, 1));
     let share = Share { seed: 42, client: 0, clients: 1, prefix: "run:".into() };
     let mut client = AppCacheClient::new(Box::new(store.clone()), plan, share, ledger);
@@ -175,7 +176,7 @@ fn effort_is_counted_by_call() {
 }
 
 /// Counts of outcomes with a store that becomes faulty after the fill.
-fn faulty(fault: Fault, magento: bool, mix: &[(&str, f64)]) -> BTreeMap<String, u64> {
+fn faulty(fault: Fault, magento: Layer, mix: &[(&str, f64)]) -> BTreeMap<String, u64> {
     let store = Memory::default();
     let plan = AppCache { magento, record_bytes: (12, 64), ..workload(&[mix]) };
     let mut clients = filled(&plan, &store, 2);
@@ -197,13 +198,13 @@ fn every_fault_is_detected() {
         (Fault::Swaps, "Wrong"),
         (Fault::Forgets, "Lost"),
     ] {
-        let counts = faulty(fault, false, &mix);
+        let counts = faulty(fault, Layer::None, &mix);
         assert!(counts.get(outcome).is_some_and(|n| *n > 300), "{fault:?}: {counts:?}");
         // Magento's write check detects most of them on its own, and removes the record.
-        let counts = faulty(fault, true, &mix);
+        let counts = faulty(fault, Layer::One, &mix);
         assert!(counts.get(outcome).is_some_and(|n| *n > 300), "{fault:?}: {counts:?}");
     }
-    let counts = faulty(Fault::KeepsCleaned, true, &[]);
+    let counts = faulty(Fault::KeepsCleaned, Layer::One, &[]);
     assert!(counts.get("Stale").is_some_and(|n| *n > 100), "{counts:?}");
     assert_eq!(counts.get("Wrong"), None);
 }
@@ -224,7 +225,7 @@ fn held(clients: &mut [AppCacheClient]) -> BTreeMap<String, u64> {
 /// The same after two clients used such a store, which becomes faulty after the fill.
 fn held_after(
     mix: &[(&str, f64)],
-    magento: bool,
+    magento: Layer,
     fault: Fault,
     has: impl Fn(&mut Content),
 ) -> BTreeMap<String, u64> {
@@ -243,14 +244,20 @@ const CLEANS: [(&str, f64); 3] = [("read", 5.0), ("write", 4.0), ("clean", 1.0)]
 #[test]
 fn lost_saves_are_missing_at_the_end() {
     for mix in [&WRITES[..], &CLEANS] {
-        for magento in [false, true] {
+        for magento in [Layer::None, Layer::One] {
             let counts = held_after(mix, magento, Fault::LosesOneIn(10), |_| {});
-            assert!(counts["Missing"] > 5 && counts["Last"] > 100, "{magento} {mix:?}: {counts:?}");
+            assert!(
+                counts["Missing"] > 5 && counts["Last"] > 100,
+                "{magento:?} {mix:?}: {counts:?}"
+            );
             // The old record may not exist; Magento's layer removes values that differ.
             let counts = held_after(mix, magento, Fault::KeepsOldOneIn(10), |_| {});
             let lost = ["Missing", "Older"].map(|kind| counts.get(kind).copied().unwrap_or(0));
-            assert!(lost[0] + lost[1] > 5 && counts["Last"] > 100, "{magento} {mix:?}: {counts:?}");
-            assert!(!magento || lost[1] == 0, "{mix:?}: {counts:?}");
+            assert!(
+                lost[0] + lost[1] > 5 && counts["Last"] > 100,
+                "{magento:?} {mix:?}: {counts:?}"
+            );
+            assert!(magento == Layer::None || lost[1] == 0, "{mix:?}: {counts:?}");
         }
     }
 }
@@ -258,7 +265,7 @@ fn lost_saves_are_missing_at_the_end() {
 #[test]
 fn records_that_a_layout_may_lose_are_not_missing() {
     let lost = |mix: &[(&str, f64)], has: fn(&mut Content)| {
-        [false, true].map(|magento| {
+        [Layer::None, Layer::One].map(|magento| {
             let counts = held_after(mix, magento, Fault::LosesOneIn(10), has);
             assert!(counts["Last"] > 100, "{counts:?}");
             counts.contains_key("Missing")
@@ -272,7 +279,7 @@ fn records_that_a_layout_may_lose_are_not_missing() {
     // The value loaded back may be a copy of the old one.
     let missing = |effect| {
         let has = |c: &mut Content| c.load_effect = effect;
-        let counts = held_after(&WRITES, true, Fault::KeepsOldOneIn(10), has);
+        let counts = held_after(&WRITES, Layer::One, Fault::KeepsOldOneIn(10), has);
         counts.get("Missing").copied().unwrap_or(0)
     };
     assert!(missing(LoadEffect::Nothing) > 4 * missing(LoadEffect::Copies));
@@ -295,7 +302,7 @@ fn a_sample_finds_garbled_values_at_its_rate() {
 #[test]
 fn after_failed_writes_nothing_is_stale() {
     let store = Memory::default();
-    let plan = AppCache { magento: false, ..workload(&[&[("read", 1.0), ("write", 1.0)]]) };
+    let plan = AppCache { magento: Layer::None, ..workload(&[&[("read", 1.0), ("write", 1.0)]]) };
     let mut clients = filled(&plan, &store, 2);
     store.misbehave(Fault::FailsToSave);
     for n in 0..2000 {
@@ -354,7 +361,7 @@ fn a_client_without_a_list_fails() {
 #[test]
 fn overlapping_clients_never_report_a_fault_of_a_correct_store() {
     let store = Memory::default();
-    for magento in [false, true] {
+    for magento in [Layer::None, Layer::One] {
         let mix = [("read", 6.0), ("write", 3.0), ("clean", 1.0)];
         // Few records, so clients collide.
         let plan = AppCache { keys: 20, tags: 8, magento, ..workload(&[&mix, &[]]) };
@@ -386,7 +393,7 @@ proptest! {
         // Three steps of a client: prepare, call, check.
         let store = Memory::default();
         let mix = [("read", 3.0), ("write", 2.0), ("clean", 1.0)];
-        let plan = AppCache { keys: 4, tags: 3, tags_of_record: (0, 3), magento: false,
+        let plan = AppCache { keys: 4, tags: 3, tags_of_record: (0, 3), magento: Layer::None,
             ..workload(&[&mix]) };
         let mut clients = filled(&plan, &store, 3);
         let mut stage = [0u8; 3];

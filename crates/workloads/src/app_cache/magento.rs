@@ -1,19 +1,28 @@
-//! Magento 1.x's layer between a shop and the backend of its cache.
+//! Magento's layer between a shop and the backend of its cache.
 //!
-//! Ids and tags are converted to upper case, and every byte other than a letter, a digit or `_`
-//! becomes `_`; then a prefix is added. Every save without the tag `CONFIG` gets `MAGE` as its last
-//! tag. A save without a lifetime gets 7,200 s. After a save the record is loaded back and
-//! compared; one that differs is removed (`write_control`). (`Mage_Core_Model_Cache`,
-//! `Varien_Cache_Core` and `Zend_Cache_Core`.)
+//! Magento 1.x: ids and tags are converted to upper case, and every byte other than a letter, a
+//! digit or `_` becomes `_`; then a prefix is added. Every save without the tag `CONFIG` gets
+//! `MAGE` as its last tag. A save without a lifetime gets 7,200 s. After a save the record is
+//! loaded back and compared; one that differs is removed (`write_control`).
+//! (`Mage_Core_Model_Cache`, `Varien_Cache_Core` and `Zend_Cache_Core`.)
+//!
+//! Magento 2.x, for the cache that models are cleaned from (`Magento\Framework\App\Cache`): the
+//! same, except that `.` becomes `__`, that every save gets `MAGE`, and that one without a lifetime
+//! never expires. A clean by any of several tags cleans one after the other, each time the records
+//! that carry both that tag and `MAGE`; so the backend intersects the tag's records with all
+//! records. (`App/Cache/Frontend/Factory.php`, `Cache/Core.php`, `Cache/Frontend/Adapter/Zend.php`
+//! and `Cache/Frontend/Decorator/TagScope.php` in `lib/internal/Magento/Framework`;
+//! `app/etc/di.xml`.)
 
 use md5::{Digest, Md5};
+use model::Magento as Layer;
 
 use super::data_set::hex_into;
 use super::store::{CleanMode, Effort, LoadEffect, Record, TaggedCache};
 use crate::store::{Found, StoreError};
 
-/// Lifetime of a record that was saved without one, seconds.
-pub const LIFETIME_S: u64 = 7_200;
+/// Lifetime of a record that Magento 1 saves without one, seconds.
+const LIFETIME_S: u64 = 7_200;
 /// Tag of every record without [`CONFIG_TAG`].
 const COMMON_TAG: &str = "MAGE";
 /// The tag of the configuration cache.
@@ -34,6 +43,7 @@ pub enum Saved {
 /// The cache as a shop calls it: a backend, with or without Magento's layer.
 pub struct Magento {
     backend: Box<dyn TaggedCache>,
+    layer: Layer,
     /// `None` without Magento's layer.
     prefix: Option<String>,
     id: String,
@@ -42,16 +52,21 @@ pub struct Magento {
 }
 
 impl Magento {
-    /// Puts Magento's layer over `backend` if `on`, else passes all calls through.
-    pub fn new(backend: Box<dyn TaggedCache>, on: bool) -> Self {
-        let prefix = on.then(|| prefix_of(CONFIGURATION));
-        Self { backend, prefix, id: String::new(), tags: Vec::new(), loaded: Vec::new() }
+    /// Puts Magento's layer over `backend`, or passes all calls through.
+    pub fn new(backend: Box<dyn TaggedCache>, layer: Layer) -> Self {
+        let prefix = match layer {
+            Layer::None => None,
+            Layer::One => Some(prefix_of(CONFIGURATION)),
+            // Magento 2 writes the directory with a slash.
+            Layer::Two => Some(prefix_of(&format!("{CONFIGURATION}/"))),
+        };
+        Self { backend, layer, prefix, id: String::new(), tags: Vec::new(), loaded: Vec::new() }
     }
 
     /// Loads a record into `value`, replacing its content.
     pub fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
         let Some(prefix) = &self.prefix else { return self.backend.load(id, value) };
-        id_into(&mut self.id, prefix, id);
+        id_into(&mut self.id, (self.layer, prefix), id);
         self.backend.load(&self.id, value)
     }
 
@@ -78,7 +93,7 @@ impl Magento {
     /// Removes a record.
     pub fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
         let Some(prefix) = &self.prefix else { return self.backend.remove(id) };
-        id_into(&mut self.id, prefix, id);
+        id_into(&mut self.id, (self.layer, prefix), id);
         self.backend.remove(&self.id)
     }
 
@@ -123,11 +138,12 @@ impl Magento {
     /// Converts id and tags of a record as the layer does; returns the lifetime that it sets.
     fn convert(&mut self, id: &str, tags: &[String], lifetime_s: Option<u64>) -> Option<u64> {
         let prefix = self.prefix.as_deref().unwrap_or_default();
-        id_into(&mut self.id, prefix, id);
-        let common = (!tags.iter().any(|tag| tag == CONFIG_TAG)).then_some(COMMON_TAG);
+        id_into(&mut self.id, (self.layer, prefix), id);
+        let is_common = self.layer == Layer::Two || !tags.iter().any(|tag| tag == CONFIG_TAG);
+        let common = is_common.then_some(COMMON_TAG);
         let tags = tags.iter().map(String::as_str).chain(common);
-        tags_into(&mut self.tags, prefix, tags);
-        lifetime_s.or(Some(LIFETIME_S))
+        tags_into(&mut self.tags, (self.layer, prefix), tags);
+        lifetime_s.or(lifetime_of(self.layer))
     }
 
     /// Removes the records that carry at least one of the tags.
@@ -135,7 +151,18 @@ impl Magento {
         let Some(prefix) = &self.prefix else {
             return self.backend.clean(CleanMode::MatchingAnyTag, tags);
         };
-        tags_into(&mut self.tags, prefix, tags.iter().map(String::as_str));
+        if self.layer == Layer::Two {
+            let mut result = Ok(());
+            for tag in tags {
+                tags_into(&mut self.tags, (self.layer, prefix), [tag, COMMON_TAG].into_iter());
+                match self.backend.clean(CleanMode::MatchingTag, &self.tags) {
+                    Err(e) if e.fatal => return Err(e),
+                    cleaned => result = result.and(cleaned),
+                }
+            }
+            return result;
+        }
+        tags_into(&mut self.tags, (self.layer, prefix), tags.iter().map(String::as_str));
         self.backend.clean(CleanMode::MatchingAnyTag, &self.tags)
     }
 
@@ -160,23 +187,32 @@ pub fn prefix_of(configuration: &str) -> String {
     prefix
 }
 
+/// Lifetime that a layer sets for a record without one, seconds; `None` for no expiry.
+pub fn lifetime_of(layer: Layer) -> Option<u64> {
+    (layer == Layer::One).then_some(LIFETIME_S)
+}
+
 /// Replaces `out` with the id or tag as passed to the backend.
-fn id_into(out: &mut String, prefix: &str, id: &str) {
+fn id_into(out: &mut String, (layer, prefix): (Layer, &str), id: &str) {
     out.clear();
     out.push_str(prefix);
-    let kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let upper = id.bytes().map(|byte| if kept(byte) { byte.to_ascii_uppercase() } else { b'_' });
-    out.extend(upper.map(char::from));
+    for byte in id.bytes() {
+        match byte {
+            b'.' if layer == Layer::Two => out.push_str("__"),
+            _ if byte.is_ascii_alphanumeric() => out.push(char::from(byte.to_ascii_uppercase())),
+            _ => out.push('_'),
+        }
+    }
 }
 
 /// Replaces `out` with the tags as passed to the backend, reusing its strings.
-fn tags_into<'a>(out: &mut Vec<String>, prefix: &str, tags: impl Iterator<Item = &'a str>) {
+fn tags_into<'a>(out: &mut Vec<String>, layer: (Layer, &str), tags: impl Iterator<Item = &'a str>) {
     let mut count = 0;
     for tag in tags {
         if out.len() == count {
             out.push(String::new());
         }
-        id_into(&mut out[count], prefix, tag);
+        id_into(&mut out[count], layer, tag);
         count += 1;
     }
     out.truncate(count);

@@ -1,6 +1,6 @@
 //! Test helpers: a small workload, and a tagged cache in memory with configurable faults.
 
-use model::{AppCache, ErrorClass, Fill, PageCache, Phase, Stop};
+use model::{AppCache, ErrorClass, Fill, Magento, PageCache, Phase, Stop};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -26,7 +26,7 @@ pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
         write_chance: 5,
         clean_chance: 100,
         as_original: true,
-        magento: true,
+        magento: Magento::One,
         page_reads: 3,
         page_writes: 1,
         fill: Fill::Save,
@@ -172,7 +172,6 @@ impl TaggedCache for Memory {
     }
 
     fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
-        assert_eq!(mode, CleanMode::MatchingAnyTag);
         self.effort.round_trips += 2;
         let mut content = self.content();
         match content.fault {
@@ -180,7 +179,14 @@ impl TaggedCache for Memory {
             Some(Fault::FailsToClean) => return Err(failed()),
             _ => {}
         }
-        content.records.retain(|_, stored| !stored.tags.iter().any(|tag| tags.contains(tag)));
+        content.records.retain(|_, stored| {
+            let has = |tag: &String| stored.tags.contains(tag);
+            match mode {
+                CleanMode::MatchingAnyTag => !tags.iter().any(has),
+                CleanMode::MatchingTag => !tags.iter().all(has),
+                _ => unreachable!("no layer cleans so"),
+            }
+        });
         Ok(())
     }
 

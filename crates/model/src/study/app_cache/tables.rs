@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 
-use crate::app_cache::{DataSize, Fill};
+use crate::app_cache::{DataSize, Fill, Magento};
 use crate::memory::{MemoryLimit, PageCache};
 use crate::plan::Scale;
 use crate::study::phases::{StopKind, StudyPhase};
@@ -31,12 +31,10 @@ pub(in crate::study) struct Defaults {
     pub(super) write_chance: u64,
     /// One in `clean_chance + 1` operations is a clean.
     pub(super) clean_chance: u64,
-    /// True to include Magento's layer above the backend.
-    pub(super) magento: bool,
-    /// Loads of a page view.
+    /// Magento's layer above the backend of targets that choose none.
+    pub(super) magento: Magento,
     #[serde(default = "page_reads")]
     pub(super) page_reads: u64,
-    /// Saves of a page view.
     #[serde(default = "page_writes")]
     pub(super) page_writes: u64,
     #[serde(default)]
