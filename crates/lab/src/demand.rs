@@ -6,7 +6,8 @@
 //! server instead ([`crate::room`]).
 
 use model::{
-    AppCache, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Sessions, Stop, Workload,
+    AppCache, CacheAside, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Sessions, Stop,
+    Workload,
 };
 use stats::format_bytes;
 use std::fmt;
@@ -80,6 +81,7 @@ impl Demand {
             Workload::Kv(kv) => of_kv(kv, &cell.load, own),
             Workload::Sessions(sessions) => Ok(of_sessions(sessions, &cell.load)),
             Workload::AppCache(cache) => Ok(of_cache(cache, &cell.load)),
+            Workload::CacheAside(aside) => Ok(of_rows(aside, &cell.load)),
         }
     }
 
@@ -251,6 +253,14 @@ fn of_cache(cache: &AppCache, load: &Load) -> Demand {
     let demand = Demand::new(entries, load, moved_bytes, ("records", cure));
     let tag_sets_bytes = cache.tags as f64 * stored(NAME_BYTES, NAME_BYTES, 1);
     Demand { data_bytes: demand.data_bytes.saturating_add(tag_sets_bytes as u64), ..demand }
+}
+
+/// Rows of a database, or as many cached ones.
+fn of_rows(aside: &CacheAside, load: &Load) -> Demand {
+    let bytes = aside.row_bytes as f64;
+    let entries = (aside.rows as f64, stored(NAME_BYTES, bytes, aside.ttl_s));
+    let cure = "lower --set rows or --set row_bytes";
+    Demand::new(entries, load, 2.0 * bytes, ("rows", cure))
 }
 
 /// Number of requests that add data: those of bounded phases, and an upper bound for the others.

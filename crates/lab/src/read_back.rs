@@ -122,6 +122,8 @@ fn lifetime(workload: &Workload) -> Duration {
         Workload::AppCache(AppCache { magento: true, .. }) => magento::LIFETIME_S,
         // The age of each key is known.
         Workload::Kv(_) | Workload::AppCache(_) => 0,
+        // Rows of a database do not expire.
+        Workload::CacheAside(_) => 0,
     })
 }
 
@@ -131,5 +133,6 @@ fn filled(workload: &Workload) -> u64 {
         Workload::Kv(kv) => kv.keys,
         Workload::Sessions(sessions) => sessions.filled,
         Workload::AppCache(cache) => cache.keys,
+        Workload::CacheAside(aside) => aside.rows,
     }
 }

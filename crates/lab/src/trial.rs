@@ -20,7 +20,7 @@ use crate::room::Watched;
 use crate::sampler::Sampler;
 use crate::search::{Probing, SearchReport};
 use crate::wall::Clocks;
-use crate::{actions, app_cache, error_hints, kv, room, schedule};
+use crate::{actions, app_cache, cache_aside, error_hints, kv, room, schedule};
 
 /// Result of one trial.
 pub struct Measured {
@@ -55,7 +55,7 @@ pub fn run(
     let mut measured = Measured { trial, intervals: Vec::new(), samples: Vec::new() };
     let deadline = &Deadline::after(match &cell.workload {
         Workload::Kv(kv) => kv.deadline_ns,
-        Workload::Sessions(_) | Workload::AppCache(_) => 0,
+        Workload::Sessions(_) | Workload::AppCache(_) | Workload::CacheAside(_) => 0,
     });
     match to_its_end(
         provisioner,
@@ -182,6 +182,7 @@ fn offer(
     trial.facts.clear();
     let seed = schedule::data_seed(provisioner.plan, trial.block);
     let (cpus, timeout_ns) = (provisioner.client_cpus(ready), provisioner.plan.timeout_ns);
+    let planned = cell.load.is_planned().then_some((&cell.load, seed));
     let mut meter = ServerMeter::new(provisioner, ready);
     let servers = meter.servers.clone();
     let generator = &provisioner.setup.pinning.generator;
@@ -193,7 +194,7 @@ fn offer(
             let clients = connect(ready, sessions, &cell.load, seed)?;
             let recorder = record();
             let (phases, generation) = (&sessions.phases, sessions.generation);
-            let engine = Engine { phases, generation, cpus: &cpus, timeout_ns, stop };
+            let engine = Engine { phases, planned, generation, cpus: &cpus, timeout_ns, stop };
             (engine.run(clients, &mut meter, progress), recorder.stop())
         }
         Workload::AppCache(cache) => {
@@ -202,11 +203,18 @@ fn offer(
             meter.cold = cache.page_cache == PageCache::Cold;
             let recorder = record();
             let (phases, generation) = (&cache.phases, cell.workload.generation());
-            let engine = Engine { phases, generation, cpus: &cpus, timeout_ns, stop };
+            let engine = Engine { phases, planned, generation, cpus: &cpus, timeout_ns, stop };
             let inside = ready.enter_group()?;
             let finished = engine.run(clients, &mut meter, progress);
             inside.map_or(Ok(()), GroupMembership::leave)?;
             (finished, recorder.stop())
+        }
+        Workload::CacheAside(aside) => {
+            let clients = cache_aside::connect(ready, aside, &cell.load, seed)?;
+            let recorder = record();
+            let (phases, generation) = (&aside.phases, cell.workload.generation());
+            let engine = Engine { phases, planned, generation, cpus: &cpus, timeout_ns, stop };
+            (engine.run(clients, &mut meter, progress), recorder.stop())
         }
         Workload::Kv(kv) => {
             let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: provisioner.plan };

@@ -16,6 +16,10 @@ pub(crate) struct ClientShare {
     /// Part of the counted operations' time that precedes the measurement.
     pub(crate) early_ns: u64,
     pub(crate) answered: u64,
+    /// Operations answered in the planned length of the measurement, whenever they were due.
+    pub(crate) answered_in_time: u64,
+    /// Operations of the phase so far.
+    pub(crate) operations: u64,
     pub(crate) call_totals: Vec<CallTotals>,
     pub(crate) used: ThreadUse,
 }

@@ -6,7 +6,7 @@
 //! - [`source`]: the origin of a study and its conditions.
 //! - [`statements`]: claims and the recommendation table.
 //! - `workload`: dispatch to the module of the workload: `sessions`, `app_cache`, `ramp`,
-//!   `beyond_ram` or `failover`.
+//!   `beyond_ram`, `failover` or `cache_aside`.
 //! - `phases`: phases of weighted operations, for workloads that have them.
 //! - `faults`: faults in a file that parses.
 //! - [`choices`]: command-line choices; `set`: keys of `--set`.
@@ -14,6 +14,7 @@
 
 mod app_cache;
 mod beyond_ram;
+mod cache_aside;
 pub mod choices;
 mod failover;
 mod faults;

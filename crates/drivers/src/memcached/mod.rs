@@ -6,7 +6,7 @@
 //! - `line`: a blocking connection; `admin`, `text` and `binary` build on it: administration around
 //!   a run, and clients of one worker for the text and the binary protocol.
 //! - `own_keys`: commands that are safe on a shared server.
-//! - `zend`, `symfony`: records of application caches.
+//! - `zend`, `symfony`: records of application caches; `rows`: cached rows of a database.
 //!
 //! Source of the protocol: <https://github.com/memcached/memcached/blob/master/doc/protocol.txt>.
 
@@ -18,14 +18,19 @@ mod line;
 pub(crate) mod own_keys;
 mod replies;
 pub mod requests;
+mod rows;
 mod symfony;
 mod text;
 mod zend;
 
+use std::time::Duration;
+
 use load::wire::route::{Route, Single};
-use model::{ErrorClass, Memcached, NetAddress};
+use model::{Endpoint, ErrorClass, Memcached, NetAddress};
+use workloads::cache_aside::RowCache;
 use workloads::store::StoreError;
 
+use crate::rows::waiting::Waiting;
 use ketama::Ring;
 
 pub(crate) use admin::open_admin;
@@ -52,6 +57,15 @@ pub(crate) fn route(memcached: &Memcached) -> Result<Box<dyn Route>, StoreError>
         Some(ring) => Ok(Box::new(ring)),
         None => Err(StoreError::fatal(ErrorClass::Other, "no server has a point on the ring")),
     }
+}
+
+/// Opens one client of a cache in front of a database.
+pub(crate) fn open_rows(
+    endpoint: &Endpoint,
+    ttl_s: u64,
+    timeout: Duration,
+) -> Result<Box<dyn RowCache>, StoreError> {
+    Ok(Box::new(Waiting::new(rows::Rows::connect(endpoint, ttl_s, timeout)?, timeout)))
 }
 
 /// The error for memcached as a session store.
