@@ -30,7 +30,7 @@ const UNLOCK: usize = 4;
 const ALONE: [&str; 1] = ["query"];
 
 /// Rows inserted by one statement.
-const INSERTED_AT_ONCE: u64 = 500;
+const INSERTED_AT_ONCE: u64 = 200;
 
 /// Expiries of the only row of a profile, known to all clients: even while it is cached, odd while
 /// it is missing, so that each expiry counts once however many clients notice it.
