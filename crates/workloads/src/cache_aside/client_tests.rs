@@ -118,7 +118,7 @@ fn read(client: &mut CacheAsideClient, n: u64) -> Vec<(&'static str, Outcome)> {
 }
 
 #[test]
-fn all_rows_are_filled_by_all_clients() {
+fn all_rows_are_filled() {
     let stores = Stores::default();
     clients(&stores, true, &workload(1_700, false), 3);
     let memory = stores.0.lock().unwrap();
