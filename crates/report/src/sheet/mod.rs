@@ -19,6 +19,7 @@ mod requirements;
 mod results;
 mod source;
 mod stores;
+mod through_cache;
 
 use crate::section::{Part, Section};
 use crate::view::View;
@@ -43,6 +44,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         advice::section(view),
         Section::part("claims", "Claims", (Part::Claims, !view.claims.is_empty())),
         source::section(view),
+        through_cache::section(view),
         locks::section(view),
         effort::section(view),
         growth::section(view),
