@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
 
-use super::phases::timed;
+use super::phases::{fault_in_length, timed};
 use super::planning::{Keys, Run, WorkloadTables};
 use super::ramp::RAMP;
 use super::set::{Key, number};
@@ -13,7 +13,7 @@ use super::{Fault, StudyError};
 use crate::arrivals::Arrivals;
 use crate::cache_aside::{CacheAside, ROW_BYTES_MIN};
 use crate::load::{Load, PEAK, Schedule, Shares};
-use crate::plan::{Cell, Workload};
+use crate::plan::{Cell, Phase, Workload};
 
 const READ: &str = "read";
 /// Most stages of a load, and the highest share of the peak in thousandths.
@@ -49,6 +49,8 @@ pub(super) struct Profile {
     /// Rates of the stages, ascending, in thousandths of the rate that the database alone reaches
     /// in phase `peak`. Without it, the load is closed.
     permille: Option<Spanned<Vec<u32>>>,
+    /// Length of a closed load in lifetimes of a cached row.
+    lifetimes: Option<Spanned<f64>>,
     /// True if all clients read the same row.
     #[serde(default)]
     one_row: bool,
@@ -77,7 +79,15 @@ impl Keys for Defaults {
 
     fn fault(own: &WorkloadTables<Self>) -> Option<Fault> {
         own.profiles.iter().find_map(|profile| {
-            let permille = profile.permille.as_ref()?;
+            let (name, at) = (profile.name.get_ref(), profile.name.span().start);
+            let permille = match (&profile.permille, &profile.lifetimes) {
+                (Some(permille), None) => permille,
+                (None, Some(lifetimes)) => return fault_in_length(lifetimes),
+                _ => {
+                    let expected = "either `permille` or `lifetimes`";
+                    return Some((at, format!("profile `{name}` needs {expected}")));
+                }
+            };
             let all = permille.get_ref();
             let is_rising = all.is_sorted_by(|a, b| a < b);
             let are_shares = all.iter().all(|share| (1..=PERMILLE_MAX).contains(share));
@@ -110,10 +120,18 @@ fn load(profile: &Profile, clients: u32, run: &Run<'_, Defaults>) -> Load {
 fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> CacheAside {
     let Run { defaults, size, scale, study, .. } = run;
     let phase = |name: &str, length_ns| timed(name, &[READ], length_ns, scale);
-    let measured_ns = scale.measure_ms * 1_000_000;
-    let phases = match load.is_planned() {
-        true => vec![phase(PEAK, measured_ns), phase(RAMP, load.stages_ns())],
-        false => vec![phase(READ, measured_ns)],
+    let phases = match &profile.lifetimes {
+        None => {
+            let peak = phase(PEAK, scale.measure_ms * 1_000_000);
+            vec![peak, phase(RAMP, load.stages_ns())]
+        }
+        Some(lifetimes) => {
+            // Rows expire from the first lifetime on.
+            let lifetime_ns = size.ttl_s as f64 * 1e9;
+            let length_ns = (lifetime_ns * lifetimes.get_ref()) as u64;
+            let read = phase(READ, length_ns.max(1));
+            vec![Phase { warmup_ns: read.warmup_ns.max(lifetime_ns as u64), ..read }]
+        }
     };
     CacheAside {
         profile: profile.name.get_ref().clone(),

@@ -24,7 +24,7 @@ pub(crate) fn section(view: &View) -> Section {
 }
 
 fn cells(view: &View, row: &Row) -> Vec<Cell> {
-    let share = |name: &str| Cell::value(row.metrics.get(name), |v| show::percent(v.center));
+    let share = |name: &str| Cell::value(row.metrics.get(name), |v| show::share_of_all(v.center));
     let time_of = |row: Option<&Row>, percentile: &str| {
         let name = format!("{}_ns_{percentile}", row.map_or("", |row| row.load.times()));
         Cell::value(row.and_then(|row| row.metrics.get(&name)), show::time)
