@@ -48,7 +48,7 @@ pub(crate) const METRICS: [Metric; 13] = [
     geometric("network_received_bytes_per_op", |w| w.per_op(w.grown(received)?)),
     geometric("network_sent_bytes_per_op", |w| w.per_op(w.grown(sent)?)),
     geometric("network_bytes_per_op", |w| w.per_op(w.grown(received)? + w.grown(sent)?)),
-    arithmetic("hit_share", |w| w.through_a_cache()?.hit_share()),
+    arithmetic("hit_ratio", |w| w.through_a_cache()?.hit_ratio()),
     arithmetic("queries_saved_share", |w| w.through_a_cache()?.queries_saved_share()),
     geometric("queries_per_expiry", |w| w.through_a_cache()?.queries_per_expiry()),
 ];
@@ -62,7 +62,7 @@ struct ThroughCache<'a> {
 
 impl ThroughCache<'_> {
     /// Share of the cache's answers that had the row.
-    fn hit_share(&self) -> Option<f64> {
+    fn hit_ratio(&self) -> Option<f64> {
         let answers = self.gets.ok + self.gets.miss;
         (answers > 0).then(|| self.gets.ok as f64 / answers as f64)
     }

@@ -24,7 +24,7 @@ struct OfBlock {
     helps_from: Option<f64>,
     helps_to: Option<f64>,
     stops_at: Option<f64>,
-    hit_share: Option<f64>,
+    hit_ratio: Option<f64>,
 }
 
 /// Compares `cached` with the same database without a cache; `None` if it has no cache, or if the
@@ -57,7 +57,7 @@ pub(super) fn helps(plan: &Plan, ramps: &[Ramp<'_>], cached: &Ramp<'_>) -> Optio
     put("helps_from_per_s", |block| block.helps_from);
     put("helps_to_per_s", |block| block.helps_to);
     put("stops_helping_per_s", |block| block.stops_at);
-    put("hit_share", |block| block.hit_share);
+    put("hit_ratio", |block| block.hit_ratio);
     let names = (cached.cell.target.as_str(), alone.cell.target.as_str());
     let sentence = sentence(names, &blocks, &metrics);
     Some(HelpsView { alone: names.1.into(), blocks: blocks.len() as u32, sentence, metrics })
@@ -74,13 +74,13 @@ fn of_block(cached: &Ladder<'_>, alone: &Ladder<'_>) -> Option<OfBlock> {
     let helping = (0..stages.len()).filter(|place| helps(*place, stages[*place]));
     let helping: Vec<usize> = helping.collect();
     let last = helping.last().copied();
-    let hits = METRICS.iter().find(|metric| metric.key == "hit_share");
+    let hits = METRICS.iter().find(|metric| metric.key == "hit_ratio");
     let stop = last.map_or(0, |last| last + 1);
     Some(OfBlock {
         helps_from: helping.first().map(|first| stages[*first].rate()),
         helps_to: last.map(|last| stages[last].rate()),
         stops_at: stages.get(stop).map(|stage| stage.rate()),
-        hit_share: last.and_then(|last| hits?.read(&stages[last].whole_point())),
+        hit_ratio: last.and_then(|last| hits?.read(&stages[last].whole_point())),
     })
 }
 
@@ -96,7 +96,7 @@ fn sentence(
     metrics: &BTreeMap<String, Value>,
 ) -> String {
     let per_s = |name: &str| metrics.get(name).map(|v| format!("{}/s", grouped(v.center)));
-    let hits = metrics.get("hit_share").map_or_else(String::new, |share| {
+    let hits = metrics.get("hit_ratio").map_or_else(String::new, |share| {
         format!(", with {} of the reads found in the cache", show::percent(share.center))
     });
     let helped = blocks.iter().filter(|block| block.helps_to.is_some()).count();

@@ -16,7 +16,7 @@ pub(crate) fn section(view: &View) -> Section {
         let c = &r.counts;
         // Parts of an operation repeat its own row.
         !r.operation.contains('.')
-            && !r.metrics.contains_key("hit_share")
+            && !r.metrics.contains_key("hit_ratio")
             && c.lock_waits + c.lock_timeouts + c.lock_broken > 0
     };
     let numbers = ["waited", "p50", "p99", "longest", "gave up", "lost"].map(Column::number);

@@ -226,7 +226,7 @@ fn stages(ramp: &RampView) -> Vec<Table> {
     if !goes_down(ramp) {
         whole.remove(DOWN);
     }
-    if !ramp.stages.iter().any(|stage| stage.metrics.contains_key("hit_share")) {
+    if !ramp.stages.iter().any(|stage| stage.metrics.contains_key("hit_ratio")) {
         whole.remove(HITS);
     }
     let mut forms = vec![whole];
@@ -300,7 +300,7 @@ fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<Cell> {
         ns(on_the_way_down(ramp, stage).and_then(|down| down.time(ALL, "p99")).as_ref()),
         share(counts.error + stage.unsent),
         share(counts.miss),
-        Cell::value(stage.metrics.get("hit_share"), |v| show::share_of_all(v.center)),
+        Cell::value(stage.metrics.get("hit_ratio"), |v| show::share_of_all(v.center)),
         format!("{}+{}", cpus("server_cpus"), cpus("generator_cpus")).into(),
     ]);
     cells

@@ -18,7 +18,7 @@ pub(crate) fn section(view: &View) -> Section {
     let numbers = numbers.into_iter().chain(["p99 query"]).map(Column::number);
     let columns = ["profile", "target", "load"].map(Column::words).into_iter();
     let columns = columns.chain(numbers).collect();
-    let through = view.cells.iter().filter(|row| row.metrics.contains_key("hit_share"));
+    let through = view.cells.iter().filter(|row| row.metrics.contains_key("hit_ratio"));
     let blocks = explained(columns, through.map(|row| cells(view, row)), NOTE);
     Section { id: "through-cache", title: "Reads through a cache", blocks }
 }
@@ -42,7 +42,7 @@ fn cells(view: &View, row: &Row) -> Vec<Cell> {
         row.workload.as_str().into(),
         Cell::target(&row.target),
         row.load.to_string().into(),
-        share("hit_share"),
+        share("hit_ratio"),
         share("queries_saved_share"),
         Cell::value(per_expiry, |v| format!("{:.2}", v.center)),
         share("lock_wait_share"),

@@ -85,7 +85,7 @@ pub struct HelpsView {
     pub sentence: String,
     /// `helps_from_per_s` and `helps_to_per_s`, the lowest and the highest rate at which the mean
     /// response time is lower with the cache;
-    /// `stops_helping_per_s`, the rate of the next stage; `hit_share` of the reads at the former.
+    /// `stops_helping_per_s`, the rate of the next stage; `hit_ratio` of the reads at the former.
     /// Unknown ones are omitted.
     pub metrics: BTreeMap<String, Value>,
 }
