@@ -89,8 +89,8 @@ pub trait Admin: Send {
         Ok(())
     }
 
-    /// Creates the table of an application that reads rows through a cache; does nothing for caches. An
-    /// existing table of its name is left unchanged and is an error of class `NotOurs`.
+    /// Creates the table of an application that reads rows through a cache; does nothing for
+    /// caches. An existing table of its name is left unchanged and is an error of class `NotOurs`.
     /// [`Admin::clean`] removes the created one.
     fn prepare_rows(&mut self) -> Result<(), Failure> {
         Ok(())

@@ -4,8 +4,8 @@
 //! store (one key, row or file per session, [`open_session_store`]), a page store (a shop's session
 //! handler with its lock, [`open_page_store`]) and an [`Admin`] that reads facts, prepares and
 //! cleans up. Layouts of application caches with tags are opened by [`open_tagged_cache`], rows of
-//! a database and the cache in front of it by [`open_row_database`] and [`open_row_cache`]. All calls
-//! block. Each value is one client with its own connection and can move to another thread.
+//! a database and the cache in front of it by [`open_row_database`] and [`open_row_cache`]. All
+//! calls block. Each value is one client with its own connection and can move to another thread.
 //! [`wire`] combines the codecs of `redis` and `memcached` for the event loop of `load`.
 //!
 //! Drivers do not time operations; the engine does. They only measure

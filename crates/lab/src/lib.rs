@@ -3,7 +3,8 @@
 //! - [`mod@provision`]: prepares targets: starts private servers or connects to existing ones.
 //! - [`ready`]: stores prepared for one trial.
 //! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine, `app_cache` and
-//!   `cache_aside` open the clients of their workloads, `sampler` samples resource usage of server and generator.
+//!   `cache_aside` open the clients of their workloads, `sampler` samples resource usage of server
+//!   and generator.
 //! - `actions`: planned actions on a target, such as a save; `roles`: which server is the primary;
 //!   `deadline`: work with a deadline.
 //! - [`data_files`]: records and operation lists of an application cache, read from files.

@@ -15,10 +15,10 @@ const FAILURES_IN_A_ROW: u32 = 100;
 
 /// A client's loop through one step.
 ///
-/// The measurement starts for all clients at the same time. Under a closed load, a call counts if it
-/// ends in the measurement: one that was sent during the warm-up counts with all of its time, so a
-/// long wait across the boundary is never lost. Under planned arrivals, an operation counts if it was
-/// due in the measurement, however late it ends.
+/// The measurement starts for all clients at the same time. Under a closed load, a call counts if
+/// it ends in the measurement: one that was sent during the warm-up counts with all of its time, so
+/// a long wait across the boundary is never lost. Under planned arrivals, an operation counts if it
+/// was due in the measurement, however late it ends.
 pub(crate) struct ClientLoop<'a> {
     shared: &'a Shared<'a>,
     client: &'a mut dyn Client,
@@ -126,8 +126,8 @@ impl<'a> ClientLoop<'a> {
         }
     }
 
-    /// Waits for the next planned arrival; returns the time at which the client is ready to send it.
-    /// `None` after the last, or if it is too late to send the rest.
+    /// Waits for the next planned arrival; returns the time at which the client is ready to send
+    /// it. `None` after the last, or if it is too late to send the rest.
     fn arrival(&mut self, planned: &Planned) -> Option<Instant> {
         let after = planned.next()?;
         let due = self.begun + after;
@@ -151,6 +151,12 @@ impl<'a> ClientLoop<'a> {
         self.due.unwrap_or(done) >= self.measured_from
     }
 
+    /// Whether planned arrivals were still due when an operation ended at `done`.
+    fn is_in_time(&self, done: Instant) -> bool {
+        let ends = self.step.planned.as_ref().map(|planned| self.measured_from + planned.length());
+        ends.is_some_and(|ends| (self.measured_from..ends).contains(&done))
+    }
+
     /// Part of a span that belongs to the measurement.
     fn measured_ns(&self, from: Instant, to: Instant) -> u64 {
         nanos(to.saturating_duration_since(from.max(self.measured_from)))
@@ -171,7 +177,7 @@ impl<'a> ClientLoop<'a> {
             self.restoring_ns += self.measured_ns(ready, restored);
             ready = restored;
         }
-        let (mut call, mut first_sent) = (0, None);
+        let mut call = 0;
         while self.client.has_call(call) {
             let plan = self.client.prepare(n, call);
             if !self.timed_drawing {
@@ -189,8 +195,7 @@ impl<'a> ClientLoop<'a> {
                 self.client.draw();
                 sent = Instant::now();
             }
-            if first_sent.is_none() {
-                first_sent = Some(sent);
+            if call == 0 {
                 self.record_lag(sent);
             }
             let answer = self.client.call();
@@ -219,12 +224,17 @@ impl<'a> ClientLoop<'a> {
             ready = done;
             call += 1;
         }
+        self.end(whole, early_ns, ready);
+        let now = Instant::now();
+        self.untimed_ns += self.measured_ns(ready, now);
+        now
+    }
+
+    /// Records a whole operation that ended at `ready`.
+    fn end(&mut self, mut whole: WholeOperation, early_ns: u64, ready: Instant) {
         self.failures_in_a_row = 0;
         whole.response_ns = self.due.map(|due| nanos(ready - due)).or(whole.response_ns);
-        if let Some(planned) = &self.step.planned {
-            let is_in_time = ready < self.measured_from + planned.length();
-            self.answered_in_time += u64::from(is_in_time && ready >= self.measured_from);
-        }
+        self.answered_in_time += u64::from(self.is_in_time(ready));
         if self.counts(ready) {
             self.answered += 1;
             self.early_ns += early_ns;
@@ -234,9 +244,6 @@ impl<'a> ClientLoop<'a> {
         } else {
             self.recorder.warmed_up(whole.outcome);
         }
-        let now = Instant::now();
-        self.untimed_ns += self.measured_ns(ready, now);
-        now
     }
 
     /// Records how late an operation is sent under planned arrivals.

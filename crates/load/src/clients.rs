@@ -1,20 +1,20 @@
 //! The blocking-client engine: one thread per client, each with its own connection.
 //!
 //! Under a closed load, a client sends its next operation when the previous one is answered and its
-//! think time is over. So the intended start of a call is the time at which it is ready to be
-//! sent. If drawing values is timed, that time precedes the drawing; then response and service time
-//! differ. Under planned arrivals, a client takes the next arrival of the common schedule and sends it
-//! when it is due, or as soon as the client is free; response time counts from when it was due.
+//! think time is over. So the intended start of a call is the time at which it is ready to be sent.
+//! If drawing values is timed, that time precedes the drawing; then response and service time
+//! differ. Under planned arrivals, a client takes the next arrival of the common schedule and sends
+//! it when it is due, or as soon as the client is free; response time counts from when it was due.
 //!
-//! A rate under a closed load is the number of operations divided by the time from the first client's start to the last
-//! one's end, or to the mean of the clients' ends if the phase ends by time. The share of that time
-//! that clients spent on untimed preparation and checks is subtracted, so a costly check does not
-//! make a store look slow. So is the share in which they restored what operations had removed.
-//! If clients restored, the rate is the number of clients divided by the mean time per operation,
-//! without these shares. Rates of single clients are never summed: clients that did not run
-//! concurrently would add up to more than the store answered.
+//! A rate under a closed load is the number of operations divided by the time from the first
+//! client's start to the last one's end, or to the mean of the clients' ends if the phase ends by
+//! time. The share of that time that clients spent on untimed preparation and checks is subtracted,
+//! so a costly check does not make a store look slow. So is the share in which they restored what
+//! operations had removed. If clients restored, the rate is the number of clients divided by the
+//! mean time per operation, without these shares. Rates of single clients are never summed: clients
+//! that did not run concurrently would add up to more than the store answered.
 
-use model::{ErrorClass, FILL, Failure, PEAK, Point, ReadBack, Restored, Series, Stop};
+use model::{ErrorClass, FILL, Failure, PEAK, Point, ReadBack, Series};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl;
 use nix::unistd::Pid;
@@ -31,7 +31,7 @@ use crate::client_loop::ClientLoop;
 use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt};
 use crate::progress_reporter::ProgressReporter;
 use crate::recorder::{CallTotals, Recorder, WholeOperation};
-use crate::share::{ClientShare, nanos};
+use crate::share::{ClientShare, StepTimes, nanos};
 use crate::slowest;
 use crate::state::{Engine, Shared, TICK};
 use crate::step::{Planned, Step};
@@ -138,8 +138,8 @@ impl Shared<'_> {
         wrote.then_some(PhaseRecord { begun, points, series, outages: Vec::new() })
     }
 
-    /// The coordinator's part of a phase, step by step. A phase that ended early has the stages that
-    /// were complete.
+    /// The coordinator's part of a phase, step by step. A phase that ended early has the stages
+    /// that were complete.
     fn phase(
         &self,
         index: usize,
@@ -178,8 +178,8 @@ impl Shared<'_> {
         record
     }
 
-    /// The coordinator's part of a step, after all clients have passed the gate. The result includes
-    /// the start of the measurement. `first` is the start of the phase.
+    /// The coordinator's part of a step, after all clients have passed the gate. The result
+    /// includes the start of the measurement. `first` is the start of the phase.
     fn step(
         &self,
         (step, first): (&Step, Instant),
@@ -203,39 +203,8 @@ impl Shared<'_> {
             return None;
         }
         let sum = |of: fn(&ClientShare) -> u64| shares.iter().map(of).sum::<u64>();
-        let spans = || shares.iter().filter_map(|s| s.span);
-        let begun = spans().map(|(from, _)| from).min()?;
-        let wall_ns = nanos(spans().map(|(_, to)| to).max()? - begun);
-        let own_wall_ns: u64 = spans().map(|(from, to)| nanos(to - from)).sum();
-        let restoring_ns = sum(|s| s.restoring_ns);
-        let own_share =
-            sum(|s| s.untimed_ns) as f64 / own_wall_ns.saturating_sub(restoring_ns).max(1) as f64;
-        let free_share = (1.0 - own_share).max(f64::EPSILON);
-        let at_work_ns = match phase.stop {
-            _ if planned.is_some() => wall_ns,
-            // A client that is done does not wait: until the last operation ends, fewer are active.
-            Stop::AfterNs(_) => own_wall_ns / spans().count().max(1) as u64,
-            Stop::Count(_) => wall_ns,
-        };
-        let free_s = at_work_ns.max(1) as f64 / 1e9 * free_share;
-        // Clients that restore have very different free times.
-        let restored: Vec<Restored> = match restoring_ns {
-            0 => Vec::new(),
-            _ => shares.iter().filter_map(ClientShare::restored).collect(),
-        };
-        let rate_per_s = match (restored.as_slice(), planned) {
-            // As in the wire engine: what was answered in a stage counts there.
-            (_, Some(planned)) if stage.is_some() => {
-                sum(|s| s.answered_in_time) as f64 / planned.length().as_secs_f64()
-            }
-            (_, Some(_)) => sum(|s| s.answered) as f64 / (wall_ns.max(1) as f64 / 1e9),
-            ([], None) => sum(|s| s.answered) as f64 / free_s,
-            (clients, None) => Restored::rate_per_s(clients),
-        };
-        let length_ns = match planned {
-            Some(planned) if stage.is_some() => nanos(planned.length()),
-            _ => wall_ns,
-        };
+        let StepTimes { begun, length_ns, rate_per_s, own_share, restored } =
+            StepTimes::of(&shares, step)?;
         let run_delay_ns = sum(|s| s.used.run_delay_ns);
         let (interval_ns, done_per_interval) = recorder.intervals();
         let call_totals: Vec<Vec<CallTotals>> =
@@ -309,7 +278,8 @@ impl Shared<'_> {
             self.fail(ErrorClass::Other, message);
         }
         if self.engine.planned.is_some() {
-            // Threads wake up when an arrival is due, not up to 50 µs later. Without it they are late.
+            // Threads wake up when an arrival is due, not up to 50 µs later. Without it they are
+            // late.
             let _ = prctl::set_timerslack(1);
         }
         self.guarded(|| self.fill(client.as_mut()));

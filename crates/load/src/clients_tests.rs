@@ -1,6 +1,6 @@
 use super::*;
 use crate::meter::Reading;
-use model::{Connections, Generation, Layout, Names, Order, Phase, Sessions, StoredVersion};
+use model::{Connections, Generation, Layout, Names, Order, Phase, Sessions, Stop, StoredVersion};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use workloads::{Answer, Call, LockWait, Outcome, StoreError};

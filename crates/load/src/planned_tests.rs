@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::meter::Unmetered;
-use model::{Arrivals, Generation, Load, Phase, Schedule, Shares, StoredVersion};
+use model::{Arrivals, Generation, Load, Phase, Schedule, Shares, Stop, StoredVersion};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use workloads::{Answer, Call, Outcome, StoreError};

@@ -352,13 +352,13 @@ fn calls_rate_per_s(clients: &[Vec<CallTotals>], kind: usize) -> Option<f64> {
 /// A whole operation: the sum of its calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WholeOperation {
-    /// When it was due under planned arrivals, otherwise when its last call was; nanoseconds since the
-    /// start of the measurement, 0 for earlier ones.
+    /// When it was due under planned arrivals, otherwise when its last call was; nanoseconds since
+    /// the start of the measurement, 0 for earlier ones.
     pub due_ns: u64,
     /// Time in calls, nanoseconds, without think time.
     pub service_ns: u64,
-    /// Time in calls including the drawing of values, if that is timed; under planned arrivals, done −
-    /// due.
+    /// Time in calls including the drawing of values, if that is timed; under planned arrivals,
+    /// done − due.
     pub response_ns: Option<u64>,
     /// The worst outcome of its calls.
     pub outcome: Outcome,

@@ -16,8 +16,8 @@ pub(crate) const TICK: Duration = Duration::from_millis(250);
 pub struct Engine<'a> {
     /// Phases, in order.
     pub phases: &'a [Phase],
-    /// A load with planned arrivals and their seed: at a constant rate, or in stages whose rates are
-    /// shares of that of the phase [`PEAK`](model::PEAK). `None` for a closed load.
+    /// A load with planned arrivals and their seed: at a constant rate, or in stages whose rates
+    /// are shares of that of the phase [`PEAK`](model::PEAK). `None` for a closed load.
     pub planned: Option<(&'a Load, u64)>,
     /// Whether values are drawn inside or outside the timed span.
     pub generation: Generation,

@@ -5,8 +5,8 @@
 //! schedules for each client would make an arrival wait for its own client while others are free,
 //! which no pool of workers does.
 //!
-//! The stages of a load in shares of a peak are separate steps: the next one starts when the backlog
-//! of the last one is served or given up, so that it does not inherit its queue.
+//! The stages of a load in shares of a peak are separate steps: the next one starts when the
+//! backlog of the last one is served or given up, so that it does not inherit its queue.
 
 use model::{Arrivals, Load, PEAK, Phase, SETTLE_SHARE, Schedule, Stop};
 use std::sync::atomic::{AtomicU64, Ordering};

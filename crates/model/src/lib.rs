@@ -29,6 +29,7 @@ pub mod load;
 pub mod memory;
 mod phase;
 pub mod plan;
+mod planned_target;
 mod product;
 pub mod program;
 mod ranges;

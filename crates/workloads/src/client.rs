@@ -2,8 +2,8 @@
 //!
 //! The engine owns the clock. For each call it runs `prepare` (untimed), waits `think_ns`, and runs
 //! `draw` (timed or not, depending on the workload), `call` (timed) and `check` (untimed). An
-//! operation is one call or several dependent ones, of which later ones may not be needed. Before each operation, `restore` (untimed) puts
-//! back what the previous one removed.
+//! operation is one call or several dependent ones, of which later ones may not be needed. Before
+//! each operation, `restore` (untimed) puts back what the previous one removed.
 
 use model::StoredVersion;
 

@@ -23,18 +23,15 @@ mod symfony;
 mod text;
 mod zend;
 
-use std::time::Duration;
-
 use load::wire::route::{Route, Single};
-use model::{Endpoint, ErrorClass, Memcached, NetAddress};
-use workloads::cache_aside::RowCache;
+use model::{ErrorClass, Memcached, NetAddress};
 use workloads::store::StoreError;
 
-use crate::rows::waiting::Waiting;
 use ketama::Ring;
 
 pub(crate) use admin::open_admin;
 pub use replies::Replies;
+pub(crate) use rows::open_rows;
 pub(crate) use symfony::Symfony;
 pub(crate) use zend::ZendMemcached;
 
@@ -57,15 +54,6 @@ pub(crate) fn route(memcached: &Memcached) -> Result<Box<dyn Route>, StoreError>
         Some(ring) => Ok(Box::new(ring)),
         None => Err(StoreError::fatal(ErrorClass::Other, "no server has a point on the ring")),
     }
-}
-
-/// Opens one client of a cache in front of a database.
-pub(crate) fn open_rows(
-    endpoint: &Endpoint,
-    ttl_s: u64,
-    timeout: Duration,
-) -> Result<Box<dyn RowCache>, StoreError> {
-    Ok(Box::new(Waiting::new(rows::Rows::connect(endpoint, ttl_s, timeout)?, timeout)))
 }
 
 /// The error for memcached as a session store.

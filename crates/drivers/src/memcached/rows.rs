@@ -6,12 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use model::Endpoint;
+use workloads::cache_aside::RowCache;
 use workloads::store::{Found, StoreError};
 
 use super::text::Text;
-use crate::rows::waiting::{LOCK_EXPIRE_S, LockingCache};
+use crate::rows::waiting::{LOCK_EXPIRE_S, LockingCache, Waiting};
 
-pub(super) struct Rows {
+/// Opens one client of a cache in front of a database.
+pub(crate) fn open_rows(
+    endpoint: &Endpoint,
+    ttl_s: u64,
+    timeout: Duration,
+) -> Result<Box<dyn RowCache>, StoreError> {
+    Ok(Box::new(Waiting::new(Rows::connect(endpoint, ttl_s, timeout)?, timeout)))
+}
+
+struct Rows {
     text: Text,
     ttl_s: u64,
     owner: String,
@@ -19,11 +29,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn connect(
-        endpoint: &Endpoint,
-        ttl_s: u64,
-        timeout: Duration,
-    ) -> Result<Self, StoreError> {
+    fn connect(endpoint: &Endpoint, ttl_s: u64, timeout: Duration) -> Result<Self, StoreError> {
         static CLIENTS: AtomicU64 = AtomicU64::new(0);
         let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
         let owner = format!("{}.{client}", process::id());

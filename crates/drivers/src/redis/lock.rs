@@ -1,5 +1,5 @@
-//! A lock as a key that exists: `SET <lock> <secret> NX PX <expiry>` takes it, and a script removes it
-//! after comparing its owner (`EVALSHA`, or `EVAL` if the server does not know the script yet).
+//! A lock as a key that exists: `SET <lock> <secret> NX PX <expiry>` takes it, and a script removes
+//! it after comparing its owner (`EVALSHA`, or `EVAL` if the server does not know the script yet).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,5 @@
-//! Rows of a database and a cache in front of them, for an application that reads through the cache.
+//! Rows of a database and a cache in front of them, for an application that reads through the
+//! cache.
 //!
 //! - [`table`]: the table of users, on every SQL server.
 //! - [`waiting`]: waiting for another client's lock.
@@ -15,7 +16,8 @@ use workloads::store::StoreError;
 use crate::{memcached, mysql, postgres, redis};
 
 /// Opens one client of a database with the table that
-/// [`Admin::prepare_rows`](crate::Admin::prepare_rows) creates: connects and prepares its statements.
+/// [`Admin::prepare_rows`](crate::Admin::prepare_rows) creates: connects and prepares its
+/// statements.
 pub fn open_row_database(
     endpoint: &Endpoint,
     timeout: Duration,

@@ -1,5 +1,5 @@
-//! A reader that misses takes the row's lock, or waits until the client that holds it has cached the
-//! row. It asks every few milliseconds, for at most the timeout of a call.
+//! A reader that misses takes the row's lock, or waits until the client that holds it has cached
+//! the row. It asks every few milliseconds, for at most the timeout of a call.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -4,8 +4,8 @@
 //! target with the cache is compared with the database alone: at the same share if the database
 //! sustains that, otherwise at the highest share that it sustains, since nobody would run it above
 //! that. The cache helps in a stage if the mean response time with it is lower, and if fewer than
-//! [`ERROR_SHARE`] of the reads fail or are never sent. It stops helping in the stage after the last
-//! one in which it helps.
+//! [`ERROR_SHARE`] of the reads fail or are never sent. It stops helping in the stage after the
+//! last one in which it helps.
 
 use model::Plan;
 use stats::knee::ERROR_SHARE;
@@ -19,8 +19,8 @@ use crate::view::{HelpsView, Value};
 
 /// How a cache helped in one block.
 struct OfBlock {
-    /// Rates of the first and the last stage in which it helped, and of the one after that, requests
-    /// per second.
+    /// Rates of the first and the last stage in which it helped, and of the one after that,
+    /// requests per second.
     helps_from: Option<f64>,
     helps_to: Option<f64>,
     stops_at: Option<f64>,

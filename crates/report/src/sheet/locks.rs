@@ -9,8 +9,8 @@ const NOTE: &str = "waited: share of opens that found the session's lock taken; 
                     within the handler's tries; lost: the lock was gone or somebody else's before \
                     the close";
 
-/// One line per target and load with waits for a lock, lost locks or timeouts. Reads through a cache
-/// have their own section.
+/// One line per target and load with waits for a lock, lost locks or timeouts. Reads through a
+/// cache have their own section.
 pub(crate) fn section(view: &View) -> Section {
     let waited = |r: &&Row| {
         let c = &r.counts;

@@ -5,11 +5,11 @@ use crate::show;
 use crate::table::{Cell, Column};
 use crate::view::{Row, View};
 
-const NOTE: &str = "hits: share of the cache's answers that had the row; queries saved: share of the \
-                    reads that did not reach the database; per expiry: queries that one expiry of \
-                    the row caused; waited: share of the reads that waited for another client's \
-                    query, under its lock; times are of whole reads, p99 hit and p99 query of their \
-                    calls";
+const NOTE: &str = "hits: share of the cache's answers that had the row; queries saved: share of \
+                    the reads that did not reach the database; per expiry: queries that one expiry \
+                    of the row caused; waited: share of the reads that waited for another client's \
+                    query, under its lock; times are of whole reads, p99 hit and p99 query of \
+                    their calls";
 
 /// One line per target and load with reads through a cache.
 pub(crate) fn section(view: &View) -> Section {

@@ -61,6 +61,18 @@ impl Expiries {
     }
 }
 
+/// A read of the application.
+#[derive(Default)]
+struct Read {
+    /// Number of its row, and its key in the cache.
+    number: u64,
+    key: String,
+    /// True if the row is compared byte by byte.
+    compare: bool,
+    /// State of [`Expiries`] before it.
+    before: u64,
+}
+
 /// One client of the application.
 pub struct CacheAsideClient {
     database: Box<dyn RowDatabase>,
@@ -80,11 +92,7 @@ pub struct CacheAsideClient {
     next: Option<usize>,
     /// The prepared call.
     call: usize,
-    /// State of [`Expiries`] before the read.
-    before: u64,
-    number: u64,
-    key: String,
-    compare: bool,
+    read: Read,
     found: Found,
     /// Whether the last lock was taken.
     is_locked: bool,
@@ -95,7 +103,8 @@ pub struct CacheAsideClient {
 }
 
 impl CacheAsideClient {
-    /// A client of `database` behind `cache`. Errors: parameters of the choice of rows out of range.
+    /// A client of `database` behind `cache`. Errors: parameters of the choice of rows out of
+    /// range.
     pub fn new(
         database: Box<dyn RowDatabase>,
         cache: Option<Box<dyn RowCache>>,
@@ -120,10 +129,7 @@ impl CacheAsideClient {
             bypasses: false,
             next: None,
             call: QUERY,
-            before: 0,
-            number: 0,
-            key: String::new(),
-            compare: false,
+            read: Read::default(),
             found: Found::No,
             is_locked: false,
             user: User::default(),
@@ -140,7 +146,7 @@ impl CacheAsideClient {
     fn execute(&mut self) -> Result<Answer, StoreError> {
         let mut answer = Answer::default();
         if self.call == QUERY {
-            self.found = self.database.query(self.number, &mut self.user)?;
+            self.found = self.database.query(self.read.number, &mut self.user)?;
             self.user.json_into(&mut self.value);
             return Ok(answer);
         }
@@ -148,9 +154,9 @@ impl CacheAsideClient {
             return Err(StoreError::fatal(ErrorClass::Other, "the target has no cache"));
         };
         match self.call {
-            GET => self.found = cache.get(&self.key, &mut self.value)?,
+            GET => self.found = cache.get(&self.read.key, &mut self.value)?,
             LOCK => {
-                let locked = cache.lock(&self.key, &mut self.value)?;
+                let locked = cache.lock(&self.read.key, &mut self.value)?;
                 let (found, wait) = match locked {
                     Locked::Ours(wait) => (Found::No, wait),
                     Locked::Cached(wait) => (Found::Yes, wait),
@@ -158,8 +164,8 @@ impl CacheAsideClient {
                 (self.found, self.is_locked) = (found, found == Found::No);
                 answer.lock = Some(wait);
             }
-            SET => cache.set(&self.key, &self.value)?,
-            _ => self.is_locked = cache.unlock(&self.key)?,
+            SET => cache.set(&self.read.key, &self.value)?,
+            _ => self.is_locked = cache.unlock(&self.read.key)?,
         }
         Ok(answer)
     }
@@ -169,8 +175,8 @@ impl CacheAsideClient {
         if self.value.len() != self.users.bytes() {
             return Outcome::Wrong;
         }
-        if self.compare {
-            self.users.user_into(&mut self.expected_user, self.number);
+        if self.read.compare {
+            self.users.user_into(&mut self.expected_user, self.read.number);
             self.expected_user.json_into(&mut self.expected);
             if self.expected != self.value {
                 return Outcome::Wrong;
@@ -182,10 +188,10 @@ impl CacheAsideClient {
     fn after_get(&mut self) -> (Outcome, bool) {
         if self.found == Found::Yes {
             self.next = None;
-            return (self.judge(), self.compare);
+            return (self.judge(), self.read.compare);
         }
         self.next = Some(if self.workload.lock { LOCK } else { QUERY });
-        let is_first = self.workload.rows == 1 && self.expiries.missed(self.before);
+        let is_first = self.workload.rows == 1 && self.expiries.missed(self.read.before);
         (if is_first { Outcome::Expired } else { Outcome::NotCached }, false)
     }
 }
@@ -229,14 +235,14 @@ impl Client for CacheAsideClient {
         if call == 0 {
             let Share { seed, client, .. } = self.share;
             let mut random = numbers(mix(&[seed, u64::from(client)]), self.phase, n);
-            self.number = self.rows.pick(&mut random, n).0;
+            self.read.number = self.rows.pick(&mut random, n).0;
             let draw = mix(&[seed, u64::from(client), self.phase, n]);
-            self.compare = pick(draw, self.workload.verify_one_in) == 0;
-            self.key.clear();
-            self.key.push_str(&self.share.prefix);
-            self.key.push_str("user:");
-            self.key.push_str(&self.number.to_string());
-            self.before = self.expiries.state();
+            self.read.compare = pick(draw, self.workload.verify_one_in) == 0;
+            self.read.key.clear();
+            self.read.key.push_str(&self.share.prefix);
+            self.read.key.push_str("user:");
+            self.read.key.push_str(&self.read.number.to_string());
+            self.read.before = self.expiries.state();
             self.next = Some(self.first_call());
         }
         self.call = self.next.unwrap_or(QUERY);
@@ -251,7 +257,7 @@ impl Client for CacheAsideClient {
         if answer.is_err() && std::mem::take(&mut self.is_locked) && self.call != UNLOCK {
             // A reader whose query fails must not block the others until the lock expires.
             if let Some(cache) = &mut self.cache {
-                cache.unlock(&self.key)?;
+                cache.unlock(&self.read.key)?;
             }
         }
         answer
@@ -262,7 +268,7 @@ impl Client for CacheAsideClient {
             GET => self.after_get(),
             LOCK if self.found == Found::Yes => {
                 self.next = None;
-                (self.judge(), self.compare)
+                (self.judge(), self.read.compare)
             }
             LOCK => {
                 self.next = Some(QUERY);
@@ -276,7 +282,7 @@ impl Client for CacheAsideClient {
                         self.next = None;
                         (Outcome::Miss, false)
                     }
-                    Found::Yes => (self.judge(), self.compare),
+                    Found::Yes => (self.judge(), self.read.compare),
                 }
             }
             SET => {
@@ -303,9 +309,9 @@ impl Client for CacheAsideClient {
         if slot >= own {
             return Ok(None);
         }
-        self.number = self.share.index(slot);
-        self.compare = true;
-        let held = match self.database.query(self.number, &mut self.user)? {
+        self.read.number = self.share.index(slot);
+        self.read.compare = true;
+        let held = match self.database.query(self.read.number, &mut self.user)? {
             Found::No => StoredVersion::Missing,
             Found::Yes => {
                 self.user.json_into(&mut self.value);
@@ -315,7 +321,7 @@ impl Client for CacheAsideClient {
                 }
             }
         };
-        Ok(Some((held, format!("user {}", self.number))))
+        Ok(Some((held, format!("user {}", self.read.number))))
     }
 }
 

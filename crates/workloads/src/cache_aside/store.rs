@@ -31,8 +31,9 @@ pub trait RowCache: Send {
     /// Stores a value for its lifetime.
     fn set(&mut self, key: &str, value: &[u8]) -> Result<(), StoreError>;
 
-    /// Takes the lock of a key whose value is missing. While another client holds it, asks again for
-    /// the value every few milliseconds. Failure to get either is a non-fatal error of class `Lock`.
+    /// Takes the lock of a key whose value is missing. While another client holds it, asks again
+    /// for the value every few milliseconds. Failure to get either is a non-fatal error of class
+    /// `Lock`.
     fn lock(&mut self, key: &str, value: &mut Vec<u8>) -> Result<Locked, StoreError>;
 
     /// Releases the lock taken last, if it is still ours; true if it was.

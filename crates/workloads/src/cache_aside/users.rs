@@ -74,8 +74,8 @@ pub struct User {
 }
 
 impl User {
-    /// Writes the JSON object that the application caches, replacing the content of `json`. Names of
-    /// columns and values need no escapes.
+    /// Writes the JSON object that the application caches, replacing the content of `json`. Names
+    /// of columns and values need no escapes.
     pub fn json_into(&self, json: &mut Vec<u8>) {
         json.clear();
         json.extend_from_slice(b"{\"id\":");
