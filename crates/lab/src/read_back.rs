@@ -120,10 +120,8 @@ fn lifetime(workload: &Workload) -> Duration {
     Duration::from_secs(match workload {
         Workload::Sessions(sessions) => sessions.ttl_s,
         Workload::AppCache(AppCache { magento: true, .. }) => magento::LIFETIME_S,
-        // The age of each key is known.
-        Workload::Kv(_) | Workload::AppCache(_) => 0,
-        // Rows of a database do not expire.
-        Workload::CacheAside(_) => 0,
+        // The age of each key is known, and rows of a database do not expire.
+        Workload::Kv(_) | Workload::AppCache(_) | Workload::CacheAside(_) => 0,
     })
 }
 

@@ -17,7 +17,7 @@ const PAIRS: [[Product; 2]; 4] = [
 /// support the two.
 pub(crate) fn pair(cache: Product, database: Product) -> Option<&'static [Product]> {
     let found = PAIRS.iter().find(|pair| **pair == [cache, database]);
-    found.map(|pair| pair.as_slice())
+    found.map(<[Product; 2]>::as_slice)
 }
 
 /// Shortest row in bytes: its fixed columns with their longest values.

@@ -239,9 +239,12 @@ impl Study {
         let mut settings = found.map(|t| t.settings.clone()).unwrap_or_default();
         for product in target.products() {
             let set = set.servers.get(product).into_iter().flatten();
-            settings.extend(set.map(|(name, value)| match target.prefixes_settings() {
-                true => (format!("{}.{name}", product.name()), value.clone()),
-                false => (name.clone(), value.clone()),
+            settings.extend(set.map(|(name, value)| {
+                if target.prefixes_settings() {
+                    (format!("{}.{name}", product.name()), value.clone())
+                } else {
+                    (name.clone(), value.clone())
+                }
             }));
         }
         if target.backend.is_some_and(Backend::uses_cm_redis) {

@@ -101,9 +101,9 @@ fn sentence(
     });
     let helped = blocks.iter().filter(|block| block.helps_to.is_some()).count();
     let stopped = blocks.iter().filter(|block| block.stops_at.is_some()).count();
-    let of_blocks = |count: usize| match count == blocks.len() {
-        true => String::new(),
-        false => format!(" in {count} of {} blocks", blocks.len()),
+    let of_blocks = |count: usize| {
+        let all = blocks.len();
+        if count == all { String::new() } else { format!(" in {count} of {all} blocks") }
     };
     let Some(helps_to) = per_s("helps_to_per_s") else {
         return format!("{target} is on average never faster than {alone} alone");
