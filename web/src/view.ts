@@ -204,20 +204,11 @@ export interface RampView {
   limit_ns: number | null;
   /** Omitted without a control that separates the effect of order from that of the operation. */
   place?: PlaceView;
-  /** Omitted without a cache in front of a database that was measured alone, too. */
-  helps?: HelpsView;
+  /** How a cache in front of a database helps it; omitted without one. Rates, and the share of hits. */
+  helps?: { alone: string; blocks: number; sentence: string; metrics: Record<string, Value> };
   at: RampPoint[];
   stages: RampStage[];
   charts?: { blocks: RampBlock[] };
-}
-
-/** A database behind a cache, compared with the database alone. */
-export interface HelpsView {
-  alone: string;
-  blocks: number;
-  sentence: string;
-  /** `helps_from_per_s`, `helps_to_per_s`, `stops_helping_per_s` and `hit_ratio`, as far as known. */
-  metrics: Record<string, Value>;
 }
 
 /** Effect of an operation's position in a pair. */
