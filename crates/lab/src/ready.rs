@@ -177,8 +177,8 @@ impl Ready {
         counters.filter_map(|counters| counters.evicted).sum()
     }
 
-    /// Statistics that the stores report. None of a cache whose rows expire all the time: its memory
-    /// says nothing about the size of a key.
+    /// Statistics that the stores report. None of a cache whose rows expire all the time: its
+    /// memory says nothing about the size of a key.
     pub(crate) fn numbers(&mut self) -> Vec<Fact> {
         if self.has_rows {
             return Vec::new();

@@ -14,7 +14,7 @@ const US: f64 = 1_000.0;
 fn measured(cached_ns: fn(u32) -> f64, fails_from: u32) -> Recorded {
     let slow = |trial: &mut Trial| {
         let is_cached = trial.cell.starts_with("cached");
-        for point in trial.points.iter_mut() {
+        for point in &mut trial.points {
             let Some(stage) = point.stage else { continue };
             let mean_ns = if is_cached { cached_ns(stage) } else { 100.0 * US };
             if let Some(whole) = point.operations.last_mut() {
