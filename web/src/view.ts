@@ -204,6 +204,8 @@ export interface RampView {
   limit_ns: number | null;
   /** Omitted without a control that separates the effect of order from that of the operation. */
   place?: PlaceView;
+  /** How a cache in front of a database helps it; omitted without one. Rates, and the share of hits. */
+  helps?: { alone: string; blocks: number; sentence: string; metrics: Record<string, Value> };
   at: RampPoint[];
   stages: RampStage[];
   charts?: { blocks: RampBlock[] };

@@ -110,7 +110,7 @@ pub(crate) fn ramp_threads(
 ) -> Result<(), String> {
     let ramps = plan.cells.iter().filter_map(|cell| match &cell.workload {
         Workload::Kv(kv) => Some((kv.threads, cell.load.clients)),
-        Workload::Sessions(_) | Workload::AppCache(_) => None,
+        Workload::Sessions(_) | Workload::AppCache(_) | Workload::CacheAside(_) => None,
     });
     let Some((planned, clients)) = ramps.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) else {
         return Ok(());

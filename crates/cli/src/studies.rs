@@ -11,12 +11,13 @@ pub(crate) const TOOL_VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("CACHEDYNO_COMMIT"), ")");
 
 /// Name and text of each shipped study.
-pub(crate) const SHIPPED: [(&str, &str); 5] = [
+pub(crate) const SHIPPED: [(&str, &str); 6] = [
     ("sessions", include_str!("../../../studies/sessions.toml")),
     ("app-cache", include_str!("../../../studies/app-cache.toml")),
     ("ramp", include_str!("../../../studies/ramp.toml")),
     ("beyond-ram", include_str!("../../../studies/beyond-ram.toml")),
     ("failover", include_str!("../../../studies/failover.toml")),
+    ("cache-aside", include_str!("../../../studies/cache-aside.toml")),
 ];
 
 /// Reads a shipped study by name, or a study file by path.
@@ -54,7 +55,7 @@ mod tests {
         assert_eq!(
             text,
             "unknown study `session` (known: `sessions`, `app-cache`, `ramp`, `beyond-ram`, \
-             `failover`; or give the path of a study file)"
+             `failover`, `cache-aside`; or give the path of a study file)"
         );
         assert!(load("no/such.toml").unwrap_err().to_string().contains("cannot be read"));
     }

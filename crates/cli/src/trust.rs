@@ -60,7 +60,7 @@ fn commands<'a>(plan: &'a Plan, target: &'a str) -> impl Iterator<Item = &'a str
     let cells = plan.cells.iter().filter(move |cell| cell.target == target);
     let kv = cells.filter_map(|cell| match &cell.workload {
         Workload::Kv(kv) => Some(kv),
-        Workload::Sessions(_) | Workload::AppCache(_) => None,
+        Workload::Sessions(_) | Workload::AppCache(_) | Workload::CacheAside(_) => None,
     });
     kv.flat_map(|kv| kv.operations.iter().filter_map(|o| o.command.as_deref()))
 }

@@ -14,6 +14,7 @@ mod program {
     mod bench_loads;
     mod bench_outages;
     mod bench_targets;
+    mod cache_aside;
     mod calibrate;
     mod commands;
     mod common;

@@ -89,6 +89,13 @@ pub trait Admin: Send {
         Ok(())
     }
 
+    /// Creates the table of an application that reads rows through a cache; does nothing for
+    /// caches. An existing table of its name is left unchanged and is an error of class `NotOurs`.
+    /// [`Admin::clean`] removes the created one.
+    fn prepare_rows(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Writes the session `id` (which must not exist) with a separate client, reads it back,
     /// compares it and removes it. `id` should start with the run's prefix.
     fn verify(&mut self, layout: Layout, options: &SessionOptions, id: &str)

@@ -3,7 +3,8 @@
 //! Each product ([`model::Product`]) has its own folder. Products that store sessions offer a plain
 //! store (one key, row or file per session, [`open_session_store`]), a page store (a shop's session
 //! handler with its lock, [`open_page_store`]) and an [`Admin`] that reads facts, prepares and
-//! cleans up. Layouts of application caches with tags are opened by [`open_tagged_cache`]. All
+//! cleans up. Layouts of application caches with tags are opened by [`open_tagged_cache`], rows of
+//! a database and the cache in front of it by [`open_row_database`] and [`open_row_cache`]. All
 //! calls block. Each value is one client with its own connection and can move to another thread.
 //! [`wire`] combines the codecs of `redis` and `memcached` for the event loop of `load`.
 //!
@@ -29,6 +30,7 @@ mod postgres;
 pub mod redis;
 #[cfg(test)]
 mod replay;
+mod rows;
 mod sessions;
 mod socket;
 mod sqlite;
@@ -49,6 +51,7 @@ pub use admin::{Admin, Facts, MemoryStats};
 pub use cache::open_tagged_cache;
 pub use options::{CacheOptions, SessionOptions};
 pub use patience::CleanupDeadline;
+pub use rows::{open_row_cache, open_row_database};
 pub use sessions::{open_page_store, open_session_store};
 
 /// Checks that a server is listening at an address. Errors: those of the system, including a

@@ -21,6 +21,7 @@ mod stores {
     mod php;
     mod postgres;
     mod redis;
+    mod rows;
     mod sqlite;
     mod symfony_file;
     mod symfony_redis;

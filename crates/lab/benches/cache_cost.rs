@@ -287,6 +287,7 @@ impl Side {
             phases,
             generation: Generation::Outside,
             cpus: &self.cpus,
+            planned: None,
             timeout_ns: 0,
             stop: &stop,
         };

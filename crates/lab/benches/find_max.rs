@@ -294,6 +294,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
             product: Product::Redis,
             program: None,
             backend: None,
+            cache: None,
             address: Some("scripted".into()),
             settings: BTreeMap::new(),
             control_of: None,

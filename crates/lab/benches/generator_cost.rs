@@ -225,6 +225,7 @@ impl Side<'_> {
             phases: &workload.phases,
             generation: workload.generation,
             cpus: self.cpus,
+            planned: None,
             timeout_ns: 0,
             stop: &stop,
         };

@@ -181,6 +181,7 @@ fn traced_client(arguments: &[String]) -> Outcome {
         phases: &workload.phases,
         generation: workload.generation,
         cpus: &[],
+        planned: None,
         timeout_ns: 0,
         stop: &stop,
     };

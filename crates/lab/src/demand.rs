@@ -6,7 +6,8 @@
 //! server instead ([`crate::room`]).
 
 use model::{
-    AppCache, Backend, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Sessions, Stop, Workload,
+    AppCache, Backend, CacheAside, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Sessions,
+    Stop, Workload,
 };
 use stats::format_bytes;
 use std::fmt;
@@ -94,6 +95,7 @@ impl Demand {
             Workload::Kv(kv) => of_kv(kv, &cell.load, own),
             Workload::Sessions(sessions) => Ok(of_sessions(sessions, &cell.load)),
             Workload::AppCache(cache) => Ok(of_cache(cache, &cell.load)),
+            Workload::CacheAside(aside) => Ok(of_rows(aside, &cell.load)),
         }
     }
 
@@ -278,6 +280,14 @@ fn of_cache(cache: &AppCache, load: &Load) -> Demand {
 fn tag_files(tags: u64, records_of_tag: f64) -> u64 {
     let directories = records_of_tag.min(38.0 * 38.0) + records_of_tag.min(38.0) + 1.0;
     (tags as f64 * (records_of_tag + directories)).ceil() as u64
+}
+
+/// Rows of a database, or as many cached ones.
+fn of_rows(aside: &CacheAside, load: &Load) -> Demand {
+    let bytes = aside.row_bytes as f64;
+    let entries = (aside.rows as f64, stored(NAME_BYTES, bytes, aside.ttl_s));
+    let cure = "lower --set rows or --set row_bytes";
+    Demand::new(entries, load, 2.0 * bytes, ("rows", cure))
 }
 
 /// Number of requests that add data: those of bounded phases, and an upper bound for the others.

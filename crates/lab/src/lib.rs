@@ -2,8 +2,9 @@
 //!
 //! - [`mod@provision`]: prepares targets: starts private servers or connects to existing ones.
 //! - [`ready`]: stores prepared for one trial.
-//! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine, `app_cache` opens
-//!   the clients of an application cache, `sampler` samples resource usage of server and generator.
+//! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine, `app_cache` and
+//!   `cache_aside` open the clients of their workloads, `sampler` samples resource usage of server
+//!   and generator.
 //! - `actions`: planned actions on a target, such as a save; `roles`: which server is the primary;
 //!   `deadline`: work with a deadline.
 //! - [`data_files`]: records and operation lists of an application cache, read from files.
@@ -24,6 +25,7 @@
 mod actions;
 mod address;
 mod app_cache;
+mod cache_aside;
 pub mod calibrate;
 pub mod data_files;
 mod deadline;

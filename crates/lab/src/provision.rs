@@ -21,7 +21,7 @@ use crate::demand::Demand;
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
 use crate::wall::unix_ms;
-use crate::{app_cache, room};
+use crate::{app_cache, cache_aside, room};
 
 /// What a run needs besides its plan: directories, CPUs, and endpoints with credentials.
 pub struct Setup {
@@ -128,7 +128,9 @@ impl<'a> TargetProvisioner<'a> {
         };
         let (value_bytes, connections) = match workload {
             Workload::Sessions(sessions) => (sessions.value_bytes, sessions.connections),
-            Workload::Kv(_) | Workload::AppCache(_) => (0, Connections::Persistent),
+            Workload::Kv(_) | Workload::AppCache(_) | Workload::CacheAside(_) => {
+                (0, Connections::Persistent)
+            }
         };
         let layout = workload.layout();
         let Setup { guard, disk, .. } = self.setup;
@@ -142,6 +144,7 @@ impl<'a> TargetProvisioner<'a> {
                 Some(backend) if product.has_server() => {
                     store.admin.prepare_cache(backend)?;
                 }
+                _ if matches!(workload, Workload::CacheAside(_)) => store.admin.prepare_rows()?,
                 _ => {
                     if shared && !self.setup.i_own_this_server {
                         store.admin.check_commands(&commands(workload))?;
@@ -160,6 +163,7 @@ impl<'a> TargetProvisioner<'a> {
             magento: app_cache::layer(self.plan, &target.name),
             layout,
             is_kv: matches!(workload, Workload::Kv(_)),
+            has_rows: matches!(workload, Workload::CacheAside(_)),
             group,
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {
@@ -332,6 +336,8 @@ fn checked(ready: &mut Ready) -> Result<Facts, Failure> {
     let facts = ready.facts()?;
     if let Some(backend) = ready.backend {
         app_cache::verify(backend, &ready.cache_options())?;
+    } else if ready.has_rows {
+        cache_aside::verify(ready)?;
     } else if ready.is_kv {
         ready.stores[0].admin.probe(&format!("{}verify", ready.prefix))?;
     } else {
@@ -403,6 +409,6 @@ fn not_ours(
 fn commands(workload: &Workload) -> Vec<&str> {
     match workload {
         Workload::Kv(kv) => kv.operations.iter().filter_map(|o| o.command.as_deref()).collect(),
-        Workload::Sessions(_) | Workload::AppCache(_) => Vec::new(),
+        Workload::Sessions(_) | Workload::AppCache(_) | Workload::CacheAside(_) => Vec::new(),
     }
 }

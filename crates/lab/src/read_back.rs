@@ -120,8 +120,8 @@ fn lifetime(workload: &Workload) -> Duration {
     Duration::from_secs(match workload {
         Workload::Sessions(sessions) => sessions.ttl_s,
         Workload::AppCache(cache) => magento::lifetime_of(cache.magento).unwrap_or(0),
-        // The age of each key is known.
-        Workload::Kv(_) => 0,
+        // The age of each key is known, and rows of a database do not expire.
+        Workload::Kv(_) | Workload::CacheAside(_) => 0,
     })
 }
 
@@ -131,5 +131,6 @@ fn filled(workload: &Workload) -> u64 {
         Workload::Kv(kv) => kv.keys,
         Workload::Sessions(sessions) => sessions.filled,
         Workload::AppCache(cache) => cache.keys,
+        Workload::CacheAside(aside) => aside.rows,
     }
 }

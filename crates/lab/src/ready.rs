@@ -32,6 +32,8 @@ pub struct Ready {
     pub(crate) layout: Layout,
     /// True for the key-value workload.
     pub(crate) is_kv: bool,
+    /// True for rows of a database, read through a cache if there are two stores.
+    pub(crate) has_rows: bool,
     pub(crate) options: SessionOptions,
     /// Prefix of every session name.
     pub(crate) prefix: String,
@@ -101,19 +103,21 @@ impl Ready {
         Ok(self.facts()?.version)
     }
 
-    /// Facts of all stores. A backend's settings are prefixed with the product's name.
+    /// Facts of all stores. Settings of a backend, and of several stores, are prefixed with the
+    /// product's name.
     pub(crate) fn facts(&mut self) -> Result<Facts, Failure> {
         let mut versions = Vec::new();
         let mut all =
             Facts { version: String::new(), empty: Some(true), configuration: Vec::new() };
+        let has_several = self.stores.len() > 1;
         for store in &mut self.stores {
             let facts = store.admin.facts()?;
             versions.push(facts.version);
             all.empty = Facts::both_empty(all.empty, facts.empty);
             let product = store.product.name();
-            let has_backend = self.backend.is_some();
+            let has_prefix = self.backend.is_some() || has_several;
             all.configuration.extend(facts.configuration.into_iter().map(|(name, value)| {
-                (if has_backend { format!("{product}.{name}") } else { name }, value)
+                (if has_prefix { format!("{product}.{name}") } else { name }, value)
             }));
         }
         all.version = versions.join(" and ");
@@ -175,8 +179,12 @@ impl Ready {
         counters.filter_map(|counters| counters.evicted).sum()
     }
 
-    /// Statistics that the stores report.
+    /// Statistics that the stores report. None of a cache whose rows expire all the time: its
+    /// memory says nothing about the size of a key.
     pub(crate) fn numbers(&mut self) -> Vec<Fact> {
+        if self.has_rows {
+            return Vec::new();
+        }
         let numbers = self.stores.iter_mut().filter_map(|store| store.admin.numbers().ok());
         numbers.flatten().collect()
     }

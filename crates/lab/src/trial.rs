@@ -20,7 +20,7 @@ use crate::room::Watched;
 use crate::sampler::Sampler;
 use crate::search::{Probing, SearchReport};
 use crate::wall::Clocks;
-use crate::{actions, app_cache, error_hints, kv, room, schedule};
+use crate::{actions, app_cache, cache_aside, error_hints, kv, room, schedule};
 
 /// Result of one trial.
 pub struct Measured {
@@ -55,7 +55,7 @@ pub fn run(
     let mut measured = Measured { trial, intervals: Vec::new(), samples: Vec::new() };
     let deadline = &Deadline::after(match &cell.workload {
         Workload::Kv(kv) => kv.deadline_ns,
-        Workload::Sessions(_) | Workload::AppCache(_) => 0,
+        Workload::Sessions(_) | Workload::AppCache(_) | Workload::CacheAside(_) => 0,
     });
     match to_its_end(
         provisioner,
@@ -189,25 +189,6 @@ fn offer(
     let removals = Removals::before(ready);
     let progress = &mut |progress: Progress<'_>| report(SearchReport::Progress(progress));
     let (mut finished, noise) = match &cell.workload {
-        Workload::Sessions(sessions) => {
-            let clients = connect(ready, sessions, &cell.load, seed)?;
-            let recorder = record();
-            let (phases, generation) = (&sessions.phases, sessions.generation);
-            let engine = Engine { phases, generation, cpus: &cpus, timeout_ns, stop };
-            (engine.run(clients, &mut meter, progress), recorder.stop())
-        }
-        Workload::AppCache(cache) => {
-            let clients = app_cache::connect(ready, cache, &cell.load, seed)?;
-            meter.directory = Some(ready.options().directory.clone());
-            meter.cold = cache.page_cache == PageCache::Cold;
-            let recorder = record();
-            let (phases, generation) = (&cache.phases, cell.workload.generation());
-            let engine = Engine { phases, generation, cpus: &cpus, timeout_ns, stop };
-            let inside = ready.enter_group()?;
-            let finished = engine.run(clients, &mut meter, progress);
-            inside.map_or(Ok(()), GroupMembership::leave)?;
-            (finished, recorder.stop())
-        }
         Workload::Kv(kv) => {
             let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: provisioner.plan };
             let load = offered.open(ready)?;
@@ -227,6 +208,26 @@ fn offer(
             let noise = recorder.stop();
             read_back::of_keys(ready, &load, &mut finished, stop);
             (finished, noise)
+        }
+        blocking => {
+            let clients = connect(ready, cell, seed)?;
+            if let Workload::AppCache(cache) = blocking {
+                meter.directory = Some(ready.options().directory.clone());
+                meter.cold = cache.page_cache == PageCache::Cold;
+            }
+            let engine = Engine {
+                phases: blocking.phases(),
+                planned: cell.load.is_planned().then_some((&cell.load, seed)),
+                generation: blocking.generation(),
+                cpus: &cpus,
+                timeout_ns,
+                stop,
+            };
+            let recorder = record();
+            let inside = ready.enter_group()?;
+            let finished = engine.run(clients, &mut meter, progress);
+            inside.map_or(Ok(()), GroupMembership::leave)?;
+            (finished, recorder.stop())
         }
     };
     finished.record(begun, trial);
@@ -257,8 +258,19 @@ fn after_load(
     Ok(Some(finished.intervals))
 }
 
-/// One client per thread, each with its own connection.
-fn connect(
+/// The clients of a workload of blocking clients, one per thread.
+fn connect(ready: &Ready, cell: &Cell, seed: u64) -> Result<Vec<Box<dyn Client>>, Failure> {
+    match &cell.workload {
+        Workload::Sessions(sessions) => of_sessions(ready, sessions, &cell.load, seed),
+        Workload::AppCache(cache) => app_cache::connect(ready, cache, &cell.load, seed),
+        Workload::CacheAside(aside) => cache_aside::connect(ready, aside, &cell.load, seed),
+        // Connections of the wire engine are its own.
+        Workload::Kv(_) => Ok(Vec::new()),
+    }
+}
+
+/// Clients of sessions, each with its own connection.
+fn of_sessions(
     ready: &Ready,
     workload: &Sessions,
     load: &Load,

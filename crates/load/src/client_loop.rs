@@ -1,28 +1,35 @@
-//! A client's loop through one phase of the blocking-client engine.
+//! A client's loop through one step of the blocking-client engine.
 
-use model::{Generation, Phase, Stop};
+use model::{Generation, Stop};
 use std::time::{Duration, Instant};
 use workloads::{Client, StoreError};
 
 use crate::recorder::{CallTotals, Recorder, Timed, WholeOperation};
 use crate::share::{ClientShare, nanos};
 use crate::state::{Shared, TICK};
+use crate::step::{Planned, Step};
 use crate::watch::ThreadUse;
 
 /// Consecutive failures after which a client gives up because the store is not going to recover.
 const FAILURES_IN_A_ROW: u32 = 100;
 
-/// A client's loop through one phase.
+/// A client's loop through one step.
 ///
-/// The measurement starts for all clients at the same time. A call counts if it ends in the
-/// measurement: one that was sent during the warm-up counts with all of its time, so a long wait
-/// across the boundary is never lost.
+/// The measurement starts for all clients at the same time. Under a closed load, a call counts if
+/// it ends in the measurement: one that was sent during the warm-up counts with all of its time, so
+/// a long wait across the boundary is never lost. Under planned arrivals, an operation counts if it
+/// was due in the measurement, however late it ends.
 pub(crate) struct ClientLoop<'a> {
     shared: &'a Shared<'a>,
     client: &'a mut dyn Client,
-    phase: &'a Phase,
+    step: &'a Step,
     recorder: Recorder,
+    begun: Instant,
     measured_from: Instant,
+    /// When the operation was due; `None` under a closed load.
+    due: Option<Instant>,
+    /// CPU usage of the thread at the planned end of the measurement, if there is one.
+    used_at_end: Option<ThreadUse>,
     /// CPU usage of the thread when it first was ready in the measurement.
     used_before: Option<ThreadUse>,
     flush_at: Instant,
@@ -31,6 +38,7 @@ pub(crate) struct ClientLoop<'a> {
     restoring_ns: u64,
     early_ns: u64,
     answered: u64,
+    answered_in_time: u64,
     /// By kind of call, whole operations last.
     call_totals: Vec<CallTotals>,
     failures_in_a_row: u32,
@@ -38,25 +46,25 @@ pub(crate) struct ClientLoop<'a> {
 }
 
 impl<'a> ClientLoop<'a> {
-    /// A client that is about to start the phase with that index.
-    pub(crate) fn new(
-        shared: &'a Shared<'a>,
-        client: &'a mut dyn Client,
-        index: usize,
-        phase: &'a Phase,
-    ) -> Self {
-        client.start_phase(index);
+    /// A client that is about to start a step.
+    pub(crate) fn new(shared: &'a Shared<'a>, client: &'a mut dyn Client, step: &'a Step) -> Self {
+        let phase = &step.phase;
+        client.start_phase(step.index);
         // With one kind of call and one call per operation, whole operations are enough. With an
         // empty mix, the client chooses the operations.
         let several = phase.mix.len() != 1 || client.calls(0) > 1;
         let kinds = if several { client.operations().len() } else { 0 };
-        let measured_from = *shared.lock_phase_start() + Duration::from_nanos(phase.warmup_ns);
+        let begun = *shared.lock_phase_start();
+        let measured_from = begun + Duration::from_nanos(phase.warmup_ns);
         Self {
             shared,
             client,
-            phase,
+            step,
             recorder: Recorder::of_phase(kinds, phase),
+            begun,
             measured_from,
+            due: None,
+            used_at_end: None,
             used_before: None,
             flush_at: measured_from + TICK,
             handed_over_at: measured_from,
@@ -64,23 +72,31 @@ impl<'a> ClientLoop<'a> {
             restoring_ns: 0,
             early_ns: 0,
             answered: 0,
+            answered_in_time: 0,
             call_totals: vec![CallTotals::default(); kinds + 1],
             failures_in_a_row: 0,
             timed_drawing: shared.engine.generation == Generation::Inside,
         }
     }
 
-    /// Runs the phase until it ends.
-    pub(crate) fn run(mut self) -> ClientShare {
+    /// Runs the step until it ends. `first` is the number of its first operation.
+    pub(crate) fn run(mut self, first: u64) -> ClientShare {
         let mut now = Instant::now();
-        for n in 0.. {
-            if self.shared.is_over() || self.finished(n, now) {
-                break;
+        let mut n = first;
+        while !self.shared.is_over() {
+            match &self.step.planned {
+                None if self.finished(n, now) => break,
+                None => {}
+                Some(planned) => match self.arrival(planned) {
+                    Some(ready) => now = ready,
+                    None => break,
+                },
             }
             // A call sent in the warm-up and answered later counts with all the CPU time that it
             // used.
             let before = self.used_before.is_none().then(ThreadUse::now);
             now = self.operation(n, now);
+            n += 1;
             if self.counts(now) {
                 self.used_before = self.used_before.or(before);
             }
@@ -91,6 +107,10 @@ impl<'a> ClientLoop<'a> {
                 now = after;
             }
         }
+        if let Some(planned) = &self.step.planned {
+            // A client without arrivals took part as well.
+            now = now.max(self.measured_from + planned.length());
+        }
         self.hand_over(now);
         let used_before = self.used_before.unwrap_or_else(ThreadUse::now);
         ClientShare {
@@ -99,14 +119,42 @@ impl<'a> ClientLoop<'a> {
             restoring_ns: self.restoring_ns,
             early_ns: self.early_ns,
             answered: self.answered,
+            answered_in_time: self.answered_in_time,
+            operations: n,
             call_totals: self.call_totals,
-            used: ThreadUse::now().since(used_before),
+            used: self.used_at_end.unwrap_or_else(ThreadUse::now).since(used_before),
         }
+    }
+
+    /// Waits for the next planned arrival; returns the time at which the client is ready to send
+    /// it. `None` after the last, or if it is too late to send the rest.
+    fn arrival(&mut self, planned: &Planned) -> Option<Instant> {
+        let after = planned.next()?;
+        let due = self.begun + after;
+        let ends = self.measured_from + planned.length();
+        let now = Instant::now();
+        if now >= ends && self.used_at_end.is_none() {
+            self.used_at_end = Some(ThreadUse::now());
+        }
+        let timeout = Duration::from_nanos(self.shared.engine.timeout_ns);
+        if now > ends + timeout {
+            planned.give_up(after, self.step.phase.warmup_ns);
+            return None;
+        }
+        self.shared.wait(due.saturating_duration_since(now));
+        self.due = Some(due);
+        Some(Instant::now())
     }
 
     /// Whether a call that ends at `done` belongs to the measurement.
     fn counts(&self, done: Instant) -> bool {
-        done >= self.measured_from
+        self.due.unwrap_or(done) >= self.measured_from
+    }
+
+    /// Whether planned arrivals were still due when an operation ended at `done`.
+    fn is_in_time(&self, done: Instant) -> bool {
+        let ends = self.step.planned.as_ref().map(|planned| self.measured_from + planned.length());
+        ends.is_some_and(|ends| (self.measured_from..ends).contains(&done))
     }
 
     /// Part of a span that belongs to the measurement.
@@ -115,7 +163,7 @@ impl<'a> ClientLoop<'a> {
     }
 
     fn finished(&self, n: u64, now: Instant) -> bool {
-        match self.phase.stop {
+        match self.step.phase.stop {
             Stop::Count(count) => n >= count,
             Stop::AfterNs(ns) => now >= self.measured_from + Duration::from_nanos(ns),
         }
@@ -129,7 +177,8 @@ impl<'a> ClientLoop<'a> {
             self.restoring_ns += self.measured_ns(ready, restored);
             ready = restored;
         }
-        for call in 0..self.client.calls(n) {
+        let mut call = 0;
+        while self.client.has_call(n, call) {
             let plan = self.client.prepare(n, call);
             if !self.timed_drawing {
                 self.client.draw();
@@ -146,9 +195,12 @@ impl<'a> ClientLoop<'a> {
                 self.client.draw();
                 sent = Instant::now();
             }
+            if call == 0 {
+                self.record_lag(sent);
+            }
             let answer = self.client.call();
             let done = Instant::now();
-            let due_ns = self.measured_ns(self.measured_from, intended);
+            let due_ns = self.measured_ns(self.measured_from, self.due.unwrap_or(intended));
             early_ns += nanos(done - free) - self.measured_ns(free, done);
             let answer = match answer {
                 Ok(answer) => answer,
@@ -170,19 +222,35 @@ impl<'a> ClientLoop<'a> {
             whole.add(timed, outcome, verified, answer);
             whole.is_read = self.client.operations()[plan.operation] == "read";
             ready = done;
+            call += 1;
         }
+        self.end(whole, early_ns, ready);
+        let now = Instant::now();
+        self.untimed_ns += self.measured_ns(ready, now);
+        now
+    }
+
+    /// Records a whole operation that ended at `ready`.
+    fn end(&mut self, mut whole: WholeOperation, early_ns: u64, ready: Instant) {
         self.failures_in_a_row = 0;
+        whole.response_ns = self.due.map(|due| nanos(ready - due)).or(whole.response_ns);
+        self.answered_in_time += u64::from(self.is_in_time(ready));
         if self.counts(ready) {
             self.answered += 1;
             self.early_ns += early_ns;
             self.add_call(self.call_totals.len() - 1, whole.service_ns);
-            self.recorder.whole(&whole, nanos(ready - self.measured_from));
+            let done_ns = nanos(ready.saturating_duration_since(self.measured_from));
+            self.recorder.whole(&whole, done_ns);
         } else {
             self.recorder.warmed_up(whole.outcome);
         }
-        let now = Instant::now();
-        self.untimed_ns += self.measured_ns(ready, now);
-        now
+    }
+
+    /// Records how late an operation is sent under planned arrivals.
+    fn record_lag(&mut self, sent: Instant) {
+        if let Some(due) = self.due.filter(|due| *due >= self.measured_from) {
+            self.recorder.lag(nanos(sent.saturating_duration_since(due)));
+        }
     }
 
     fn add_call(&mut self, kind: usize, service_ns: u64) {

@@ -1,25 +1,27 @@
 //! The blocking-client engine: one thread per client, each with its own connection.
 //!
-//! This is a closed load: a client sends its next operation when the previous one is answered and
-//! its think time is over. So the intended start of a call is the time at which it is ready to be
-//! sent. If drawing values is timed, that time precedes the drawing; then response and service time
-//! differ.
+//! Under a closed load, a client sends its next operation when the previous one is answered and its
+//! think time is over. So the intended start of a call is the time at which it is ready to be sent.
+//! If drawing values is timed, that time precedes the drawing; then response and service time
+//! differ. Under planned arrivals, a client takes the next arrival of the common schedule and sends
+//! it when it is due, or as soon as the client is free; response time counts from when it was due.
 //!
-//! A rate is the number of operations divided by the time from the first client's start to the last
-//! one's end, or to the mean of the clients' ends if the phase ends by time. The share of that time
-//! that clients spent on untimed preparation and checks is subtracted, so a costly check does not
-//! make a store look slow. So is the share in which they restored what operations had removed.
-//! If clients restored, the rate is the number of clients divided by the mean time per operation,
-//! without these shares. Rates of single clients are never summed: clients that did not run
-//! concurrently would add up to more than the store answered.
+//! A rate under a closed load is the number of operations divided by the time from the first
+//! client's start to the last one's end, or to the mean of the clients' ends if the phase ends by
+//! time. The share of that time that clients spent on untimed preparation and checks is subtracted,
+//! so a costly check does not make a store look slow. So is the share in which they restored what
+//! operations had removed. If clients restored, the rate is the number of clients divided by the
+//! mean time per operation, without these shares. Rates of single clients are never summed: clients
+//! that did not run concurrently would add up to more than the store answered.
 
-use model::{ErrorClass, FILL, Failure, Phase, Point, ReadBack, Restored, Series, Stop};
+use model::{ErrorClass, FILL, Failure, PEAK, Point, ReadBack, Series};
 use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::prctl;
 use nix::unistd::Pid;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use workloads::Client;
@@ -29,15 +31,19 @@ use crate::client_loop::ClientLoop;
 use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt};
 use crate::progress_reporter::ProgressReporter;
 use crate::recorder::{CallTotals, Recorder, WholeOperation};
-use crate::share::{ClientShare, nanos};
+use crate::share::{ClientShare, StepTimes, nanos};
 use crate::slowest;
 use crate::state::{Engine, Shared, TICK};
+use crate::step::{Planned, Step};
 
 /// Time limit for reading written values back, which can be many or large.
 pub const READ_BACK_MAX: Duration = Duration::from_secs(5);
 
 /// Length of an interval in which fill operations are counted, nanoseconds.
 const FILL_INTERVAL_NS: u64 = 100_000_000;
+
+/// Names of the kinds of call, number of clients, and their reports.
+type Crew<'a> = (&'a [&'a str], usize, &'a mpsc::Receiver<Report>);
 
 enum Report {
     Filled,
@@ -67,17 +73,18 @@ impl Engine<'_> {
             drop(reports);
             fill = shared.filled(names, count, &inbox, progress);
             meter.filled();
-            for phase in self.phases {
-                if !shared.is_over()
-                    && let Err(Failure { class, message }) = meter.before_phase()
-                {
-                    shared.fail(class, message);
+            for index in 0..self.phases.len() {
+                if shared.is_over() {
+                    break;
                 }
-                *shared.lock_phase_start() = Instant::now();
-                shared.gate.wait();
-                let result = shared.phase(phase, names, count, &inbox, meter, progress);
-                phases.extend(result);
+                if let Err(Failure { class, message }) = meter.before_phase() {
+                    shared.fail(class, message);
+                    break;
+                }
+                let crew = (names, count, &inbox);
+                phases.extend(shared.phase(index, &phases, crew, meter, progress));
             }
+            *shared.lock_step() = None;
             shared.gate.wait();
             for read in threads.into_iter().filter_map(|thread| thread.join().ok().flatten()) {
                 read_back.get_or_insert_with(ReadBack::default).merge(read);
@@ -108,7 +115,7 @@ impl Shared<'_> {
         let reporter = ProgressReporter::new(FILL, names, clients, self.engine.timeout_ns);
         // The fill's results are not shown during the run, only its speed.
         let progress = &mut |report: Progress<'_>| progress(Progress { latest: None, ..report });
-        let (_, recorder) = self.collect(inbox, clients, reporter, progress);
+        let (_, recorder) = self.collect((inbox, clients), (None, &mut || {}), reporter, progress);
         let length_ns = nanos(begun.elapsed());
         let (interval_ns, done_per_interval) = recorder.intervals();
         let series = Series {
@@ -131,49 +138,73 @@ impl Shared<'_> {
         wrote.then_some(PhaseRecord { begun, points, series, outages: Vec::new() })
     }
 
-    /// The coordinator's part of a phase, after all clients have passed the gate. The result
-    /// includes the start of the measurement.
+    /// The coordinator's part of a phase, step by step. A phase that ended early has the stages
+    /// that were complete.
     fn phase(
         &self,
-        phase: &Phase,
-        names: &[&str],
-        clients: usize,
-        inbox: &mpsc::Receiver<Report>,
+        index: usize,
+        earlier: &[PhaseRecord],
+        crew: Crew<'_>,
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Option<PhaseRecord> {
+        let Engine { phases, planned, .. } = self.engine;
+        let phase = &phases[index];
+        let peak = earlier.iter().find(|record| record.series.phase == PEAK);
+        let peak_per_s = peak.and_then(PhaseRecord::whole).map_or(0.0, |whole| whole.rate_per_s);
+        let needs_peak = planned.is_some_and(|(load, _)| load.is_ladder()) && phase.name != PEAK;
+        if needs_peak && peak_per_s <= 0.0 {
+            let message = "no operation succeeded in phase `peak`".into();
+            self.fail(ErrorClass::Other, message);
+            return None;
+        }
+        let mut record: Option<PhaseRecord> = None;
+        for step in Step::of_phase((index, phase), *planned, peak_per_s) {
+            if self.is_over() {
+                break;
+            }
+            let step = Arc::new(step);
+            *self.lock_step() = Some(step.clone());
+            let begun = Instant::now();
+            *self.lock_phase_start() = begun;
+            self.gate.wait();
+            let first = record.as_ref().and_then(|record| record.begun).unwrap_or(begun);
+            let Some(next) = self.step((&step, first), crew, meter, progress) else { break };
+            match &mut record {
+                Some(record) => record.add_stage(next),
+                None => record = Some(next),
+            }
+        }
+        record
+    }
+
+    /// The coordinator's part of a step, after all clients have passed the gate. The result
+    /// includes the start of the measurement. `first` is the start of the phase.
+    fn step(
+        &self,
+        (step, first): (&Step, Instant),
+        (names, clients, inbox): Crew<'_>,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Option<PhaseRecord> {
+        let Step { phase, planned, stage, .. } = step;
         self.wait(Duration::from_nanos(phase.warmup_ns));
         let (zero, before) = (Instant::now(), ReadAt::now(meter, 0));
         let reporter = ProgressReporter::new(&phase.name, names, clients, self.engine.timeout_ns);
-        let (shares, recorder) = self.collect(inbox, clients, reporter, progress);
-        let after = ReadAt::now(meter, nanos(zero.elapsed()));
+        let per_s = planned.as_ref().map(|planned| planned.rate_per_s);
+        let reporter = reporter.at_stage(*stage, per_s, nanos(zero - first));
+        // The backlog of planned arrivals is served after the measurement.
+        let mut after = None;
+        let ends = planned.as_ref().map(|planned| zero + planned.length());
+        let at_end = &mut || after = Some(ReadAt::now(meter, nanos(zero.elapsed())));
+        let (shares, recorder) = self.collect((inbox, clients), (ends, at_end), reporter, progress);
+        let after = after.unwrap_or_else(|| ReadAt::now(meter, nanos(zero.elapsed())));
         if self.is_over() {
             return None;
         }
         let sum = |of: fn(&ClientShare) -> u64| shares.iter().map(of).sum::<u64>();
-        let spans = || shares.iter().filter_map(|s| s.span);
-        let begun = spans().map(|(from, _)| from).min()?;
-        let wall_ns = nanos(spans().map(|(_, to)| to).max()? - begun);
-        let own_wall_ns: u64 = spans().map(|(from, to)| nanos(to - from)).sum();
-        let restoring_ns = sum(|s| s.restoring_ns);
-        let own_share =
-            sum(|s| s.untimed_ns) as f64 / own_wall_ns.saturating_sub(restoring_ns).max(1) as f64;
-        let free_share = (1.0 - own_share).max(f64::EPSILON);
-        let at_work_ns = match phase.stop {
-            // A client that is done does not wait: until the last operation ends, fewer are active.
-            Stop::AfterNs(_) => own_wall_ns / spans().count().max(1) as u64,
-            Stop::Count(_) => wall_ns,
-        };
-        let free_s = at_work_ns.max(1) as f64 / 1e9 * free_share;
-        // Clients that restore have very different free times.
-        let restored: Vec<Restored> = match restoring_ns {
-            0 => Vec::new(),
-            _ => shares.iter().filter_map(ClientShare::restored).collect(),
-        };
-        let rate_per_s = match restored.as_slice() {
-            [] => sum(|s| s.answered) as f64 / free_s,
-            clients => Restored::rate_per_s(clients),
-        };
+        let StepTimes { begun, length_ns, rate_per_s, own_share, restored } =
+            StepTimes::of(&shares, step)?;
         let run_delay_ns = sum(|s| s.used.run_delay_ns);
         let (interval_ns, done_per_interval) = recorder.intervals();
         let call_totals: Vec<Vec<CallTotals>> =
@@ -187,12 +218,15 @@ impl Shared<'_> {
         };
         let point = Point {
             phase: phase.name.clone(),
-            length_ns: wall_ns,
+            stage: *stage,
+            length_ns,
+            planned_per_s: per_s,
             clients: clients as u32,
             operations: recorder.into_results(&phase.name, names, rate_per_s, &call_totals),
+            unsent: planned.as_ref().map_or(0, Planned::unsent),
             generator_cpu_ns: sum(|s| s.used.cpu_ns),
             generator_run_delay_ns: run_delay_ns,
-            server_cpu_ns: before.server_cpu_ns(&after, wall_ns),
+            server_cpu_ns: before.server_cpu_ns(&after, length_ns),
             disturbance: before.disturbance(&after, run_delay_ns / shares.len().max(1) as u64),
             own_share,
             restored,
@@ -202,19 +236,25 @@ impl Shared<'_> {
         Some(PhaseRecord { begun, points, series, outages: Vec::new() })
     }
 
-    /// Waits until every client has reported, and reports progress during that time. Returns the
-    /// clients' reports and their records.
+    /// Waits until every client has reported, and reports progress during that time. Calls `at_end`
+    /// at the planned end, if there is one. Returns the clients' reports and their records.
     fn collect(
         &self,
-        inbox: &mpsc::Receiver<Report>,
-        clients: usize,
+        (inbox, clients): (&mpsc::Receiver<Report>, usize),
+        (mut ends, at_end): (Option<Instant>, &mut dyn FnMut()),
         mut reporter: ProgressReporter<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> (Vec<ClientShare>, Recorder) {
         let mut shares = Vec::with_capacity(clients);
         let mut heard = 0;
         while heard < clients {
-            match inbox.recv_timeout(TICK) {
+            let now = Instant::now();
+            if ends.is_some_and(|ends| ends <= now) {
+                ends = None;
+                at_end();
+            }
+            let left = ends.map_or(TICK, |ends| ends.saturating_duration_since(now).min(TICK));
+            match inbox.recv_timeout(left) {
                 Ok(Report::Phase(share)) => {
                     shares.push(share);
                     heard += 1;
@@ -237,20 +277,32 @@ impl Shared<'_> {
         if let Err(message) = pin_to(self.engine.cpus) {
             self.fail(ErrorClass::Other, message);
         }
+        if self.engine.planned.is_some() {
+            // Threads wake up when an arrival is due, not up to 50 µs later. Without it they are
+            // late.
+            let _ = prctl::set_timerslack(1);
+        }
         self.guarded(|| self.fill(client.as_mut()));
         // A closed channel means that the coordinator has given up, so the client gives up too.
         if reports.send(Report::Filled).is_err() {
             return None;
         }
-        for (index, phase) in self.engine.phases.iter().enumerate() {
+        // Operations are numbered through all stages of a phase.
+        let (mut index, mut operations) = (0, 0);
+        loop {
             self.gate.wait();
-            let share = self.guarded(|| ClientLoop::new(self, client.as_mut(), index, phase).run());
+            // Without a step, no client is measured any more.
+            let Some(step) = self.lock_step().clone() else { break };
+            if step.index != index {
+                (index, operations) = (step.index, 0);
+            }
+            let share =
+                self.guarded(|| ClientLoop::new(self, client.as_mut(), &step).run(operations));
+            operations = share.operations;
             if reports.send(Report::Phase(share)).is_err() {
                 return None;
             }
         }
-        // No client is measured any more.
-        self.gate.wait();
         self.guarded(|| self.read_back(client.as_mut()))
     }
 
@@ -320,3 +372,7 @@ pub(crate) fn pin_to(cpus: &[usize]) -> Result<(), String> {
 #[cfg(test)]
 #[path = "clients_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "planned_tests.rs"]
+mod planned_tests;

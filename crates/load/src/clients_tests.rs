@@ -1,6 +1,6 @@
 use super::*;
 use crate::meter::Reading;
-use model::{Connections, Generation, Layout, Names, Order, Sessions, StoredVersion};
+use model::{Connections, Generation, Layout, Names, Order, Phase, Sessions, Stop, StoredVersion};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use workloads::{Answer, Call, LockWait, Outcome, StoreError};
@@ -98,6 +98,7 @@ fn run(workload: &Sessions, clients: Vec<Box<dyn Client>>) -> Finished {
         phases: &workload.phases,
         generation: workload.generation,
         cpus: &[],
+        planned: None,
         timeout_ns: 0,
         stop: &stop,
     };
@@ -432,6 +433,7 @@ fn the_user_can_stop_a_trial() {
         phases: &plan.phases,
         generation: plan.generation,
         cpus: &[0],
+        planned: None,
         timeout_ns: 0,
         stop: &stop,
     };
@@ -481,7 +483,8 @@ fn all_clients_are_idle_before_each_phase() {
     };
     let stop = AtomicBool::new(false);
     let (phases, generation) = (&plan.phases, plan.generation);
-    let engine = Engine { phases, generation, cpus: &[], timeout_ns: 0, stop: &stop };
+    let engine =
+        Engine { phases, generation, cpus: &[], planned: None, timeout_ns: 0, stop: &stop };
     let mut gate = Gate { calls: Vec::new(), refuses: 0 };
     let finished = engine.run(vec![client(), client()], &mut gate, &mut |_| {});
     assert!(finished.failure.is_none());

@@ -1,7 +1,8 @@
 //! The two load engines and the measurement code that they share.
 //!
 //! - [`clients`]: one thread per client, each with its own blocking connection, like a PHP worker;
-//!   `client_loop`: a client's loop through one phase; `state`: state shared by all clients.
+//!   `step`: phases, their stages and planned arrivals; `client_loop`: a client's loop through one
+//!   step; `state`: state shared by all clients.
 //! - [`wire`]: event loops over many connections, with pipelining and planned arrivals.
 //! - [`meter`]: the interface between an engine and its caller.
 //! - [`recorder`]: counts and times, per client and merged; `progress_reporter`: progress during a
@@ -22,6 +23,7 @@ pub mod recorder;
 mod share;
 mod slowest;
 mod state;
+mod step;
 pub mod watch;
 pub mod wire;
 

@@ -8,6 +8,8 @@ use stats::Time;
 use std::time::Instant;
 use workloads::kv::Written;
 
+use crate::intervals;
+
 /// CPU time used by the server and taken by other processes so far, nanoseconds. Each field counts
 /// from an arbitrary but fixed point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,6 +189,19 @@ impl PhaseRecord {
         self.series.begun_ns += begun_ns;
         self.points.iter_mut().for_each(|point| point.begun_ns += begun_ns);
         self.outages.iter_mut().for_each(|outage| outage.begun_ns += begun_ns);
+    }
+
+    /// Appends the stage that followed.
+    pub(crate) fn add_stage(&mut self, next: Self) {
+        let later =
+            next.begun.zip(self.begun).map(|(next, own)| next.saturating_duration_since(own));
+        let from_ns = later.map_or(0, |later| later.as_nanos() as u64);
+        let at = |point: Point| Point { begun_ns: point.begun_ns + from_ns, ..point };
+        self.points.extend(next.points.into_iter().map(at));
+        let first = from_ns / self.series.interval_ns.max(1);
+        for (interval, done) in (first..).zip(next.series.done_per_interval) {
+            intervals::add_at(&mut self.series.done_per_interval, interval as usize, done);
+        }
     }
 
     /// Appends `next`, which followed almost without a pause, as part of the same steady span.

@@ -14,6 +14,9 @@ pub(crate) struct ProgressReporter<'a> {
     names: &'a [&'a str],
     clients: usize,
     timeout_ns: u64,
+    /// The stage with its planned rate and the time from the start of the phase to its start,
+    /// nanoseconds.
+    stage: (Option<u32>, Option<f64>, u64),
     begun: Instant,
     reported_at: Instant,
     /// Records collected last.
@@ -32,7 +35,14 @@ impl<'a> ProgressReporter<'a> {
     ) -> Self {
         let now = Instant::now();
         let (latest, whole) = (Recorder::default(), Recorder::default());
-        Self { phase, names, clients, timeout_ns, begun: now, reported_at: now, latest, whole }
+        let stage = (None, None, 0);
+        let (begun, reported_at) = (now, now);
+        Self { phase, names, clients, timeout_ns, stage, begun, reported_at, latest, whole }
+    }
+
+    /// The same for a stage, a planned rate, and a start after that of the phase.
+    pub(crate) fn at_stage(self, stage: Option<u32>, per_s: Option<f64>, from_ns: u64) -> Self {
+        Self { stage: (stage, per_s, from_ns), ..self }
     }
 
     /// Collects the records in `inbox` and reports progress, with the rate since the previous
@@ -67,10 +77,11 @@ impl<'a> ProgressReporter<'a> {
         self.latest.clear();
         mem::swap(&mut *lock(inbox), &mut self.latest);
         self.whole.merge(&self.latest);
+        let (stage, planned_per_s, from_ns) = self.stage;
         Latest {
-            at_ns: self.whole.covered_ns / self.clients.max(1) as u64,
-            stage: None,
-            planned_per_s: None,
+            at_ns: from_ns + self.whole.covered_ns / self.clients.max(1) as u64,
+            stage,
+            planned_per_s,
             operations: self.latest.to_recorded(self.phase, self.names),
         }
     }

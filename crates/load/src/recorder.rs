@@ -15,6 +15,8 @@ pub struct OperationRecorder {
     service: Histogram,
     /// Kept separately only where it can differ from the service time.
     response: Option<Histogram>,
+    /// Kept only under planned arrivals.
+    lag: Histogram,
     lock_wait: Histogram,
     slowest: Slowest,
     slowest_response: Option<Slowest>,
@@ -31,6 +33,7 @@ impl OperationRecorder {
         if let Some(theirs) = &other.response {
             self.response.get_or_insert_default().merge(theirs);
         }
+        self.lag.merge(&other.lag);
         self.lock_wait.merge(&other.lock_wait);
         self.slowest.merge(&other.slowest);
         if let Some(theirs) = &other.slowest_response {
@@ -44,6 +47,7 @@ impl OperationRecorder {
         if let Some(response) = &mut self.response {
             response.clear();
         }
+        self.lag.clear();
         self.lock_wait.clear();
         self.slowest.clear();
         if let Some(response) = &mut self.slowest_response {
@@ -64,7 +68,11 @@ impl OperationRecorder {
     fn count(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Ok => self.counts.ok += 1,
-            Outcome::Miss => self.counts.miss += 1,
+            Outcome::Miss | Outcome::NotCached => self.counts.miss += 1,
+            Outcome::Expired => {
+                self.counts.miss += 1;
+                self.counts.expired += 1;
+            }
             Outcome::Lost => {
                 self.counts.miss += 1;
                 self.counts.lost += 1;
@@ -127,7 +135,7 @@ impl OperationRecorder {
             calls_rate_per_s,
             service: self.service,
             response,
-            lag: Histogram::default(),
+            lag: self.lag,
             lock_wait: self.lock_wait,
             slowest: Some(slowest),
         }
@@ -221,6 +229,11 @@ impl Recorder {
         let (reads, misses) = &mut self.reads_per_interval[interval];
         *reads += u64::from(operation.is_read);
         *misses += u64::from(operation.is_read && is_miss);
+    }
+
+    /// Records how late an operation was sent under planned arrivals, whatever its outcome.
+    pub(crate) fn lag(&mut self, ns: u64) {
+        self.whole.lag.record(ns);
     }
 
     /// Counts an operation of the warm-up: only a wrong value matters there.
@@ -339,12 +352,13 @@ fn calls_rate_per_s(clients: &[Vec<CallTotals>], kind: usize) -> Option<f64> {
 /// A whole operation: the sum of its calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WholeOperation {
-    /// When its last call was due, nanoseconds since the start of the measurement; 0 for earlier
-    /// calls.
+    /// When it was due under planned arrivals, otherwise when its last call was; nanoseconds since
+    /// the start of the measurement, 0 for earlier ones.
     pub due_ns: u64,
     /// Time in calls, nanoseconds, without think time.
     pub service_ns: u64,
-    /// Time in calls including the drawing of values, if that is timed.
+    /// Time in calls including the drawing of values, if that is timed; under planned arrivals,
+    /// done − due.
     pub response_ns: Option<u64>,
     /// The worst outcome of its calls.
     pub outcome: Outcome,
@@ -366,7 +380,8 @@ impl WholeOperation {
         if let Some(ns) = timed.response_ns {
             *self.response_ns.get_or_insert_default() += ns;
         }
-        if self.outcome == Outcome::Ok {
+        let is_recovered = matches!(outcome, Outcome::NotCached | Outcome::Expired);
+        if self.outcome == Outcome::Ok && !is_recovered {
             self.outcome = outcome;
         }
         self.verified |= verified;

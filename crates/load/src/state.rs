@@ -1,12 +1,13 @@
 //! Settings of the blocking-client engine, and the state shared by all threads of a trial.
 
-use model::{ErrorClass, Failure, Generation, Phase};
+use model::{ErrorClass, Failure, Generation, Load, Phase};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::recorder::Recorder;
+use crate::step::Step;
 
 /// How often a client hands over its records, and how often progress is reported.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
@@ -15,6 +16,9 @@ pub(crate) const TICK: Duration = Duration::from_millis(250);
 pub struct Engine<'a> {
     /// Phases, in order.
     pub phases: &'a [Phase],
+    /// A load with planned arrivals and their seed: at a constant rate, or in stages whose rates
+    /// are shares of that of the phase [`PEAK`](model::PEAK). `None` for a closed load.
+    pub planned: Option<(&'a Load, u64)>,
     /// Whether values are drawn inside or outside the timed span.
     pub generation: Generation,
     /// CPUs for the client threads; empty to leave the threads unpinned.
@@ -30,7 +34,9 @@ pub(crate) struct Shared<'a> {
     pub(crate) engine: &'a Engine<'a>,
     pub(crate) gate: Barrier,
     pub(crate) clients: usize,
-    /// When the current phase started; the same for all clients.
+    /// The step that starts at the gate; `None` once all are over.
+    step: Mutex<Option<Arc<Step>>>,
+    /// When the current step started; the same for all clients.
     phase_start: Mutex<Instant>,
     pub(crate) merged: Mutex<Recorder>,
     pub(crate) failure: Mutex<Option<Failure>>,
@@ -44,6 +50,7 @@ impl<'a> Shared<'a> {
             engine,
             gate: Barrier::new(clients + 1),
             clients,
+            step: Mutex::default(),
             phase_start: Mutex::new(Instant::now()),
             merged: Mutex::default(),
             failure: Mutex::default(),
@@ -71,6 +78,11 @@ impl<'a> Shared<'a> {
             }
             thread::sleep(left.min(TICK));
         }
+    }
+
+    /// The step that starts at the gate.
+    pub(crate) fn lock_step(&self) -> MutexGuard<'_, Option<Arc<Step>>> {
+        self.step.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock_phase_start(&self) -> MutexGuard<'_, Instant> {

@@ -2,6 +2,7 @@
 //!
 //! - [`action`]: planned actions on a target in addition to the load.
 //! - [`app_cache`]: the application cache of a shop and its software.
+//! - `cache_aside`: reads of an application from a database through a cache.
 //! - [`stages`]: the rate of an open load over time, or the clients of a closed one.
 //! - [`study`]: study files in TOML, with located errors.
 //! - [`leftovers`]: data that a killed run may have left in an existing store.
@@ -20,6 +21,7 @@
 pub mod action;
 pub mod app_cache;
 mod arrivals;
+mod cache_aside;
 pub mod calibration;
 pub mod event;
 pub mod leftovers;
@@ -27,6 +29,7 @@ pub mod load;
 pub mod memory;
 mod phase;
 pub mod plan;
+mod planned_target;
 mod product;
 pub mod program;
 mod ranges;
@@ -46,6 +49,7 @@ pub use app_cache::{
     AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill, Magento,
 };
 pub use arrivals::Arrivals;
+pub use cache_aside::{CacheAside, ROW_BYTES_MIN};
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
 pub use load::{FILL, Load, PEAK, Schedule, Shares};

@@ -5,18 +5,19 @@
 
 use serde::{Deserialize, Serialize};
 use stats::search::Step;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::action::{Act, Action};
-use crate::app_cache::{AppCache, Backend, CM_PREFIX, DataFiles};
-use crate::load::Load;
+use crate::app_cache::{AppCache, DataFiles};
+use crate::cache_aside::CacheAside;
+use crate::load::{Load, Schedule};
 use crate::memory::MemoryPlan;
-use crate::program::Program;
 use crate::require::Requirement;
 use crate::study::{Advice, Claim, Source};
 use crate::trial::Trial;
 
 pub use crate::phase::{Control, Phase, Stop};
+pub use crate::planned_target::PlannedTarget;
 pub use crate::product::Product;
 
 /// Scale of a run.
@@ -39,64 +40,6 @@ impl Scale {
             Self::Standard => "standard",
             Self::Full => "full",
         }
-    }
-}
-
-/// A store under test, as planned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedTarget {
-    /// Name in this run, for example `redis`.
-    pub name: String,
-    /// Product, which determines driver and server; for a cache backend, that of its first store.
-    pub product: Product,
-    /// Program of its private server; `None` for the product's own.
-    pub program: Option<Program>,
-    /// The software whose application cache it is; `None` for other workloads.
-    pub backend: Option<Backend>,
-    /// Address without credentials; `None` for a private server.
-    pub address: Option<String>,
-    /// Settings of a private server, named as in its configuration file; for a cache backend with
-    /// the product as prefix: `redis.save`.
-    pub settings: BTreeMap<String, String>,
-    /// Name of the target that this one repeats for the A/A control.
-    pub control_of: Option<String>,
-    /// True if the user named this target: if it cannot be used, the run fails with exit code 3.
-    pub named: bool,
-}
-
-impl PlannedTarget {
-    /// Settings of `Cm_Cache_Backend_Redis`, named as in
-    /// [`CM_SETTINGS`](crate::app_cache::CM_SETTINGS).
-    pub fn cm_settings(&self) -> BTreeMap<String, String> {
-        let own = |(key, value): (&String, &String)| {
-            Some((key.strip_prefix(CM_PREFIX)?.to_string(), value.clone()))
-        };
-        self.settings.iter().filter_map(own).collect()
-    }
-
-    /// True for a server at a URL, on which nothing except load is allowed.
-    pub(crate) fn is_at_url(&self) -> bool {
-        self.address.is_some() && self.product.has_server()
-    }
-
-    /// Products of its stores: one, or those of its backend in order.
-    pub fn products(&self) -> &[Product] {
-        match self.backend {
-            Some(backend) => backend.products(),
-            None => std::slice::from_ref(&self.product),
-        }
-    }
-
-    /// Settings of one of its private servers, with the server's names.
-    pub fn settings_of(&self, product: Product) -> BTreeMap<String, String> {
-        if self.backend.is_none() {
-            return self.settings.clone();
-        }
-        let own = |(key, value): (&String, &String)| {
-            let name = key.strip_prefix(product.name())?.strip_prefix('.')?;
-            Some((name.to_string(), value.clone()))
-        };
-        self.settings.iter().filter_map(own).collect()
     }
 }
 
@@ -261,6 +204,9 @@ pub enum Workload {
     /// Records with tags, behind the software of a shop.
     #[serde(rename = "app-cache")]
     AppCache(AppCache),
+    /// Rows of a database, read through a cache.
+    #[serde(rename = "cache-aside")]
+    CacheAside(CacheAside),
 }
 
 impl Workload {
@@ -268,7 +214,7 @@ impl Workload {
     pub fn layout(&self) -> Layout {
         match self {
             Self::Sessions(sessions) => sessions.layout,
-            Self::Kv(_) | Self::AppCache(_) => Layout::Plain,
+            Self::Kv(_) | Self::AppCache(_) | Self::CacheAside(_) => Layout::Plain,
         }
     }
 
@@ -278,6 +224,7 @@ impl Workload {
             Self::Sessions(sessions) => &sessions.profile,
             Self::Kv(kv) => &kv.profile,
             Self::AppCache(cache) => &cache.profile,
+            Self::CacheAside(aside) => &aside.profile,
         }
     }
 
@@ -295,6 +242,7 @@ impl Workload {
             Self::Sessions(sessions) => &sessions.phases,
             Self::Kv(kv) => &kv.phases,
             Self::AppCache(cache) => &cache.phases,
+            Self::CacheAside(aside) => &aside.phases,
         }
     }
 
@@ -307,7 +255,7 @@ impl Workload {
     pub fn generation(&self) -> Generation {
         match self {
             Self::Sessions(sessions) => sessions.generation,
-            Self::Kv(_) | Self::AppCache(_) => Generation::Outside,
+            Self::Kv(_) | Self::AppCache(_) | Self::CacheAside(_) => Generation::Outside,
         }
     }
 
@@ -319,14 +267,14 @@ impl Workload {
         match self {
             Self::Sessions(_) => false,
             Self::Kv(kv) => kv.filled_share < 1.0 || !kv.operations.iter().all(keeps),
-            Self::AppCache(_) => true,
+            Self::AppCache(_) | Self::CacheAside(_) => true,
         }
     }
 
     /// Memory limit of the private servers; `None` for no limit.
     pub fn memory(&self) -> Option<MemoryPlan> {
         match self {
-            Self::Sessions(_) => None,
+            Self::Sessions(_) | Self::CacheAside(_) => None,
             Self::Kv(kv) => kv.memory,
             Self::AppCache(cache) => cache.memory,
         }
@@ -335,7 +283,7 @@ impl Workload {
     /// Actions on the target.
     pub fn actions(&self) -> &[Action] {
         match self {
-            Self::Sessions(_) | Self::AppCache(_) => &[],
+            Self::Sessions(_) | Self::AppCache(_) | Self::CacheAside(_) => &[],
             Self::Kv(kv) => &kv.actions,
         }
     }
@@ -362,6 +310,12 @@ impl Workload {
     pub fn supports(&self, load: &Load) -> Result<(), &'static str> {
         match (self, load) {
             (Self::Kv(_), _) => Ok(()),
+            (Self::CacheAside(_), Load { pipeline: 1, schedule, .. }) => match schedule {
+                Schedule::Steady(_) | Schedule::Shares(_) => Ok(()),
+                Schedule::Stages(_) | Schedule::Search(_) => {
+                    Err("a constant load, or shares of a peak")
+                }
+            },
             (_, Load { pipeline: 1, .. }) if !load.is_planned() && !load.is_staged() => Ok(()),
             _ => Err("a closed load with a constant number of clients and no pipeline"),
         }
@@ -373,6 +327,7 @@ impl Workload {
             Self::Sessions(sessions) => sessions.ttl_s,
             Self::Kv(kv) => kv.ttl_s,
             Self::AppCache(_) => 0,
+            Self::CacheAside(aside) => aside.ttl_s,
         }
     }
 }
@@ -395,7 +350,9 @@ impl Cell {
     /// Generator threads, at least 1: event loops, or one per client.
     pub fn threads(&self) -> u32 {
         let threads = match &self.workload {
-            Workload::Sessions(_) | Workload::AppCache(_) => self.load.clients,
+            Workload::Sessions(_) | Workload::AppCache(_) | Workload::CacheAside(_) => {
+                self.load.clients
+            }
             Workload::Kv(kv) => kv.threads,
         };
         threads.max(1)
@@ -481,7 +438,7 @@ impl Plan {
     pub fn caches(&self) -> impl Iterator<Item = (&Cell, &AppCache)> {
         self.cells.iter().filter_map(|cell| match &cell.workload {
             Workload::AppCache(cache) => Some((cell, cache)),
-            Workload::Sessions(_) | Workload::Kv(_) => None,
+            Workload::Sessions(_) | Workload::Kv(_) | Workload::CacheAside(_) => None,
         })
     }
 

@@ -3,6 +3,7 @@
 
 use crate::action::Action;
 use crate::arrivals::STAGE_RATE_MAX;
+use crate::cache_aside::ROW_BYTES_MIN;
 use crate::load::{Load, Schedule, Shares};
 use crate::plan::{Cell, Phase, Plan, Stop, Workload};
 use crate::search::{LIMITS_MAX, Slo};
@@ -107,6 +108,12 @@ fn check(cell: &Cell) -> Result<(), String> {
                 within("cell.workload.actions.at_ns", action.at_ns, 0, TIME_NS_MAX)?;
             }
             within("cell.workload.deadline_ns", kv.deadline_ns, 0, TIME_NS_MAX)?;
+        }
+        Workload::CacheAside(aside) => {
+            let least = ROW_BYTES_MIN as u64;
+            within("cell.workload.rows", aside.rows, 1, COUNT_MAX)?;
+            within("cell.workload.row_bytes", aside.row_bytes, least, 1 << 16)?;
+            within("cell.workload.ttl_s", aside.ttl_s, 1, COUNT_MAX)?;
         }
         Workload::AppCache(cache) => {
             let (tags, bytes) = (cache.tags_of_record, cache.record_bytes);

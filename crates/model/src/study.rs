@@ -7,7 +7,7 @@
 //! - [`claims`]: statements of the source and the relations that they expect.
 //! - [`advice`]: the recommendation table.
 //! - `workload`: dispatch to the module of the workload: `sessions`, `app_cache`, `ramp`,
-//!   `beyond_ram` or `failover`.
+//!   `beyond_ram`, `failover` or `cache_aside`.
 //! - `phases`: phases of weighted operations, for workloads that have them.
 //! - `faults`: faults in a file that parses.
 //! - [`choices`]: command-line choices; `set`: keys of `--set`.
@@ -16,6 +16,7 @@
 pub mod advice;
 mod app_cache;
 mod beyond_ram;
+mod cache_aside;
 pub mod choices;
 pub mod claims;
 mod failover;

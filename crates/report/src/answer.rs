@@ -55,7 +55,7 @@ pub(crate) fn answer(view: &View, alone: &[SoleTarget]) -> Answer {
     Answer { summary: found.into_iter().chain([over_all]).collect(), places }
 }
 
-/// How the targets of searches and ramps compare, then the sentence of each.
+/// How the targets of searches and ramps compare, the sentence of each, and how caches help.
 fn found(view: &View) -> Vec<Sentence> {
     let own = |name: &str, sentence: &str, place: &str| Sentence {
         place: place.into(),
@@ -68,9 +68,20 @@ fn found(view: &View) -> Vec<Sentence> {
         .ramps
         .iter()
         .map(|ramp| own(&ramp.target, &ramp.sentence, if has_many { &ramp.workload } else { "" }));
+    let helps = view.ramps.iter().filter_map(|ramp| {
+        let helps = ramp.helps.as_ref()?;
+        let place = if has_many { ramp.workload.as_str() } else { "" };
+        Some(own(&ramp.target, &helps.sentence, place))
+    });
     let peaks =
         peaks(view).map(|text| Sentence { place: String::new(), pieces: vec![plain(text)] });
-    sustained(view, has_many).into_iter().chain(searches).chain(ramps).chain(peaks).collect()
+    sustained(view, has_many)
+        .into_iter()
+        .chain(searches)
+        .chain(ramps)
+        .chain(helps)
+        .chain(peaks)
+        .collect()
 }
 
 /// How the targets of searches and ramps compare: a sentence for each pair of targets.

@@ -42,9 +42,8 @@ const METRICS: [&str; 21] = [
 ];
 
 /// Metrics added later, whose columns follow the first ones; three columns each, as in [`METRICS`].
-const LATER_METRICS: [&str; 8] = [
+const LATER_METRICS: [&str; 7] = [
     "calls_rate_per_s",
-    "hit_ratio",
     "round_trips_per_op",
     "commands_per_op",
     "files_per_op",

@@ -1,6 +1,7 @@
-//! One-sentence description of the data set of a profile of sessions or of an application cache.
+//! One-sentence description of the data set of a profile of sessions, of an application cache or of
+//! rows.
 
-use model::{AppCache, Magento, Plan, Sessions, Workload};
+use model::{AppCache, CacheAside, Magento, Plan, Sessions, Workload};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ pub(crate) fn by_profile(plan: &Plan) -> BTreeMap<String, String> {
     let data = plan.cells.iter().filter_map(|cell| match &cell.workload {
         Workload::Sessions(sessions) => Some((sessions.profile.clone(), of_sessions(sessions))),
         Workload::AppCache(cache) => Some((cache.profile.clone(), sentence(cache))),
+        Workload::CacheAside(aside) => Some((aside.profile.clone(), of_rows(aside))),
         Workload::Kv(_) => None,
     });
     data.collect()
@@ -23,6 +25,20 @@ fn of_sessions(sessions: &Sessions) -> String {
         0 => format!("sessions of {bytes} bytes, created by the phases"),
         filled => format!("{} sessions of {bytes} bytes", commas(filled)),
     }
+}
+
+/// `10,000 rows of 512 bytes, read by Zipf's law with exponent 0.99 and cached for 1 s`.
+fn of_rows(aside: &CacheAside) -> String {
+    let CacheAside { rows, row_bytes, zipf, ttl_s, .. } = aside;
+    let bytes = commas(*row_bytes as u64);
+    if *rows == 1 {
+        return format!("one row of {bytes} bytes, cached for {ttl_s} s");
+    }
+    let choice = match *zipf {
+        0.0 => "all alike".to_string(),
+        exponent => format!("by Zipf's law with exponent {exponent}"),
+    };
+    format!("{} rows of {bytes} bytes, read {choice} and cached for {ttl_s} s", commas(*rows))
 }
 
 /// `20,000 records of 1 to 1,024 bytes, each with 0 to 15 of 2,000 tags; …`.

@@ -104,6 +104,7 @@ fn target(name: &str) -> PlannedTarget {
         product,
         program: None,
         backend: None,
+        cache: None,
         address: None,
         settings: BTreeMap::new(),
         control_of: name.strip_suffix("-again").map(Into::into),

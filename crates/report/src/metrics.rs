@@ -3,7 +3,7 @@
 //! Each metric is defined once, here. Result rows, stages of ramps, shares of a knee, costs of a
 //! search and their outputs have all of them.
 
-use model::{EventKind, Point, Sample, TrialEvent};
+use model::{Counts, EventKind, Point, Sample, TrialEvent};
 use std::collections::BTreeMap;
 
 use crate::blocks::over_blocks;
@@ -37,7 +37,7 @@ pub(crate) struct Metric {
 }
 
 /// All metrics in the order of their CSV columns; append new ones.
-pub(crate) const METRICS: [Metric; 10] = [
+pub(crate) const METRICS: [Metric; 13] = [
     geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
     geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
     geometric("server_cpus", |w| w.by_time(w.point.server_cpu_ns?)),
@@ -48,7 +48,37 @@ pub(crate) const METRICS: [Metric; 10] = [
     geometric("network_received_bytes_per_op", |w| w.per_op(w.grown(received)?)),
     geometric("network_sent_bytes_per_op", |w| w.per_op(w.grown(sent)?)),
     geometric("network_bytes_per_op", |w| w.per_op(w.grown(received)? + w.grown(sent)?)),
+    arithmetic("hit_ratio", |w| w.through_a_cache()?.hit_ratio()),
+    arithmetic("queries_saved_share", |w| w.through_a_cache()?.queries_saved_share()),
+    geometric("queries_per_expiry", |w| w.through_a_cache()?.queries_per_expiry()),
 ];
+
+/// Reads of a database's rows through a cache.
+struct ThroughCache<'a> {
+    reads: u64,
+    gets: &'a Counts,
+    queries: &'a Counts,
+}
+
+impl ThroughCache<'_> {
+    /// Share of the cache's answers that had the row.
+    fn hit_ratio(&self) -> Option<f64> {
+        let answers = self.gets.ok + self.gets.miss;
+        (answers > 0).then(|| self.gets.ok as f64 / answers as f64)
+    }
+
+    /// Share of the reads without a query.
+    fn queries_saved_share(&self) -> Option<f64> {
+        let queries = self.queries.total();
+        (self.reads > 0).then(|| 1.0 - queries as f64 / self.reads as f64)
+    }
+
+    /// Queries per expiry of a row that all clients read.
+    fn queries_per_expiry(&self) -> Option<f64> {
+        let expired = self.gets.expired;
+        (expired > 0).then(|| self.queries.total() as f64 / expired as f64)
+    }
+}
 
 /// Context switches of the server's threads.
 fn switches(sample: &Sample) -> Option<u64> {
@@ -102,6 +132,13 @@ pub(crate) fn over_points(wholes: &[Whole<'_>], seed: u64) -> BTreeMap<String, V
 }
 
 impl Whole<'_> {
+    /// `None` unless rows were read through a cache.
+    fn through_a_cache(&self) -> Option<ThroughCache<'_>> {
+        let counts = |name| Some(&self.point.operation(name)?.counts);
+        let reads = self.point.whole()?.counts.total();
+        Some(ThroughCache { reads, gets: counts("get")?, queries: counts("query")? })
+    }
+
     /// Operations done in its span; for a stage those answered in it, even if due earlier.
     fn operations(&self) -> f64 {
         let Some(whole) = self.point.whole() else { return 0.0 };
@@ -151,7 +188,7 @@ impl Whole<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Counts, OperationResult, ProcessUse};
+    use model::{OperationResult, ProcessUse};
     use stats::Histogram;
 
     fn sample(at_ns: u64, switches: Option<u64>) -> Sample {

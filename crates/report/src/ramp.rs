@@ -2,6 +2,7 @@
 //!
 //! - `ladder`: a record's stages, checked with the rule of [`stats::knee`].
 //! - `figures`: the highest rates, the shares of the knee and the stages over all blocks.
+//! - `helps`: up to which load a cache helps a database.
 //! - `limited`: whether the generator was the limit.
 //! - `notes`: notes on a ramp in addition to the rules.
 //! - `place`: the effect of an operation's place in a pair.
@@ -10,6 +11,7 @@
 
 mod against;
 mod figures;
+mod helps;
 mod ladder;
 mod limited;
 mod notes;

@@ -164,6 +164,7 @@ pub(crate) fn things(workload: &Workload) -> &'static str {
         Workload::Sessions(_) => "sessions",
         Workload::Kv(_) => "keys",
         Workload::AppCache(_) => "records",
+        Workload::CacheAside(_) => "rows",
     }
 }
 

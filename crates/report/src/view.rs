@@ -25,8 +25,8 @@ pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};
 pub(crate) use ramps::{ALL, SAME_RATE};
 pub use ramps::{
-    PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
-    SaturationSeries, StageInTime,
+    HelpsView, PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView,
+    Saturation, SaturationSeries, StageInTime,
 };
 pub use rows::{BlockPoint, CurvePoint, Required, Row, RowCharts};
 pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};

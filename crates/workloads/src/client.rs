@@ -2,8 +2,8 @@
 //!
 //! The engine owns the clock. For each call it runs `prepare` (untimed), waits `think_ns`, and runs
 //! `draw` (timed or not, depending on the workload), `call` (timed) and `check` (untimed). An
-//! operation is one call or several dependent ones. Before each operation, `restore` (untimed) puts
-//! back what the previous one removed.
+//! operation is one call or several dependent ones, of which later ones may not be needed. Before
+//! each operation, `restore` (untimed) puts back what the previous one removed.
 
 use model::StoredVersion;
 
@@ -36,6 +36,11 @@ pub enum Outcome {
     Ok,
     /// The session or record was not found.
     Miss,
+    /// The cache did not have it. The operation's next calls get it elsewhere, so this is a miss of
+    /// the call and not of the operation.
+    NotCached,
+    /// The same, for the first client that noticed the expiry of an entry that all clients use.
+    Expired,
     /// The record was not found although it was not removed and had not expired: the store evicted
     /// it, or the layout lost it.
     Lost,
@@ -65,8 +70,14 @@ pub trait Client: Send {
         false
     }
 
-    /// Number of calls of operation `n` of the phase, at least 1.
+    /// Maximum number of calls of operation `n` of the phase, at least 1.
     fn calls(&self, n: u64) -> usize;
+
+    /// True if operation `n` has a call of this number, from 0. Asked after the check of the one
+    /// before.
+    fn has_call(&mut self, n: u64, call: usize) -> bool {
+        call < self.calls(n)
+    }
 
     /// Chooses the next call: a pure function of seed, phase, `n`, `call` and the values written so
     /// far.

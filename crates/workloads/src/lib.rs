@@ -6,9 +6,11 @@
 //! - [`plain`]: writes, reads and replacements of whole sessions.
 //! - [`page`]: a shop's page: open under the lock, read, think, write, close.
 //! - [`app_cache`]: records with tags, invalidated by tag.
+//! - [`cache_aside`]: rows of a database, read through a cache.
 //! - [`kv`]: single operations on keys and values, as pure functions of (seed, n).
 
 pub mod app_cache;
+pub mod cache_aside;
 mod chances;
 pub mod client;
 pub mod kv;

@@ -116,7 +116,7 @@ fn plan_data_set(arguments: &DataSet, seed: u64) -> Result<DataSetPlan, CliError
     let largest = plan.cells.into_iter().max_by_key(|cell| cell.load.clients);
     let with_lists = largest.and_then(|cell| match cell.workload {
         Workload::AppCache(cache) => Some((cell.load.clients, cache)),
-        Workload::Sessions(_) | Workload::Kv(_) => None,
+        Workload::Sessions(_) | Workload::Kv(_) | Workload::CacheAside(_) => None,
     });
     let ops = |cache: &AppCache| match cache.phases.first().map(|phase| phase.stop) {
         Some(model::Stop::Count(ops)) => Some(ops),

@@ -6,7 +6,7 @@
 //! - `line`: a blocking connection; `admin`, `text` and `binary` build on it: administration around
 //!   a run, and clients of one worker for the text and the binary protocol.
 //! - `own_keys`: commands that are safe on a shared server.
-//! - `zend`, `symfony`: records of application caches.
+//! - `zend`, `symfony`: records of application caches; `rows`: cached rows of a database.
 //!
 //! Source of the protocol: <https://github.com/memcached/memcached/blob/master/doc/protocol.txt>.
 
@@ -18,6 +18,7 @@ mod line;
 pub(crate) mod own_keys;
 mod replies;
 pub mod requests;
+mod rows;
 mod symfony;
 mod text;
 mod zend;
@@ -30,6 +31,7 @@ use ketama::Ring;
 
 pub(crate) use admin::open_admin;
 pub use replies::Replies;
+pub(crate) use rows::open_rows;
 pub(crate) use symfony::Symfony;
 pub(crate) use zend::ZendMemcached;
 

@@ -118,6 +118,18 @@ impl Text {
         stored(line.line()?)
     }
 
+    /// Stores a value for `ttl_s` seconds if the key does not exist; false if it does.
+    pub(super) fn add(&mut self, key: &str, ttl_s: u64, value: &[u8]) -> Result<bool, StoreError> {
+        check_key(key)?;
+        let head = format!("add {key} 0 {ttl_s} {}\r\n", value.len());
+        let line = self.request(key, &[head.as_bytes(), value, b"\r\n"])?;
+        match line.line()? {
+            b"STORED" => Ok(true),
+            b"NOT_STORED" => Ok(false),
+            answer => Err(refused(answer)),
+        }
+    }
+
     /// Like [`Text::set`] in a stream whose replies are read later, at the latest by
     /// [`Text::settle`].
     pub(super) fn stream_set(

@@ -14,6 +14,7 @@ use workloads::store::StoreError;
 
 use super::magento;
 use super::server::Server;
+use crate::rows::table::{TABLE, schema as schema_of_rows};
 use crate::tables::{Tables, id_column, identifier};
 use crate::{Admin, CleanupDeadline, Facts, SessionOptions, admin, fault};
 
@@ -245,6 +246,11 @@ impl Admin for MysqlAdmin {
             self.create(table, &[statement.into()])?;
         }
         Ok(())
+    }
+
+    fn prepare_rows(&mut self) -> Result<(), Failure> {
+        let schema = schema_of_rows("BIGINT UNSIGNED", " ENGINE = InnoDB, CHARACTER SET utf8mb4");
+        self.create(TABLE, &[schema])
     }
 
     fn verify(

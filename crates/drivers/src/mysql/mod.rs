@@ -4,6 +4,7 @@
 //!   per call.
 //! - [`page`]: the statements of Symfony's session handler (Shopware's default).
 //! - [`magento`]: Magento's tables of an application cache.
+//! - [`rows`]: the table of an application that reads through a cache.
 //! - [`server`]: connection options, and conversion of errors.
 //! - [`sql`]: statements as text with quoted values.
 //! - [`admin`]: administration around a run.
@@ -12,11 +13,15 @@ mod admin;
 mod magento;
 mod page;
 mod plain;
+mod rows;
 mod server;
 mod sql;
 
+use std::time::Duration;
+
 use model::{Connections, Endpoint, Failure};
 use workloads::app_cache::TaggedCache;
+use workloads::cache_aside::RowDatabase;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
 use crate::pdo::Page;
@@ -45,6 +50,14 @@ pub(crate) fn open_page(
     let table = identifier(&options.table)?;
     let connection = page::Connection::open(endpoint, options, table)?;
     Ok(Box::new(Page::new(connection, options.ttl_s)))
+}
+
+/// Opens one client of the table of users.
+pub(crate) fn open_rows(
+    endpoint: &Endpoint,
+    timeout: Duration,
+) -> Result<Box<dyn RowDatabase>, StoreError> {
+    Ok(Box::new(rows::Rows::open(Server::new(endpoint, timeout)?)?))
 }
 
 /// Opens one client of an application cache that uses only MySQL.

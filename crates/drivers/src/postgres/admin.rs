@@ -7,6 +7,7 @@ use model::{Endpoint, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
 use super::connection::{Connection, TEXT};
+use crate::rows::table::{TABLE, schema as schema_of_rows};
 use crate::tables::{Tables, id_column, identifier};
 use crate::{Admin, CleanupDeadline, Facts, SessionOptions, admin};
 
@@ -113,6 +114,10 @@ impl Admin for PostgresAdmin {
         let table = identifier(name)?;
         self.create(table, &schema(layout, table))?;
         Ok(PathBuf::new())
+    }
+
+    fn prepare_rows(&mut self) -> Result<(), Failure> {
+        self.create(TABLE, &[schema_of_rows("BIGINT", "")])
     }
 
     fn verify(

@@ -5,6 +5,7 @@
 //! - `control`: a connection for queries around a load.
 //! - `plain`, `page`, `admin`: the session layouts and administration around a run; `counters`:
 //!   server statistics during a run; `version`: product and version.
+//! - `rows`: cached rows of a database; `lock`: locks of sessions and rows.
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, on the counting connection of
 //!   `counted`; `gathered` fills their sets.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: requests, replies and routing for the event
@@ -23,6 +24,7 @@ mod gathered;
 pub mod hello;
 mod judge;
 mod laravel;
+mod lock;
 pub(crate) mod own_keys;
 mod page;
 mod plain;
@@ -31,6 +33,7 @@ pub mod requests;
 mod resp;
 #[cfg(test)]
 mod resp_tests;
+mod rows;
 pub mod sentinel;
 mod stale;
 pub(crate) mod survey;
@@ -43,8 +46,10 @@ use std::time::Duration;
 use load::wire::route::{Route, Single};
 use model::{Backend, Endpoint, ErrorClass, Failure, NetAddress, RedisOptions};
 use workloads::app_cache::TaggedCache;
+use workloads::cache_aside::RowCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
+use crate::rows::waiting::Waiting;
 use crate::{CacheOptions, SessionOptions};
 use chosen::{ReadFrom, SelectedNodes};
 use cluster::SlotMap;
@@ -70,6 +75,16 @@ pub(crate) fn open_page(
 ) -> Result<Box<dyn PageStore>, StoreError> {
     let wire = Wire::connect(endpoint, options.timeout)?;
     Ok(Box::new(page::Page::new(wire, options.ttl_s)))
+}
+
+/// Opens one client of a cache in front of a database.
+pub(crate) fn open_rows(
+    endpoint: &Endpoint,
+    ttl_s: u64,
+    timeout: Duration,
+) -> Result<Box<dyn RowCache>, StoreError> {
+    let rows = rows::Rows::new(Wire::connect(endpoint, timeout)?, ttl_s);
+    Ok(Box::new(Waiting::new(rows, timeout)))
 }
 
 /// Opens one client of an application cache that uses only Redis.

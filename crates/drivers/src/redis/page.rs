@@ -6,7 +6,6 @@
 //! <key> <ttl> <value>`, and a script removes the lock after comparing its owner (`EVALSHA`, or
 //! `EVAL` if the server does not know the script yet).
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use model::ErrorClass;
 use workloads::store::{Closed, Found, LockWait, Opened, PageStore, StoreError};
 
 use super::errors::{refused, unexpected};
+use super::lock::LockOwner;
 use super::resp::Reply;
 use super::wire::Wire;
 
@@ -28,16 +28,10 @@ const LOCK_WAIT: Duration = Duration::from_millis(20);
 /// `redis.session.lock_retries`, 100 by default: 101 attempts.
 const LOCK_RETRIES: u32 = 100;
 
-/// Removes the lock if it still contains our secret.
-const RELEASE: &str =
-    "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('DEL', KEYS[1])";
-/// SHA-1 of [`RELEASE`].
-const RELEASE_SHA: &str = "a3a2e641cda83495175e20b2f2dca850c65f2a63";
-
 pub(super) struct Page {
     wire: Wire,
     ttl: String,
-    secret: String,
+    owner: LockOwner,
     key: String,
     lock: String,
     open: bool,
@@ -48,7 +42,7 @@ impl Page {
         Self {
             wire,
             ttl: ttl_s.to_string(),
-            secret: secret(),
+            owner: LockOwner::new(),
             key: String::new(),
             lock: String::new(),
             open: false,
@@ -57,17 +51,13 @@ impl Page {
 
     fn take_lock(&mut self) -> Result<LockWait, StoreError> {
         let started = Instant::now();
-        let (lock, secret) = (self.lock.as_bytes(), self.secret.as_bytes());
-        let request: [&[u8]; 6] = [b"SET", lock, secret, b"NX", b"PX", LOCK_EXPIRE_MS.as_bytes()];
         for attempt in 1..=LOCK_RETRIES + 1 {
-            match self.wire.call(&request)? {
-                Reply::Status(b"OK") => {
-                    let waited = if attempt == 1 { Duration::ZERO } else { started.elapsed() };
-                    return Ok(LockWait { attempts: attempt, waited_ns: waited.as_nanos() as u64 });
-                }
-                Reply::Nil if attempt <= LOCK_RETRIES => thread::sleep(LOCK_WAIT),
-                Reply::Nil => {}
-                other => return Err(unexpected("SET", &other)),
+            if self.owner.take(&mut self.wire, &self.lock, LOCK_EXPIRE_MS)? {
+                let waited = if attempt == 1 { Duration::ZERO } else { started.elapsed() };
+                return Ok(LockWait { attempts: attempt, waited_ns: waited.as_nanos() as u64 });
+            }
+            if attempt <= LOCK_RETRIES {
+                thread::sleep(LOCK_WAIT);
             }
         }
         let message = format!("the session was still locked after {} attempts", LOCK_RETRIES + 1);
@@ -76,29 +66,8 @@ impl Page {
 
     /// Releases the lock; true if it was still ours.
     fn release(&mut self) -> Result<bool, StoreError> {
-        let (lock, secret) = (self.lock.as_bytes(), self.secret.as_bytes());
-        let known =
-            match self.wire.call(&[b"EVALSHA", RELEASE_SHA.as_bytes(), b"1", lock, secret])? {
-                Reply::Integer(n) => Some(n),
-                Reply::Error(words) if words.starts_with(b"NOSCRIPT") => None,
-                other => return Err(unexpected("EVALSHA", &other)),
-            };
-        if let Some(removed) = known {
-            return Ok(removed == 1);
-        }
-        match self.wire.call(&[b"EVAL", RELEASE.as_bytes(), b"1", lock, secret])? {
-            Reply::Integer(removed) => Ok(removed == 1),
-            other => Err(unexpected("EVAL", &other)),
-        }
+        self.owner.release(&mut self.wire, &self.lock)
     }
-}
-
-/// `host|pid` plus a number, since one process runs many clients here.
-fn secret() -> String {
-    static CLIENTS: AtomicU64 = AtomicU64::new(0);
-    let host = nix::unistd::gethostname().unwrap_or_default();
-    let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
-    format!("{}|{}.{client}", host.to_string_lossy(), std::process::id())
 }
 
 impl PageStore for Page {
@@ -140,7 +109,7 @@ impl PageStore for Page {
             return Err(StoreError::soft(ErrorClass::Other, "no session is open"));
         }
         let ours = match self.wire.call(&[b"GET", self.lock.as_bytes()])? {
-            Reply::Bulk(holder) => holder == self.secret.as_bytes(),
+            Reply::Bulk(holder) => holder == self.owner.secret(),
             Reply::Nil => false,
             Reply::Error(words) => return Err(refused(words)),
             other => return Err(unexpected("GET", &other)),

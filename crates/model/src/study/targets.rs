@@ -7,6 +7,7 @@ use super::set::bad;
 use super::wire::{Study, StudyTarget};
 use super::{StudyError, quoted_list};
 use crate::app_cache::{Backend, CM_PREFIX, CM_SETTINGS};
+use crate::cache_aside::pair;
 use crate::plan::PlannedTarget;
 use crate::product::Product;
 use crate::program::Program;
@@ -21,6 +22,8 @@ pub(super) enum Stores {
     Keys,
     /// Backends of an application cache.
     Caches,
+    /// SQL servers, alone or behind a cache.
+    Databases,
 }
 
 impl Stores {
@@ -34,18 +37,31 @@ impl Stores {
             Self::Sessions => product.keeps_sessions(),
             Self::Keys => product.keeps_keys(),
             Self::Caches => true,
+            Self::Databases => product.keeps_tables() || product.keeps_keys(),
         }
     }
 
     /// Returns why a study's target is not a store of this kind, if so.
     pub(super) fn fault(self, target: &StudyTarget) -> Option<String> {
-        let StudyTarget { name, product, program, backend, .. } = target;
+        let StudyTarget { name, product, program, backend, cache, .. } = target;
+        if self == Self::Databases {
+            let problem = fault_of_database(target)?;
+            return Some(format!("target `{}`: {problem}", name.get_ref()));
+        }
         let of_server = product.map(|_| "product").or(program.map(|_| "program"));
-        let of_cache = backend.map(|_| "backend").or(target.magento.map(|_| "magento"));
+        let of_cache = backend
+            .map(|_| "backend")
+            .or(target.magento.map(|_| "magento"))
+            .or(cache.map(|_| "cache"));
         let (what, needed, fits, alien) = match self {
             Self::Sessions => ("sessions", "product", product.map(|p| self.fits(p)), of_cache),
             Self::Keys => ("keys and values", "product", product.map(|p| self.fits(p)), of_cache),
-            Self::Caches => ("application caches", "backend", backend.map(|_| true), of_server),
+            Self::Caches => {
+                let alien = of_server.or(cache.map(|_| "cache"));
+                ("application caches", "backend", backend.map(|_| true), alien)
+            }
+            // Checked above.
+            Self::Databases => return None,
         };
         let product = target.product().name();
         let problem = match (alien, fits, program) {
@@ -62,6 +78,21 @@ impl Stores {
         };
         Some(format!("target `{}`: {problem}", name.get_ref()))
     }
+}
+
+/// Why a target is not a database, alone or behind a cache; `None` if it is.
+fn fault_of_database(target: &StudyTarget) -> Option<String> {
+    let StudyTarget { product, program, backend, cache, .. } = target;
+    let alien = program.map(|_| "program").or(backend.map(|_| "backend"));
+    if let Some(key) = alien {
+        return Some(format!("`{key}` is not a key in studies of databases (expected `product`)"));
+    }
+    let Some(product) = product else { return Some("missing field `product`".into()) };
+    if !product.keeps_tables() {
+        return Some(format!("{} is not a database (expected mysql or postgres)", product.name()));
+    }
+    let cache = cache.filter(|cache| pair(*cache, *product).is_none())?;
+    Some(format!("{} is not a cache (expected redis or memcached)", cache.name()))
 }
 
 /// Settings of servers and software from the user.
@@ -84,6 +115,7 @@ impl Study {
             for own in self.targets.iter().filter(|t| !t.on_request) {
                 let server = (own.product(), own.program);
                 let target = planned(own.name.get_ref(), server, own.backend);
+                let target = PlannedTarget { cache: own.cache, ..target };
                 let settings = self.settings(&target, settings)?;
                 targets.push(PlannedTarget { settings, ..target });
             }
@@ -98,6 +130,7 @@ impl Study {
             let target = match stores {
                 Stores::Sessions | Stores::Keys => self.chosen_server(choice, stores)?,
                 Stores::Caches => self.chosen_cache(choice)?,
+                Stores::Databases => self.chosen_database(choice)?,
             };
             let mut settings = self.settings(&target, settings)?;
             if choice.endpoint.is_some() {
@@ -165,6 +198,24 @@ impl Study {
         }
     }
 
+    /// Plans a database of the study, alone or behind a cache.
+    fn chosen_database(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
+        let name = &choice.name;
+        let known = || quoted_list(self.target_names());
+        let Some(own) = self.target(name) else {
+            let known = known();
+            return Err(StudyError::Choice(format!("unknown target `{name}` (known: {known})")));
+        };
+        if choice.endpoint.is_some() {
+            return Err(StudyError::Choice(format!(
+                "target `{name}`: this study fills a database and overloads it (expected no URL: \
+                 private servers are started)"
+            )));
+        }
+        let target = planned(name, (own.product(), own.program), None);
+        Ok(PlannedTarget { cache: own.cache, ..target })
+    }
+
     fn control_target(&self, targets: &[PlannedTarget]) -> Result<PlannedTarget, StudyError> {
         let wanted = self.control.get_ref();
         let original = targets.iter().find(|t| &t.name == wanted).or_else(|| targets.first());
@@ -185,21 +236,24 @@ impl Study {
     ) -> Result<BTreeMap<String, String>, StudyError> {
         let same_kind = |t: &&StudyTarget| match (t.backend, target.backend) {
             (Some(own), Some(backend)) => own.products() == backend.products(),
-            _ => t.product() == target.product,
+            _ => t.product() == target.product && t.cache == target.cache,
         };
         let found = self.target(&target.name).or_else(|| self.targets.iter().find(same_kind));
         let mut settings = found.map(|t| t.settings.clone()).unwrap_or_default();
         for product in target.products() {
             let set = set.servers.get(product).into_iter().flatten();
-            settings.extend(set.map(|(name, value)| match target.backend {
-                Some(_) => (format!("{}.{name}", product.name()), value.clone()),
-                None => (name.clone(), value.clone()),
+            settings.extend(set.map(|(name, value)| {
+                if target.prefixes_settings() {
+                    (format!("{}.{name}", product.name()), value.clone())
+                } else {
+                    (name.clone(), value.clone())
+                }
             }));
         }
         if target.backend.is_some_and(Backend::uses_cm_redis) {
             settings.extend(set.cm.clone());
         }
-        for (key, value) in settings.iter().filter(|_| target.backend.is_some()) {
+        for (key, value) in settings.iter().filter(|_| target.prefixes_settings()) {
             let is_of = |p: &Product| key.starts_with(&format!("{}.", p.name()));
             if target.products().iter().any(is_of) {
                 continue;
@@ -227,6 +281,7 @@ fn planned(
         product,
         program,
         backend,
+        cache: None,
         address: None,
         settings: BTreeMap::new(),
         control_of: None,

@@ -33,6 +33,8 @@ pub enum StudyWorkload {
     BeyondRam,
     /// Keys and values on a primary that is killed.
     Failover,
+    /// Rows of a database, read through a cache.
+    CacheAside,
 }
 
 /// A study file.
@@ -114,8 +116,10 @@ pub struct StudyTarget {
     pub program: Option<Program>,
     /// For application caches: the software whose layout is used.
     pub backend: Option<Backend>,
-    /// Server settings as in its configuration file; for a backend with the product as prefix:
-    /// `redis.save`.
+    /// For databases: the cache in front of it.
+    pub cache: Option<Product>,
+    /// Server settings as in its configuration file; for a backend, and for a database behind a
+    /// cache, with the product as prefix: `redis.save`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// True if the target is measured only when named.

@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use super::choices::Choices;
 use super::wire::{Study, StudyWorkload};
-use super::{Fault, StudyError, app_cache, beyond_ram, failover, ramp, sessions};
+use super::{Fault, StudyError, app_cache, beyond_ram, cache_aside, failover, ramp, sessions};
 use crate::plan::Plan;
 
 impl Study {
@@ -16,6 +16,7 @@ impl Study {
             StudyWorkload::Ramp => self.first_fault::<ramp::Defaults>(document),
             StudyWorkload::BeyondRam => self.first_fault::<beyond_ram::Defaults>(document),
             StudyWorkload::Failover => self.first_fault::<failover::Defaults>(document),
+            StudyWorkload::CacheAside => self.first_fault::<cache_aside::Defaults>(document),
         }
     }
 
@@ -27,6 +28,7 @@ impl Study {
             StudyWorkload::Ramp => self.planned::<ramp::Defaults>(choices),
             StudyWorkload::BeyondRam => self.planned::<beyond_ram::Defaults>(choices),
             StudyWorkload::Failover => self.planned::<failover::Defaults>(choices),
+            StudyWorkload::CacheAside => self.planned::<cache_aside::Defaults>(choices),
         }
     }
 }

@@ -14,6 +14,9 @@ pub struct Counts {
     pub miss: u64,
     /// Misses of cache records that no client had removed and that had not expired.
     pub lost: u64,
+    /// Misses that were the first after the expiry of an entry that all clients use.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub expired: u64,
     /// Failures of all classes.
     pub error: u64,
     /// A value of wrong length or content.
@@ -42,6 +45,11 @@ pub struct Counts {
     pub files: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl Counts {
     /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Self) {
@@ -49,6 +57,7 @@ impl Counts {
             ok,
             miss,
             lost,
+            expired,
             error,
             wrong,
             stale,
@@ -66,6 +75,7 @@ impl Counts {
         self.ok += ok;
         self.miss += miss;
         self.lost += lost;
+        self.expired += expired;
         self.error += error;
         self.wrong += wrong;
         self.stale += stale;

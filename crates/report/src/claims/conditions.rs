@@ -72,12 +72,13 @@ fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {
     of_records.or_else(of_page_cache).or_else(of_memory).or_else(of_lifetimes)
 }
 
-/// Records, sessions or keys of a data set.
+/// Records, sessions, keys or rows of a data set.
 fn data_size(workload: &Workload) -> u64 {
     match workload {
         Workload::AppCache(cache) => cache.keys,
         Workload::Sessions(sessions) => sessions.filled,
         Workload::Kv(kv) => kv.keys,
+        Workload::CacheAside(aside) => aside.rows,
     }
 }
 

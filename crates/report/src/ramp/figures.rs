@@ -9,6 +9,7 @@ use super::ladder::{Ladder, Ramp, StageResult, ramps, unsent_of};
 use crate::blocks::over_blocks;
 use crate::distribution::{Merged, OfBlock};
 use crate::metrics::{METRICS, Whole, over_points};
+use crate::ramp::helps::helps;
 use crate::ramp::limited::{Limited, limited};
 use crate::ramp::saturation::saturation;
 use crate::recorded::Recorded;
@@ -28,7 +29,12 @@ const DRAWN_MAX: usize = 12;
 pub(crate) fn judged(recorded: &Recorded) -> Vec<(Ramp<'_>, RampView)> {
     let ramps = ramps(recorded);
     let drawn = (DRAWN_MAX / ramps.len().max(1)).max(1);
-    let views: Vec<RampView> = ramps.iter().map(|ramp| ramp.view(recorded, drawn)).collect();
+    let plan = &recorded.header.plan;
+    let view = |ramp: &Ramp<'_>| RampView {
+        helps: helps(plan, &ramps, ramp),
+        ..ramp.view(recorded, drawn)
+    };
+    let views: Vec<RampView> = ramps.iter().map(view).collect();
     ramps.into_iter().zip(views).collect()
 }
 
@@ -53,6 +59,7 @@ impl Ramp<'_> {
             sentence: self.sentence(outcome, &metrics, limited.as_ref(), limit_ns),
             outcome,
             place: self.place(recorded),
+            helps: None,
             at: SHARES.iter().filter_map(|share| self.at(*share, seed)).collect(),
             stages: self.stages(&recorded.header.plan),
             charts: Some(self.charts(recorded, drawn)),

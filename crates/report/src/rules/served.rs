@@ -39,6 +39,9 @@ pub(super) fn missing(measurement: &Measurement<'_>, operation: &Counted, findin
         // by their own races, which is only a footnote.
         Workload::AppCache(_) if measurement.only_reads() => counts.lost,
         Workload::AppCache(_) => 0,
+        // The cache may miss, the database may not.
+        Workload::CacheAside(_) if operation.name.rsplit_once('.').is_some_and(is_get) => 0,
+        Workload::CacheAside(_) => counts.miss,
         Workload::Kv(kv) if kv.follows => match excused_pairs(measurement) {
             Some(excused) => counts.miss.saturating_sub(excused),
             None => return,
@@ -60,6 +63,11 @@ pub(super) fn missing(measurement: &Measurement<'_>, operation: &Counted, findin
             expired(measurement)
         ));
     }
+}
+
+/// True for an operation's call that asks a cache, given as phase and call.
+fn is_get((_, call): (&str, &str)) -> bool {
+    call == "get"
 }
 
 /// Evicted keys in a run that measures a certain amount of data.

@@ -9,12 +9,15 @@ const NOTE: &str = "waited: share of opens that found the session's lock taken; 
                     within the handler's tries; lost: the lock was gone or somebody else's before \
                     the close";
 
-/// One line per target and load with waits for a lock, lost locks or timeouts.
+/// One line per target and load with waits for a lock, lost locks or timeouts. Reads through a
+/// cache have their own section.
 pub(crate) fn section(view: &View) -> Section {
     let waited = |r: &&Row| {
         let c = &r.counts;
         // Parts of an operation repeat its own row.
-        !r.operation.contains('.') && c.lock_waits + c.lock_timeouts + c.lock_broken > 0
+        !r.operation.contains('.')
+            && !r.metrics.contains_key("hit_ratio")
+            && c.lock_waits + c.lock_timeouts + c.lock_broken > 0
     };
     let numbers = ["waited", "p50", "p99", "longest", "gave up", "lost"].map(Column::number);
     let columns = ["target", "load"].map(Column::words).into_iter().chain(numbers).collect();

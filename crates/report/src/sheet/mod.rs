@@ -20,6 +20,7 @@ mod requirements;
 mod results;
 mod source;
 mod stores;
+mod through_cache;
 
 use crate::section::{Part, Section};
 use crate::view::View;
@@ -45,6 +46,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         break_even::section(view),
         Section::part("claims", "Claims", (Part::Claims, !view.claims.is_empty())),
         source::section(view),
+        through_cache::section(view),
         locks::section(view),
         effort::section(view),
         growth::section(view),

@@ -16,7 +16,7 @@ const CLIENTS: &str = "clients";
 const PAIR: [&str; 2] = ["set", "get"];
 const PAIR_HEADER: [&str; 2] = ["p99 set", "p99 get"];
 /// Columns of [`stage_cells`].
-const STAGE_HEADER: [&str; 10] = [
+const STAGE_HEADER: [&str; 11] = [
     "planned/s",
     "answered/s",
     "p50",
@@ -26,8 +26,12 @@ const STAGE_HEADER: [&str; 10] = [
     DOWN,
     "failed",
     "missed",
+    HITS,
     "CPU s+g",
 ];
+
+/// Column of the share of reads that a cache answers.
+const HITS: &str = "hits";
 
 /// Column of latency on the way down.
 const DOWN: &str = "p99 down";
@@ -131,6 +135,8 @@ pub(crate) fn section(view: &View) -> Section {
         }
         let places = ramps.iter().filter_map(|ramp| ramp.place.as_ref());
         blocks.extend(places.map(|found| Block::item(found.sentence.clone())));
+        let helps = ramps.iter().filter_map(|ramp| ramp.helps.as_ref());
+        blocks.extend(helps.map(|found| Block::item(found.sentence.clone())));
     }
     for ramp in &view.ramps {
         let title = format!("{}{}: {}", ramp.target, of_profile(view, ramp), ramp.load);
@@ -220,6 +226,9 @@ fn stages(ramp: &RampView) -> Vec<Table> {
     if !goes_down(ramp) {
         whole.remove(DOWN);
     }
+    if !ramp.stages.iter().any(|stage| stage.metrics.contains_key("hit_ratio")) {
+        whole.remove(HITS);
+    }
     let mut forms = vec![whole];
     for leave_out in ["p50", "p99", "missed"] {
         let mut narrower = forms[forms.len() - 1].clone();
@@ -291,6 +300,7 @@ fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<Cell> {
         ns(on_the_way_down(ramp, stage).and_then(|down| down.time(ALL, "p99")).as_ref()),
         share(counts.error + stage.unsent),
         share(counts.miss),
+        Cell::value(stage.metrics.get("hit_ratio"), |v| show::share_of_all(v.center)),
         format!("{}+{}", cpus("server_cpus"), cpus("generator_cpus")).into(),
     ]);
     cells

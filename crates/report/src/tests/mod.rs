@@ -21,6 +21,7 @@ mod list;
 mod outputs;
 mod ramp;
 mod ramp_faults;
+mod ramp_helps;
 mod ramp_place;
 mod ramp_taken;
 mod ranking;

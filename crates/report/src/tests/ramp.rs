@@ -111,7 +111,7 @@ fn cell(target: &str) -> Cell {
 }
 
 /// `n` exponential times with this mean, as in an M/M/1 queue.
-fn exponential(mean_ns: f64, n: u64) -> Histogram {
+pub(super) fn exponential(mean_ns: f64, n: u64) -> Histogram {
     let mut times = Histogram::new();
     for i in 0..200 {
         let q = (f64::from(i) + 0.5) / 200.0;

@@ -42,6 +42,10 @@ pub struct RampView {
     /// Effect of an operation's place in a pair; omitted if no control measured it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceView>,
+    /// Up to which load the target's cache helps; omitted without a cache, or if its database alone
+    /// was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub helps: Option<HelpsView>,
     /// Values at shares of the knee, ascending.
     pub at: Vec<RampPoint>,
     /// The way up by requested load, then the way down in chronological order.
@@ -68,6 +72,22 @@ impl RampView {
     pub(crate) fn at_knee(&self) -> Option<&RampPoint> {
         self.at.iter().find(|point| point.share >= 1.0)
     }
+}
+
+/// A database behind a cache, compared with the database alone at the same shares of its peak.
+#[derive(Clone, Debug, Serialize)]
+pub struct HelpsView {
+    /// The target without the cache.
+    pub alone: String,
+    /// Blocks with both.
+    pub blocks: u32,
+    /// The result in one sentence.
+    pub sentence: String,
+    /// `helps_from_per_s` and `helps_to_per_s`, the lowest and the highest rate at which the mean
+    /// response time is lower with the cache;
+    /// `stops_helping_per_s`, the rate of the next stage; `hit_ratio` of the reads at the former.
+    /// Unknown ones are omitted.
+    pub metrics: BTreeMap<String, Value>,
 }
 
 /// Effect of an operation's place in a pair, from service times of pairs in the ramp's order, of

@@ -131,6 +131,7 @@ pub(super) fn planned(
         }
         targets.push(PlannedTarget {
             backend: None,
+            cache: None,
             name: choice.name.clone(),
             product,
             program,

@@ -1,0 +1,77 @@
+//! Targets of a plan.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use crate::app_cache::{Backend, CM_PREFIX};
+use crate::cache_aside;
+use crate::product::Product;
+use crate::program::Program;
+
+/// A store under test, as planned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedTarget {
+    /// Name in this run, for example `redis`.
+    pub name: String,
+    /// Product, which determines driver and server; for a cache backend, that of its first store.
+    pub product: Product,
+    /// Program of its private server; `None` for the product's own.
+    pub program: Option<Program>,
+    /// The software whose application cache it is; `None` for other workloads.
+    pub backend: Option<Backend>,
+    /// The cache in front of it; `None` for targets without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Product>,
+    /// Address without credentials; `None` for a private server.
+    pub address: Option<String>,
+    /// Settings of a private server, named as in its configuration file; for a cache backend, and
+    /// for a cache in front of a database, with the product as prefix: `redis.save`.
+    pub settings: BTreeMap<String, String>,
+    /// Name of the target that this one repeats for the A/A control.
+    pub control_of: Option<String>,
+    /// True if the user named this target: if it cannot be used, the run fails with exit code 3.
+    pub named: bool,
+}
+
+impl PlannedTarget {
+    /// Settings of `Cm_Cache_Backend_Redis`, named as in
+    /// [`CM_SETTINGS`](crate::app_cache::CM_SETTINGS).
+    pub fn cm_settings(&self) -> BTreeMap<String, String> {
+        let own = |(key, value): (&String, &String)| {
+            Some((key.strip_prefix(CM_PREFIX)?.to_string(), value.clone()))
+        };
+        self.settings.iter().filter_map(own).collect()
+    }
+
+    /// True for a server at a URL, on which nothing except load is allowed.
+    pub(crate) fn is_at_url(&self) -> bool {
+        self.address.is_some() && self.product.has_server()
+    }
+
+    /// Products of its stores: one, those of its backend in order, or the cache and the database
+    /// behind it.
+    pub fn products(&self) -> &[Product] {
+        let pair = || cache_aside::pair(self.cache?, self.product);
+        match self.backend {
+            Some(backend) => backend.products(),
+            None => pair().unwrap_or(std::slice::from_ref(&self.product)),
+        }
+    }
+
+    /// True if settings and reported configuration carry the product's name as prefix.
+    pub fn prefixes_settings(&self) -> bool {
+        self.backend.is_some() || self.cache.is_some()
+    }
+
+    /// Settings of one of its private servers, with the server's names.
+    pub fn settings_of(&self, product: Product) -> BTreeMap<String, String> {
+        if !self.prefixes_settings() {
+            return self.settings.clone();
+        }
+        let own = |(key, value): (&String, &String)| {
+            let name = key.strip_prefix(product.name())?.strip_prefix('.')?;
+            Some((name.to_string(), value.clone()))
+        };
+        self.settings.iter().filter_map(own).collect()
+    }
+}
