@@ -136,9 +136,10 @@ impl<'a> TargetProvisioner<'a> {
         let Setup { guard, disk, .. } = self.setup;
         let group =
             workload.memory().map(|plan| MemoryGroup::new(guard, plan, disk)).transpose()?;
+        let cpus = self.server_cpus(workload);
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {
-            let store = self.store(target, *product, group.as_ref());
+            let store = self.store(target, *product, (group.as_ref(), &cpus));
             let mut store = store.map_err(|failure| starved(failure, group.as_ref()))?;
             match target.backend {
                 Some(backend) if product.has_server() => {
@@ -182,7 +183,7 @@ impl<'a> TargetProvisioner<'a> {
         &mut self,
         target: &PlannedTarget,
         product: Product,
-        group: Option<&MemoryGroup>,
+        (group, cpus): (Option<&MemoryGroup>, &[usize]),
     ) -> Result<Store, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
@@ -194,7 +195,7 @@ impl<'a> TargetProvisioner<'a> {
         let (endpoint, servers, trial_dirs) = if product.has_server() {
             let (endpoint, servers) = match existing {
                 Some(endpoint) => (endpoint, Vec::new()),
-                None => self.servers(product, target, group)?,
+                None => self.servers(product, target, (group, cpus))?,
             };
             (endpoint, servers, None)
         } else {
@@ -271,16 +272,23 @@ impl<'a> TargetProvisioner<'a> {
         Ok((endpoint, Vec::new(), Some(dirs.clone())))
     }
 
+    /// CPUs of a private server: those of all servers, or the first ones if the workload limits
+    /// their number.
+    fn server_cpus(&self, workload: &Workload) -> Vec<usize> {
+        let all = self.setup.pinning.server.iter().copied();
+        all.take(workload.server_cpus().unwrap_or(usize::MAX)).collect()
+    }
+
     fn servers(
         &mut self,
         product: Product,
         target: &PlannedTarget,
-        group: Option<&MemoryGroup>,
+        (group, cpus): (Option<&MemoryGroup>, &[usize]),
     ) -> Result<StartedServers, Failure> {
         let spec = ServerSpec {
             program: target.program,
             settings: target.settings_of(product),
-            cpus: Some(self.setup.pinning.server.clone()),
+            cpus: Some(cpus.to_vec()),
             group: group.map(|g| g.path().to_path_buf()),
             search: self.search.clone(),
             ..ServerSpec::new(self.setup.disk.clone())

@@ -174,6 +174,10 @@ pub struct Kv {
     /// Time after which a trial ends with a partial result, from when its store is ready; 0 for no
     /// limit.
     pub deadline_ns: u64,
+    /// CPUs of each private server, the first of those that servers may use; `None` for all of
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpus: Option<u32>,
 }
 
 impl Kv {
@@ -318,6 +322,14 @@ impl Workload {
             },
             (_, Load { pipeline: 1, .. }) if !load.is_planned() && !load.is_staged() => Ok(()),
             _ => Err("a closed load with a constant number of clients and no pipeline"),
+        }
+    }
+
+    /// CPUs of each private server; `None` for all that servers may use.
+    pub fn server_cpus(&self) -> Option<usize> {
+        match self {
+            Self::Kv(kv) => kv.server_cpus.map(|cpus| cpus as usize),
+            _ => None,
         }
     }
 

@@ -4,12 +4,13 @@ use model::study::{Advice, AdviceRow};
 use model::{AppCache, Plan, Workload};
 use stats::{Doubt, Verdict};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-use crate::ranking::{Ranked, Size, doubt_of, sizes, views};
+use crate::ranking::{Place, Ranked, Size, doubt_of, sizes, views};
 use crate::recorded::Recorded;
 use crate::series::MeasuredPoint;
 use crate::show::{self, commas};
-use crate::view::{AdviceView, Advised, Agreement};
+use crate::view::{AdviceView, Advised, Agreement, Value};
 
 /// The advice table, its basis, and the ranking of all targets.
 pub(crate) fn advice(
@@ -23,7 +24,7 @@ pub(crate) fn advice(
     let mut used: Vec<&str> = sizes.values().filter_map(|s| s.profile.as_deref()).collect();
     used.dedup();
     Advised {
-        advice: advice.rows.iter().map(|row| view(row, sizes.get(&row.size))).collect(),
+        advice: advice.rows.iter().map(|row| view(row, &sizes, plan.seed)).collect(),
         advice_basis: Some(basis(plan, advice, &used)),
         advice_weights: advice.weights.clone(),
         rankings: views(&sizes),
@@ -57,7 +58,8 @@ fn sized<'a>(plan: &'a Plan, profile: &str) -> Option<&'a AppCache> {
     })
 }
 
-fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
+fn view(row: &AdviceRow, sizes: &BTreeMap<Place<'_>, Size>, seed: u64) -> AdviceView {
+    let size = sizes.get(&(&row.size, &row.targets[..]));
     let recommendation = match size {
         None => Err(format!("the study gives no number of clients for `{}`", row.size)),
         Some(size) => size.ranking.as_ref().map_err(Clone::clone),
@@ -75,7 +77,29 @@ fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
         recommended,
         why,
         agreement,
+        second: row.second.as_ref().map(|second| {
+            let ratio = size.and_then(|size| size.ratio(second, &row.factory, seed));
+            second_choice(second, row, ratio)
+        }),
     }
+}
+
+/// The source's second choice against the default.
+fn second_choice(second: &str, row: &AdviceRow, ratio: Option<Value>) -> String {
+    let factory = &row.factory;
+    let here = match ratio {
+        None => "which were not both measured".into(),
+        Some(ratio) => {
+            let verdict = match ratio.interval() {
+                Some((lo, _)) if lo > 1.0 => "confirmed here",
+                Some((_, hi)) if hi < 1.0 => "refuted here",
+                _ => "undecided here",
+            };
+            format!("{verdict}: it is {} as fast", show::ratio_value(&ratio))
+        }
+    };
+    let first = row.source.join(" or ");
+    format!("without {first}, the source moves from {factory} to {second}; {here}")
 }
 
 /// Recommendation, reason and agreement from a ranking of at least two targets.

@@ -330,6 +330,8 @@ pub(crate) fn advice() -> Advice {
         size: size.into(),
         factory: factory.into(),
         source: vec![source.into()],
+        second: None,
+        targets: Vec::new(),
     };
     let weights = [("read", 0.6), ("change", 0.3), ("write", 0.1)];
     let sizes = [("small", 1), ("medium to large", 8)];

@@ -7,8 +7,9 @@
 use model::study::Advice;
 use model::{Load, Plan};
 use stats::{Doubt, Paired, Stricter, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::blocks::ratio_over_blocks;
 use crate::pairs::ALPHA;
 use crate::recorded::Recorded;
 use crate::series::MeasuredPoint;
@@ -26,6 +27,22 @@ pub(crate) struct Size {
     pub(crate) ranking: Result<Vec<Ranked>, String>,
     /// The rates behind the scores.
     rates: Vec<TargetRates>,
+    /// The scores of each target.
+    scores: Vec<(String, Scores)>,
+}
+
+/// A size of shop and the targets that a shop can use; every one if empty.
+pub(crate) type Place<'a> = (&'a String, &'a [String]);
+
+impl Size {
+    /// The score of `a` divided by that of `b`; `None` without a common block.
+    pub(crate) fn ratio(&self, a: &str, b: &str, seed: u64) -> Option<Value> {
+        let (free, wall) = ratios(&self.scores, (a, b));
+        let blocks = free.len();
+        let strict = ratio_over_blocks(wall.into_iter(), seed).and_then(|wall| wall.interval());
+        let ratio = ratio_over_blocks(free.into_iter(), seed)?.decided_with(strict);
+        Some(if Doubt::about(blocks).is_some() { Value::alone(ratio.center) } else { ratio })
+    }
 }
 
 /// A target at one size.
@@ -53,27 +70,38 @@ pub(crate) fn doubt_of(ranking: &[Ranked]) -> Option<Doubt> {
     first.filter(|_| few(&first) && behind.all(|b| few(&b.doubt)))
 }
 
-/// All sizes by name, with their comparisons judged as one family.
+/// All sizes by name and by the targets of the rows of the advice, with their comparisons judged as
+/// one family.
 pub(crate) fn sizes<'a>(
     recorded: &'a Recorded,
     advice: &'a Advice,
     phases: &[MeasuredPoint<'_>],
     profiles: &[&str],
-) -> BTreeMap<&'a String, Size> {
+) -> BTreeMap<Place<'a>, Size> {
     let plan = &recorded.header.plan;
     let mut found = Vec::new();
     for (name, clients) in &advice.sizes {
-        let measured = profiles.iter().find_map(|profile| {
-            let rates = rates(plan, advice, phases, profile, *clients);
-            let scores = scores(&advice.weights, &rates);
-            (!scores.is_empty()).then(|| ((*profile).to_string(), rates, scores))
-        });
-        found.push((name, *clients, measured));
+        let own = advice.rows.iter().filter(|row| row.size == *name).map(|row| &row.targets[..]);
+        let sets: BTreeSet<&[String]> = [&[][..]].into_iter().chain(own).collect();
+        for targets in sets {
+            let measured = profiles.iter().find_map(|profile| {
+                let mut rates = rates(plan, advice, phases, profile, *clients);
+                rates.retain(|r| targets.is_empty() || targets.contains(&r.target));
+                let scores = scores(&advice.weights, &rates);
+                (!scores.is_empty()).then(|| ((*profile).to_string(), rates, scores))
+            });
+            found.push(((name, targets), *clients, measured));
+        }
     }
-    let scored = found.iter().map(|(.., m)| m.as_ref().map_or(&[][..], |(.., scores)| scores));
-    let rankings = rank_all(plan.equivalence_zone, &scored.collect::<Vec<_>>());
-    let size = |((name, clients, measured), ranking): ((_, _, Option<_>), Vec<Ranked>)| {
+    let of_sizes = found.iter().map(|(.., m)| m.as_ref().map_or(&[][..], |(.., scores)| scores));
+    let rankings = rank_all(plan.equivalence_zone, &of_sizes.collect::<Vec<_>>());
+    let size = |((place, clients, measured), ranking): ((Place<'a>, _, Option<_>), Vec<Ranked>)| {
         let ranking = match &ranking[..] {
+            [] if !place.1.is_empty() => Err(format!(
+                "none of {} was measured: `--target {}` measures them",
+                place.1.join(", "),
+                place.1.join(",")
+            )),
             [] => Err(nothing(recorded, advice, clients)),
             [only] => Err(format!(
                 "only {} was measured with {}: nothing to compare",
@@ -82,8 +110,11 @@ pub(crate) fn sizes<'a>(
             )),
             _ => Ok(ranking),
         };
-        let (profile, rates) = measured.map(|(profile, rates, _)| (profile, rates)).unzip();
-        (name, Size { clients, profile, ranking, rates: rates.unwrap_or_default() })
+        let (profile, rates, scores) = match measured {
+            Some((profile, rates, scores)) => (Some(profile), rates, scores),
+            None => (None, Vec::new(), Vec::new()),
+        };
+        (place, Size { clients, profile, ranking, rates, scores })
     };
     found.into_iter().zip(rankings).map(size).collect()
 }
@@ -97,7 +128,11 @@ pub(crate) fn ratios_of_scores(
     (a, b): (&str, &str),
 ) -> (Vec<f64>, Vec<f64>) {
     let Some(advice) = &plan.advice else { return Default::default() };
-    let scores = scores(&advice.weights, &rates(plan, advice, phases, profile, clients));
+    ratios(&scores(&advice.weights, &rates(plan, advice, phases, profile, clients)), (a, b))
+}
+
+/// The same from the scores of all targets.
+fn ratios(scores: &[(String, Scores)], (a, b): (&str, &str)) -> (Vec<f64>, Vec<f64>) {
     let of = |target: &str| scores.iter().find(|(name, _)| name == target).map(|(_, s)| s);
     let Some((a, b)) = of(a).zip(of(b)) else { return Default::default() };
     let ratio = |(block, a): (&u32, &(f64, f64))| {
@@ -107,10 +142,10 @@ pub(crate) fn ratios_of_scores(
     a.iter().filter_map(ratio).unzip()
 }
 
-/// The rankings of a view; sizes with the same load share one.
-pub(crate) fn views(sizes: &BTreeMap<&String, Size>) -> Vec<RankingView> {
+/// The rankings of all targets for a view; sizes with the same load share one.
+pub(crate) fn views(sizes: &BTreeMap<Place<'_>, Size>) -> Vec<RankingView> {
     let mut views: Vec<RankingView> = Vec::new();
-    for (name, size) in sizes {
+    for ((name, _), size) in sizes.iter().filter(|((_, targets), _)| targets.is_empty()) {
         let (Ok(ranking), Some(profile)) = (&size.ranking, &size.profile) else { continue };
         let same = |v: &&mut RankingView| v.clients == size.clients && v.workload == *profile;
         if let Some(known) = views.iter_mut().find(same) {

@@ -157,6 +157,9 @@ pub struct AdviceView {
     pub why: String,
     /// Agreement with the source.
     pub agreement: Agreement,
+    /// The source's second choice against the default, one sentence; omitted if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second: Option<String>,
 }
 
 /// All targets in the order of their scores by the study's weights, for one load.

@@ -142,8 +142,9 @@ fn errors_in_a_study_file_are_located() {
     changed("layout = \"page\"", "layout = \"book\"", &["unknown variant `book`", "`page`"]);
     changed("[scales.full]", "[scales.full", &[]);
     let claim = "[[claims]]\nid = \"read-1-files\"";
+    let expected = "a = \"files\", b = \"redis\", operation";
     let known = ["unknown target `file`", "known: `files`, `redis` and `mysql`"];
-    study_refused(claim, "a = \"files\", b", "a = \"file\", b", &known);
+    study_refused(claim, expected, &expected.replace("files", "file"), &known);
 }
 
 #[test]

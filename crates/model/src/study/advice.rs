@@ -28,6 +28,12 @@ pub struct AdviceRow {
     /// Targets that the source recommends, in its order; a single one is written without a list.
     #[serde(with = "one_or_more")]
     pub source: Vec<String>,
+    /// The source's choice if that is not wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<String>,
+    /// Targets that this shop can use; every one if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
 }
 
 /// Serialises a single text as a string and several as a list; accepts both.

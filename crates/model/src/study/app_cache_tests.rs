@@ -289,7 +289,12 @@ fn the_target_name_selects_the_layout() {
     assert_eq!(backends, [Some(Backend::CmRedisLua), Some(Backend::CmRedis)]);
     assert_eq!(plan.targets[1].address.as_deref(), Some("127.0.0.1:7000 database 2"));
     let text = message(&[], &["redis://127.0.0.1:7000"]);
-    assert!(text.starts_with("unknown target `redis` (known: `zend-file`, `cm-file`"), "{text}");
+    assert!(
+        text.starts_with(
+            "unknown target `redis` (known: `magento2-file`, `magento2-redis`, `zend-file`"
+        ),
+        "{text}"
+    );
     let text = message(&[], &["two-levels-file=memcached://127.0.0.1:7000"]);
     assert!(text.contains("uses memcached and files (expected no URL"), "{text}");
     let text = message(&[], &["zend-file=redis://127.0.0.1:7000"]);
@@ -319,7 +324,11 @@ fn faults_in_a_study_are_located() {
     assert!(fault("backend = \"zend-file\"", "backend = \"zend\"").0.contains("`laravel-redis`"));
     assert!(fault("backend = \"zend-file\"", "product = \"files\"").0.contains("is not a key in"));
     assert!(fault("workload = \"app-cache\"", "workload = \"shop\"").0.contains("`sessions`"));
-    assert!(fault("{ clean = 1.0 }", "{ change = 1.0 }").0.contains("`write` and `clean`"));
+    assert!(
+        fault("{ clean = 1.0 }", "{ change = 1.0 }")
+            .0
+            .contains("`write`, `clean`, `page` and `purchase`")
+    );
     assert!(
         fault("mix = {}", "mix = { read = 1.0 }")
             .0
@@ -479,8 +488,8 @@ fn a_target_chooses_its_own_layer() {
     let plan = Study::parse("app-cache", &text).unwrap().plan(&choices).unwrap();
     let layers: Vec<_> = caches(&plan).iter().map(|cache| cache.magento).collect();
     assert_eq!(layers, [Magento::Two, Magento::None]);
-    let text = message(&[("magento", "2")], &["symfony-redis"]);
-    assert!(text.contains("`symfony-redis` cannot be measured with `magento` 2"), "{text}");
+    let text = message(&[("magento", "2")], &["laravel-redis"]);
+    assert!(text.contains("`laravel-redis` cannot be measured with `magento` 2"), "{text}");
     let wrong = APP_CACHE.replacen(own, &format!("{own}\nmagento = 3"), 1);
     let e = Study::parse("s.toml", &wrong).unwrap_err().to_string();
     assert!(e.contains("expected false, true, 1 or 2"), "{e}");

@@ -134,8 +134,8 @@ impl Study {
                 let known = quoted_list(table.sizes.keys().map(String::as_str));
                 return Some((offset, format!("unknown size `{}` (known: {known})", row.size)));
             }
-            self.unknown_target(&row.factory, offset)
-                .or_else(|| row.source.iter().find_map(|s| self.unknown_target(s, offset)))
+            let own = [&row.factory].into_iter().chain(&row.source).chain(&row.second);
+            own.chain(&row.targets).find_map(|name| self.unknown_target(name, offset))
         })
     }
 }

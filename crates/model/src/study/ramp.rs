@@ -144,6 +144,8 @@ pub(super) struct Profile {
     /// in a pair, at this share of the peak (pace `clients`: of the most clients), in thousandths.
     /// Each is as long as a stage.
     control_permille: Option<Spanned<u32>>,
+    /// CPUs of each private server; by default all that servers may use.
+    server_cpus: Option<Spanned<u32>>,
     /// For pace `search`: limits that must all be met, such as `p99<1ms`.
     limits: Option<Spanned<Vec<Slo>>>,
 }
@@ -274,6 +276,9 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
     let share = control_permille.as_ref();
     if let Some(share) = share.filter(|s| !(1..=CONTROL_PERMILLE_MAX).contains(s.get_ref())) {
         return fault(share.span(), "control_permille must be 1 to 500");
+    }
+    if let Some(cpus) = profile.server_cpus.as_ref().filter(|cpus| *cpus.get_ref() == 0) {
+        return fault(cpus.span(), "server_cpus must be 1 or more");
     }
     if let (Pace::Search, Some(share)) = (pace, control_permille) {
         return fault(share.span(), "`control_permille` needs `pace = \"open\"` or `\"clients\"`");
@@ -406,6 +411,7 @@ fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
         think_is_drawn: think_ms > 0.0,
         follows: true,
         phases,
+        server_cpus: profile.server_cpus.as_ref().map(|cpus| *cpus.get_ref()),
         ..Kv::default()
     }
 }

@@ -15,7 +15,9 @@ pub(crate) fn section(view: &View) -> Section {
         let columns = ["shop", "size (requests)", "default", "source", "here", "agreement"];
         let lines = folded(advice).iter().map(|rows| line(rows)).collect();
         blocks.push(Block::table(Table::new(columns.map(Column::words).into(), lines)));
-        let texts = reasons(advice).into_iter().map(|(places, why)| format!("{places}: {why}"));
+        let mut texts = reasons(advice, |row| Some(&row.why));
+        texts.extend(reasons(advice, |row| row.second.as_ref()));
+        let texts = texts.into_iter().map(|(places, why)| format!("{places}: {why}"));
         let orders = orders(view);
         let orders = orders.into_iter().map(|(sizes, order)| format!("order, {sizes}: {order}"));
         blocks.extend(texts.chain(advice_basis.clone()).chain(orders).map(Block::item));
@@ -70,14 +72,18 @@ fn line(rows: &[&AdviceView]) -> Line {
     ])
 }
 
-/// Each reason once, with all its rows.
-fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
+/// Each sentence once, with all its rows.
+fn reasons(
+    advice: &[AdviceView],
+    read: fn(&AdviceView) -> Option<&String>,
+) -> Vec<(String, String)> {
     let mut reasons: Vec<(String, String)> = Vec::new();
     for row in advice {
+        let Some(sentence) = read(row) else { continue };
         let place = format!("{}, {}", row.shop, row.size);
-        match reasons.iter_mut().find(|(_, why)| *why == row.why) {
+        match reasons.iter_mut().find(|(_, why)| why == sentence) {
             Some((places, _)) => *places += &format!("; {place}"),
-            None => reasons.push((place, row.why.clone())),
+            None => reasons.push((place, sentence.clone())),
         }
     }
     if let ([(places, _)], 2..) = (reasons.as_mut_slice(), advice.len()) {

@@ -151,3 +151,47 @@ fn the_basis_names_weights_sizes_profile_and_file() {
     }
     assert!(judge(&run(&ALL, 3, usual)).advised.advice_basis.is_none());
 }
+
+#[test]
+fn a_shop_is_advised_from_its_own_targets() {
+    let mut recorded = run(&ALL, 5, usual);
+    let mut advice = advice();
+    for row in &mut advice.rows {
+        row.targets = match row.shop.as_str() {
+            "Shopware" => vec!["mysql".into(), "files".into()],
+            _ => vec!["valkey".into(), "keydb".into()],
+        };
+    }
+    recorded.header.plan.advice = Some(advice);
+    let view = judge(&recorded);
+    let shopware = row(&view, "Shopware", "medium to large");
+    assert_eq!(shopware.recommended.as_deref(), Some("files"), "redis is not one of them");
+    assert!(shopware.why.starts_with("files is 4.00× ["), "{}", shopware.why);
+    let magento = row(&view, "Magento 2", "small");
+    assert_eq!(magento.recommended, None);
+    let why = "none of valkey, keydb was measured: `--target valkey,keydb` measures them";
+    assert_eq!(magento.why, why);
+    let ranked: Vec<&str> =
+        view.advised.rankings[1].targets.iter().map(|t| t.target.as_str()).collect();
+    assert_eq!(ranked, ["redis", "files", "mysql"], "the ranking is of all targets");
+}
+
+#[test]
+fn the_second_choice_of_the_source_is_compared_with_the_default() {
+    let second = |targets: &[&str]| {
+        let mut recorded = run(targets, 5, usual);
+        let mut advice = advice();
+        advice.rows[1].second = Some("files".into());
+        recorded.header.plan.advice = Some(advice);
+        let view = judge(&recorded);
+        let own = row(&view, "Shopware", "medium to large").second.clone().unwrap();
+        let words = text::render(&view, 100, false);
+        let words: Vec<&str> = words.split_whitespace().collect();
+        assert!(words.join(" ").contains(&own), "{own}");
+        own
+    };
+    let start = "without redis, the source moves from mysql to files; ";
+    let all = second(&ALL);
+    assert!(all.starts_with(&format!("{start}confirmed here: it is 4.00× [")), "{all}");
+    assert_eq!(second(&["redis", "files"]), format!("{start}which were not both measured"));
+}

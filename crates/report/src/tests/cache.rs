@@ -368,6 +368,8 @@ fn a_list_is_judged_by_its_parts() {
             size: "small".into(),
             factory: "files".into(),
             source: vec!["redis".into(), "files".into()],
+            second: None,
+            targets: Vec::new(),
         }],
     });
     recorded.header.plan.claims = vec![highest("redis", "clean")];

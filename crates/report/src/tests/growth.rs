@@ -213,6 +213,8 @@ fn advice_uses_the_largest_size_and_names_it() {
         size: "small".into(),
         factory: "files".into(),
         source: vec!["redis".into()],
+        second: None,
+        targets: Vec::new(),
     };
     let advice = Advice {
         weights: [("clean", 9.0), ("read", 1.0)].map(|(o, w)| (o.to_string(), w)).into(),

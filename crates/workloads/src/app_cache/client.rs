@@ -282,7 +282,8 @@ impl AppCacheClient {
             let cleans = [CALLS[CLEAN], OPERATIONS[PURCHASE]];
             mixes.any(|mix| mix.is_empty() || cleans.iter().any(|name| mix.contains_key(*name)))
         };
-        let tags_race = self.share.clients > 1 && self.shop.new_tags_race() && cleans();
+        let races = self.shop.new_tags_race() || self.shop.cleans_race();
+        let tags_race = self.share.clients > 1 && races && cleans();
         self.workload.only_reads() || (self.load_effect() < LoadEffect::Removes && !tags_race)
     }
 

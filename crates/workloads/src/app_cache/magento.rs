@@ -102,6 +102,11 @@ impl Magento {
         self.backend.new_tags_race()
     }
 
+    /// Whether a save loses its record if another client cleans one of its tags concurrently.
+    pub fn cleans_race(&self) -> bool {
+        self.backend.cleans_race()
+    }
+
     /// Effect of a load on records that other clients save.
     pub fn load_effect(&self) -> LoadEffect {
         self.backend.load_effect()

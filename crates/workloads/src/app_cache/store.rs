@@ -113,6 +113,11 @@ pub trait TaggedCache: Send {
         false
     }
 
+    /// Whether a save loses its record if another client cleans one of its tags concurrently.
+    fn cleans_race(&self) -> bool {
+        false
+    }
+
     /// Effect of a load on records that other clients save.
     fn load_effect(&self) -> LoadEffect {
         LoadEffect::Nothing

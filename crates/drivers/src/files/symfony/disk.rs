@@ -155,8 +155,9 @@ impl Disk {
         for dir in missing.iter().rev() {
             self.files += 1;
             match mkdirat(&self.root, *dir, Mode::from_bits_truncate(0o777)) {
-                // Another client was faster.
-                Ok(()) | Err(Errno::EEXIST) => {}
+                // Another client was faster, or removes the directories of a tag that it cleans;
+                // then nothing can be created below, which is noticed there.
+                Ok(()) | Err(Errno::EEXIST | Errno::ENOENT) => {}
                 Err(e) => return Err(wrong("make", at(dir), &e.into())),
             }
         }

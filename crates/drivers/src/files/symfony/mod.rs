@@ -122,18 +122,22 @@ impl SymfonyFile {
         })
     }
 
-    /// Links an item to a tag. If that fails, the item is removed.
-    fn link(&mut self, tag: &str, item: &str) -> Result<(), StoreError> {
+    /// Links an item to a tag. If that fails, the item is removed; false if it fails because
+    /// another client cleans the tag, which the adapter does not report to its user either.
+    fn link(&mut self, tag: &str, item: &str) -> Result<bool, StoreError> {
         let link = layout::link(&layout::tag_folder(tag), item);
         let made = self.disk.ensure_dir(layout::parent(&link)).and_then(|()| {
             match self.disk.link(item, &link) {
-                Err(Errno::EEXIST) if self.disk.is_link(&link) => Ok(()),
-                made => made.map_err(|e| wrong("link", At { dir: "", name: &link }, &e.into())),
+                Err(Errno::EEXIST) if self.disk.is_link(&link) => Ok(true),
+                Err(Errno::ENOENT) => Ok(false),
+                Err(e) => Err(wrong("link", At { dir: "", name: &link }, &e.into())),
+                Ok(()) => Ok(true),
             }
         });
-        made.inspect_err(|_| {
+        if !matches!(made, Ok(true)) {
             self.disk.unlink(item);
-        })
+        }
+        made
     }
 
     fn unlink(&mut self, tag: &str, item: &str) {
@@ -175,7 +179,9 @@ impl TaggedCache for SymfonyFile {
         join(&tags, value, &mut self.content)?;
         self.write(&item, expires)?;
         for tag in tags.iter().filter(|tag| !before.iter().any(|had| had == *tag)) {
-            self.link(tag, &item)?;
+            if !self.link(tag, &item)? {
+                break;
+            }
         }
         for tag in before.iter().filter(|had| !tags.contains(&had.as_str())) {
             self.unlink(tag, &item);
@@ -234,6 +240,10 @@ impl TaggedCache for SymfonyFile {
             }
         }
         Ok(())
+    }
+
+    fn cleans_race(&self) -> bool {
+        true
     }
 
     fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
