@@ -33,7 +33,7 @@ impl Parts<'_> {
     }
 }
 
-/// Length of the tags of the item that starts with these bytes; `None` if it is no item.
+/// Length of the tags in the first bytes of an item; `None` if the bytes are not those of an item.
 pub(crate) fn tags_bytes(item: &[u8]) -> Option<usize> {
     let [0x9d, _, _, _, _, 0, _, _, _, 0x5f, a, b, c] = *item.first_chunk::<HEAD_BYTES>()? else {
         return None;

@@ -1,7 +1,7 @@
 //! The steps of the blocking-client engine: a phase, or one stage of it, and its planned arrivals.
 //!
-//! All clients share one schedule: whoever is free takes the next arrival, waits until it is due,
-//! and sends it. If all clients are busy, arrivals wait in order; none is dropped. Separate
+//! All clients share one schedule: the next free client takes the next arrival, waits until it is
+//! due, and sends it. If all clients are busy, arrivals wait in order; none is dropped. Separate
 //! schedules for each client would make an arrival wait for its own client while others are free,
 //! which no pool of workers does.
 //!

@@ -59,6 +59,13 @@ pub(crate) fn ratio_over_blocks(values: impl Iterator<Item = f64>, seed: u64) ->
     estimated(values, seed).map(|(_, estimate)| Value::of(&estimate))
 }
 
+/// The same for ratios of rates whose verdicts must also follow from those by wall time; `free` and
+/// `wall` have one value per block.
+pub(crate) fn strict_ratio_over_blocks(free: Vec<f64>, wall: Vec<f64>, seed: u64) -> Option<Value> {
+    let strict = ratio_over_blocks(wall.into_iter(), seed).and_then(|wall| wall.interval());
+    Some(ratio_over_blocks(free.into_iter(), seed)?.decided_with(strict))
+}
+
 fn estimated(values: impl Iterator<Item = f64>, seed: u64) -> Option<(Vec<f64>, Estimate)> {
     let values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
     let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;

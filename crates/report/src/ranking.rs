@@ -9,7 +9,7 @@ use model::{Load, Plan};
 use stats::{Doubt, Paired, Stricter, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::blocks::ratio_over_blocks;
+use crate::blocks::strict_ratio_over_blocks;
 use crate::pairs::ALPHA;
 use crate::recorded::Recorded;
 use crate::series::MeasuredPoint;
@@ -39,8 +39,7 @@ impl Size {
     pub(crate) fn ratio(&self, a: &str, b: &str, seed: u64) -> Option<Value> {
         let (free, wall) = ratios(&self.scores, (a, b));
         let blocks = free.len();
-        let strict = ratio_over_blocks(wall.into_iter(), seed).and_then(|wall| wall.interval());
-        let ratio = ratio_over_blocks(free.into_iter(), seed)?.decided_with(strict);
+        let ratio = strict_ratio_over_blocks(free, wall, seed)?;
         Some(if Doubt::about(blocks).is_some() { Value::alone(ratio.center) } else { ratio })
     }
 }

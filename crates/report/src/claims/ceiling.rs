@@ -5,9 +5,8 @@ use stats::Doubt;
 
 use super::context::{Context, Kind};
 use super::judged::{Judged, not_run, undecided};
-use super::ramps::judged;
+use super::ramps::{judged, plain};
 use crate::blocks::ratio_over_blocks;
-use crate::cases::Case;
 use crate::show;
 use crate::view::ClaimUnit;
 
@@ -36,8 +35,7 @@ impl Kind for Ceiling {
         if view.is_lower_bound() {
             return Err(undecided(Some(ratio), format!("{target} was not overloaded")));
         }
-        let case =
-            Case { ratio, ends: ratio.interval(), place: target.clone(), caveat: String::new() };
+        let case = plain(ratio, target.clone());
         judged([Ok(case)].into_iter(), (min_ms * 1e6, max_ms * 1e6), "target", |case| {
             format!("the highest p99 of {operation} is {}", show::ns(case.ratio.center))
         })

@@ -4,9 +4,9 @@ use model::study::claims::Crossover;
 use stats::{Crossing, Doubt, crossover};
 
 use super::context::{Context, Kind};
-use super::judged::{Judged, not_run};
+use super::judged::{Judged, all_cases, not_run};
 use crate::blocks::ratio_over_blocks;
-use crate::cases::{Case, CombinedVerdict, together};
+use crate::cases::Case;
 use crate::view::{ClaimUnit, Value};
 
 impl Kind for Crossover {
@@ -23,12 +23,8 @@ impl Kind for Crossover {
             doubt = doubt.or(own_doubt);
             cases.push(case);
         }
-        let Some(CombinedVerdict { verdict, words, case }) =
-            together(&cases, (self.min, self.max), doubt)
-        else {
-            return Err(not_run("the claim names no operation".into()));
-        };
-        Ok(Judged(verdict, Some(case.ratio), format!("{words}{}", case.caveat)))
+        let range = (self.min, self.max);
+        all_cases(&cases, range, (doubt, "operation"), |case| case.caveat.clone())
     }
 
     fn unit(&self) -> ClaimUnit {

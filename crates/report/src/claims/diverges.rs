@@ -3,8 +3,7 @@
 use model::study::claims::Diverges;
 
 use super::context::{Context, Kind};
-use super::judged::Judged;
-use super::ramps::one_sided;
+use super::judged::{Judged, by_range};
 use crate::ramp::{Ladder, StageResult};
 use crate::show;
 
@@ -23,9 +22,8 @@ impl Kind for Diverges {
     fn judge(&self, context: &Context<'_>) -> Result<Judged, Judged> {
         let Self { a, b, low, high, min, operation } = self;
         let p99 = |ladder: &Ladder<'_>, rate| {
-            ladder.at_any_rate(rate, |s: &StageResult<'_>| match operation {
-                Some(operation) => s.quantile_of(operation, 0.99),
-                None => s.quantile(0.99),
+            ladder.at_any_rate(rate, |s: &StageResult<'_>| {
+                s.quantile_of_any(operation.as_deref(), 0.99)
             })
         };
         let at = |share: f64| {
@@ -51,6 +49,6 @@ impl Kind for Diverges {
             words(*high),
             show::percent(*high)
         );
-        Ok(one_sided(change, *min, &note))
+        Ok(by_range(change, (*min, f64::INFINITY), &note))
     }
 }

@@ -4,9 +4,9 @@ use model::study::claims::Gains;
 use stats::Doubt;
 
 use super::context::{Context, Kind};
-use super::judged::{Judged, not_run};
+use super::judged::{Judged, all_cases, not_run};
 use crate::blocks::ratio_over_blocks;
-use crate::cases::{Case, CombinedVerdict, together};
+use crate::cases::Case;
 use crate::show;
 
 impl Kind for Gains {
@@ -33,15 +33,10 @@ impl Kind for Gains {
             let ends = ratio.interval().filter(|_| own_doubt.is_none());
             cases.push(Case { ratio, ends, place: operation.clone(), caveat: String::new() });
         }
-        let Some(CombinedVerdict { verdict, words, case }) =
-            together(&cases, (*min, f64::INFINITY), doubt)
-        else {
-            return Err(not_run("the claim names no operation".into()));
-        };
-        let times = show::ratio(case.ratio.center);
-        let note =
-            format!("{words}, where {a} / {b} changes by {times} from {few} to {many} clients");
-        Ok(Judged(verdict, Some(case.ratio), note))
+        all_cases(&cases, (*min, f64::INFINITY), (doubt, "operation"), |case| {
+            let times = show::ratio(case.ratio.center);
+            format!(", where {a} / {b} changes by {times} from {few} to {many} clients")
+        })
     }
 }
 

@@ -4,8 +4,8 @@ use model::Load;
 use model::study::claims::Growth;
 
 use super::context::{Context, Kind};
-use super::judged::{Judged, not_run, undecided};
-use crate::view::{ClaimUnit, ClaimVerdict};
+use super::judged::{Judged, by_range, not_run, undecided};
+use crate::view::ClaimUnit;
 
 impl Kind for Growth {
     fn expected(&self) -> String {
@@ -25,18 +25,10 @@ impl Kind for Growth {
             let what = format!("{operation} with {load} on {target}");
             return Err(not_run(format!("{what} was not measured at several sizes")));
         };
-        let Some((lo, hi)) = slope.interval() else {
+        if slope.interval().is_none() {
             return Err(undecided(Some(slope), "the blocks yield no interval"));
-        };
-        let (verdict, word) = if hi < *min || *max < lo {
-            (ClaimVerdict::Refuted, "does not hold")
-        } else if *min <= lo && hi <= *max {
-            (ClaimVerdict::Confirmed, "holds")
-        } else {
-            (ClaimVerdict::Undecided, "cannot be decided")
-        };
-        let exponent = slope.center;
-        Ok(Judged(verdict, Some(slope), format!("{word}: the exponent is {exponent:.2}")))
+        }
+        Ok(by_range(slope, (*min, *max), &format!("the exponent is {:.2}", slope.center)))
     }
 
     fn unit(&self) -> ClaimUnit {

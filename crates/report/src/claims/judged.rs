@@ -2,6 +2,7 @@
 
 use stats::Doubt;
 
+use crate::cases::{Case, CombinedVerdict, together};
 use crate::show;
 use crate::view::{ClaimVerdict, Value};
 
@@ -97,6 +98,30 @@ impl RatioClaim<'_> {
         let by = show::ratio(by);
         format!("no significant difference here: {first} is {by} as fast as {second}")
     }
+}
+
+/// Judges all cases together. `doubt` is the reason why they are undecided, if they share one;
+/// `describe` ends the sentence about the deciding case.
+pub(super) fn all_cases(
+    cases: &[Case],
+    range: (f64, f64),
+    (doubt, of_each): (Option<Doubt>, &str),
+    describe: impl Fn(&Case) -> String,
+) -> Result<Judged, Judged> {
+    let Some(CombinedVerdict { verdict, words, case }) = together(cases, range, doubt) else {
+        return Err(not_run(format!("the claim names no {of_each}")));
+    };
+    Ok(Judged(verdict, Some(case.ratio), format!("{words}{}", describe(case))))
+}
+
+/// Judges a single value that must be within a range; `note` describes it.
+pub(super) fn by_range(value: Value, (min, max): (f64, f64), note: &str) -> Judged {
+    let (verdict, word) = match value.interval() {
+        Some((lo, hi)) if hi < min || max < lo => (ClaimVerdict::Refuted, "does not hold"),
+        Some((lo, hi)) if min <= lo && hi <= max => (ClaimVerdict::Confirmed, "holds"),
+        _ => (ClaimVerdict::Undecided, "cannot be decided"),
+    };
+    Judged(verdict, Some(value), format!("{word}: {note}"))
 }
 
 /// A range of ratios, with or without an upper end.

@@ -3,8 +3,8 @@
 use model::study::claims::{Extreme, Order};
 
 use super::context::{Context, Kind};
-use super::judged::{Judged, loads, not_run};
-use crate::cases::{Case, CombinedVerdict, together};
+use super::judged::{Judged, all_cases, loads, not_run};
+use crate::cases::Case;
 use crate::show;
 
 /// The end of the order at which a claim places a target.
@@ -80,7 +80,7 @@ fn judge_pairs(
     range: (f64, f64),
     context: &Context<'_>,
 ) -> Result<Judged, Judged> {
-    let (mut cases, mut doubt, mut firsts) = (Vec::new(), None, Vec::new());
+    let (mut cases, mut doubt) = (Vec::new(), None);
     for (a, b) in pairs {
         for operation in operations {
             for clients in clients {
@@ -88,18 +88,12 @@ fn judge_pairs(
                 let place = format!("{operation} at {clients} concurrent against {b}");
                 doubt = doubt.or(ratio.doubt());
                 let ends = ratio.ends_of_order();
-                let caveat = ratio.open.map_or_else(String::new, |open| format!("; {open}"));
-                firsts.push(*a);
+                let open = ratio.open.map_or_else(String::new, |open| format!("; {open}"));
+                let times = show::ratio(ratio.value.center);
+                let caveat = format!(", where {a} has {times} its rate{open}");
                 cases.push(Case { ratio: ratio.value, ends, place, caveat });
             }
         }
     }
-    let Some(CombinedVerdict { verdict, words, case }) = together(&cases, range, doubt) else {
-        return Err(not_run("the claim names no operation".into()));
-    };
-    let first = cases.iter().zip(&firsts).find(|(c, _)| std::ptr::eq(*c, case)).map(|(_, a)| *a);
-    let times = show::ratio(case.ratio.center);
-    let note =
-        format!("{words}, where {} has {times} its rate{}", first.unwrap_or(""), case.caveat);
-    Ok(Judged(verdict, Some(case.ratio), note))
+    all_cases(&cases, range, (doubt, "operation"), |case| case.caveat.clone())
 }

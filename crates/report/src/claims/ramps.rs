@@ -3,11 +3,11 @@
 use stats::Doubt;
 
 use super::context::Context;
-use super::judged::{Judged, not_run, undecided};
+use super::judged::{Judged, all_cases, not_run, undecided};
 use crate::blocks::ratio_over_blocks;
-use crate::cases::{Case, CombinedVerdict, together};
+use crate::cases::Case;
 use crate::ramp::{Ladder, Ramp, paired};
-use crate::view::{ClaimVerdict, RampView, Value};
+use crate::view::{RampView, Value};
 
 impl Context<'_> {
     pub(super) fn ramp(&self, target: &str) -> Result<(&Ramp<'_>, &RampView), Judged> {
@@ -75,18 +75,5 @@ pub(super) fn judged(
     describe: impl Fn(&Case) -> String,
 ) -> Result<Judged, Judged> {
     let cases: Vec<Case> = cases.collect::<Result<_, _>>()?;
-    let Some(CombinedVerdict { verdict, words, case }) = together(&cases, range, None) else {
-        return Err(not_run(format!("the claim names no {of_each}")));
-    };
-    Ok(Judged(verdict, Some(case.ratio), format!("{words}, where {}", describe(case))))
-}
-
-/// The same for a single ratio that must be at least `min`.
-pub(super) fn one_sided(ratio: Value, min: f64, note: &str) -> Judged {
-    let (verdict, word) = match ratio.interval() {
-        Some((_, hi)) if hi < min => (ClaimVerdict::Refuted, "does not hold"),
-        Some((lo, _)) if min <= lo => (ClaimVerdict::Confirmed, "holds"),
-        _ => (ClaimVerdict::Undecided, "cannot be decided"),
-    };
-    Judged(verdict, Some(ratio), format!("{word}: {note}"))
+    all_cases(&cases, range, (None, of_each), |case| format!(", where {}", describe(case)))
 }

@@ -5,7 +5,7 @@ use stats::{Doubt, Verdict};
 
 use super::context::Context;
 use super::judged::{Judged, not_run};
-use crate::blocks::ratio_over_blocks;
+use crate::blocks::strict_ratio_over_blocks;
 use crate::hits;
 use crate::pairs::against;
 use crate::series::{InBlock, Operation};
@@ -149,16 +149,13 @@ impl Context<'_> {
             };
             many.blocks.iter().filter(|b| b.usable()).filter_map(of_block).collect()
         };
-        let seed = self.plan.seed;
         let by_rate = ratios(&|b| b.result.rate_per_s);
         let by_wall = ratios(&|block| block.wall_rate_per_s());
         let blocks = by_rate.len();
-        let strict = ratio_over_blocks(by_wall.into_iter(), seed).and_then(|v| v.interval());
-        ratio_over_blocks(by_rate.into_iter(), seed)
-            .map(|value| (value.decided_with(strict), blocks))
-            .ok_or_else(|| {
-                not_run(format!("no block of {target} has a rate of {operation} with both loads"))
-            })
+        let value = strict_ratio_over_blocks(by_rate, by_wall, self.plan.seed);
+        value.map(|value| (value, blocks)).ok_or_else(|| {
+            not_run(format!("no block of {target} has a rate of {operation} with both loads"))
+        })
     }
 
     /// By block, pairs (clients, rate of `a` divided by that of `b`), for blocks with all of them.

@@ -8,7 +8,7 @@ use super::context::{Context, Kind};
 use super::judged::{Judged, RatioClaim, not_run, range, undecided};
 use super::ramps::{judged, plain};
 use super::rates::RatioOfRates;
-use crate::blocks::ratio_over_blocks;
+use crate::blocks::strict_ratio_over_blocks;
 use crate::ramp::{Ladder, StageResult, highest};
 use crate::ranking::ratios_of_scores;
 use crate::show;
@@ -60,14 +60,12 @@ fn judge_scores(claim: &Ratio, context: &Context<'_>) -> Result<Judged, Judged> 
     let Ratio { a, b, clients, .. } = claim;
     let place = (context.profile, clients.unwrap_or_default());
     let (free, wall) = ratios_of_scores(context.plan, context.phases, place, (a, b));
-    let (blocks, seed) = (free.len(), context.plan.seed);
-    let strict = ratio_over_blocks(wall.into_iter(), seed).and_then(|wall| wall.interval());
-    let Some(ratio) = ratio_over_blocks(free.into_iter(), seed) else {
+    let blocks = free.len();
+    let Some(ratio) = strict_ratio_over_blocks(free, wall, context.plan.seed) else {
         let load = Load::closed(place.1);
         let what = format!("{a} and {b} have no block with all weighted operations with {load}");
         return Err(not_run(what));
     };
-    let ratio = ratio.decided_with(strict);
     match (Doubt::about(blocks), ratio.interval()) {
         (None, Some(ends)) => Ok(said(claim).judge(ratio, ends)),
         (Some(doubt), _) => Err(undecided(Some(ratio), doubt.to_string())),
@@ -111,10 +109,7 @@ fn judge_at_rates(claim: &Ratio, of: Figure, context: &Context<'_>) -> Result<Ju
 /// A figure of a stage.
 fn figure(stage: &StageResult<'_>, of: Figure, operation: Option<&str>) -> Option<f64> {
     match of {
-        Figure::P99 => match operation {
-            Some(operation) => stage.quantile_of(operation, 0.99),
-            None => stage.quantile(0.99),
-        },
+        Figure::P99 => stage.quantile_of_any(operation, 0.99),
         Figure::Mean => stage.mean(operation),
         Figure::Cpu => stage.server_cpus(),
         Figure::Memory => stage.resident_bytes(),

@@ -4,8 +4,8 @@ use model::study::claims::Rises;
 use stats::Doubt;
 
 use super::context::{Context, Kind};
-use super::judged::{Judged, not_run};
-use crate::cases::{Case, CombinedVerdict, together};
+use super::judged::{Judged, all_cases};
+use crate::cases::Case;
 use crate::show;
 
 impl Kind for Rises {
@@ -39,10 +39,8 @@ impl Kind for Rises {
             }
         }
         let range = (self.min, f64::INFINITY);
-        let Some(CombinedVerdict { verdict, words, case }) = together(&cases, range, doubt) else {
-            return Err(not_run("the claim names no operation".into()));
-        };
-        let times = show::ratio(case.ratio.center);
-        Ok(Judged(verdict, Some(case.ratio), format!("{words}, where the rate changes by {times}")))
+        all_cases(&cases, range, (doubt, "operation"), |case| {
+            format!(", where the rate changes by {}", show::ratio(case.ratio.center))
+        })
     }
 }

@@ -202,6 +202,14 @@ impl StageResult<'_> {
         quantile(self.result, found, q)
     }
 
+    /// The same for one operation, or over all without one.
+    pub(crate) fn quantile_of_any(&self, operation: Option<&str>, q: f64) -> Option<f64> {
+        match operation {
+            Some(operation) => self.quantile_of(operation, q),
+            None => self.quantile(q),
+        }
+    }
+
     /// Mean response time over an operation, or over all, nanoseconds; `None` if any request failed
     /// or was never sent, because those have no time.
     pub(crate) fn mean(&self, operation: Option<&str>) -> Option<f64> {

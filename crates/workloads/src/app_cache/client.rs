@@ -24,7 +24,7 @@ use super::composed::Composed;
 use super::data_set::Choice;
 use super::ledger::{Known, Ledger, OperationStart};
 use super::magento::{Magento, Saved};
-use super::operations::Operation;
+use super::operations::{Operation, cleans};
 use super::store::{Effort, LoadEffect, Record, TaggedCache};
 use super::versions::{ValueVersion, judge_version};
 use crate::Share;
@@ -76,8 +76,8 @@ pub struct AppCacheClient {
     phase: PhaseState,
     /// A tag whose records this client removed and must restore.
     to_restore: Option<u64>,
-    /// The tag of a purchase whose records are not all written again yet.
-    purchased: Option<u64>,
+    /// The current operation; `None` if the client has no list of operations.
+    composed: Option<Composed>,
     /// Error from restoring records.
     fault: Option<StoreError>,
     prepared: Prepared,
@@ -109,7 +109,7 @@ impl AppCacheClient {
             filled: 0,
             phase: PhaseState::default(),
             to_restore: None,
-            purchased: None,
+            composed: None,
             fault: None,
             prepared: Prepared::Nothing,
             known: Known::default(),
@@ -216,11 +216,12 @@ impl AppCacheClient {
         match self.prepared {
             Prepared::Write(record, _) => {
                 self.ledger.fail_write(client, record);
-                self.to_restore = self.purchased.take().or(self.to_restore);
+                if let Some(Composed::Purchase(tag)) = self.composed {
+                    self.to_restore = Some(tag);
+                }
             }
             Prepared::Clean(tag, _) => {
                 self.ledger.fail_clean(client, tag);
-                self.purchased = None;
                 self.restore_later(tag);
             }
             Prepared::Read(_) | Prepared::Nothing => {}
@@ -228,7 +229,7 @@ impl AppCacheClient {
     }
 
     fn restore_later(&mut self, tag: u64) {
-        if self.purchased.is_none() && !self.phase.follows_list {
+        if !self.phase.follows_list {
             self.to_restore = Some(tag);
         }
     }
@@ -279,8 +280,7 @@ impl AppCacheClient {
     fn can_detect_losses(&self) -> bool {
         let cleans = || {
             let mut mixes = self.workload.phases.iter().map(|phase| &phase.mix);
-            let cleans = [CALLS[CLEAN], OPERATIONS[PURCHASE]];
-            mixes.any(|mix| mix.is_empty() || cleans.iter().any(|name| mix.contains_key(*name)))
+            mixes.any(|mix| mix.is_empty() || cleans(mix))
         };
         let races = self.shop.new_tags_race() || self.shop.cleans_race();
         let tags_race = self.share.clients > 1 && races && cleans();
@@ -385,13 +385,16 @@ impl Client for AppCacheClient {
         self.choose(n).map_or(1, |chosen| chosen.calls(&self.workload, &self.ledger))
     }
 
+    fn has_call(&mut self, _n: u64, call: usize) -> bool {
+        let calls = || self.composed.map_or(1, |c| c.calls(&self.workload, &self.ledger));
+        call == 0 || call < calls()
+    }
+
     fn prepare(&mut self, n: u64, call: usize) -> Call {
-        let composed = self.choose(n);
-        self.purchased = match composed {
-            Some(Composed::Purchase(tag)) => Some(tag),
-            _ => None,
-        };
-        let chosen = composed.map(|c| c.call(call, &self.workload, &self.ledger));
+        if call == 0 {
+            self.composed = self.choose(n);
+        }
+        let chosen = self.composed.map(|c| c.call(call, &self.workload, &self.ledger));
         self.compare =
             mix_in(self.draw_of(n), 2 + call as u64).is_multiple_of(self.workload.verify_one_in);
         if let Some(Operation::Read(record) | Operation::Write(record)) = chosen {
@@ -450,7 +453,9 @@ impl Client for AppCacheClient {
             Prepared::Write(record, start) => self.end_write(record, start),
             Prepared::Clean(tag, start) => {
                 self.ledger.end_clean(self.share.client, tag, start);
-                self.restore_later(tag);
+                if !matches!(self.composed, Some(Composed::Purchase(_))) {
+                    self.restore_later(tag);
+                }
                 (Outcome::Ok, false)
             }
             // Its call failed, so this is never used.

@@ -17,7 +17,7 @@ use model::AppCache;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::data_set::DataSet;
-use super::operations::Lists;
+use super::operations::{Lists, cleans};
 
 /// No write or clean is in flight.
 const IDLE: u64 = u64::MAX;
@@ -104,9 +104,7 @@ impl Ledger {
             record: AtomicU64::new(0),
             clean: AtomicU64::new(IDLE),
         };
-        let cleans = ["clean", "purchase"];
-        let mut mixes = workload.phases.iter().map(|phase| &phase.mix);
-        let restores = mixes.any(|mix| cleans.iter().any(|name| mix.contains_key(*name)));
+        let restores = workload.phases.iter().any(|phase| cleans(&phase.mix));
         Self {
             // Version 0 belongs to the fill.
             clock: AtomicU64::new(1),

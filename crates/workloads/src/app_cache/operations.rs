@@ -4,7 +4,8 @@
 //! `clean_chance` + 1 a clean of a uniformly chosen tag, else with one in `write_chance` + 1 a
 //! write of a record chosen by volatility, else a read of one chosen by popularity. Here each
 //! operation is a pure function of (seed, client, n), or read from such a list.
-//! is a pure function of (seed, client, n), or read from such a list.
+
+use std::collections::BTreeMap;
 
 use super::data_set::{Choice, DataSet};
 use crate::values::{mix, mix_in, pick};
@@ -66,6 +67,11 @@ fn draw(data: &DataSet, state: u64, write_chance: u64, clean_chance: u64) -> Ope
     } else {
         Operation::Read(data.choose(chosen, Choice::Popularity))
     }
+}
+
+/// Whether an operation of a mix cleans.
+pub(super) fn cleans(mix: &BTreeMap<String, f64>) -> bool {
+    ["clean", "purchase"].iter().any(|name| mix.contains_key(*name))
 }
 
 #[cfg(test)]
