@@ -6,6 +6,7 @@ mod stores {
     mod cache_files;
     mod cache_memcached;
     mod caches;
+    mod capabilities;
     mod cm_redis;
     mod common;
     mod counters;

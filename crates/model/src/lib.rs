@@ -1,6 +1,7 @@
 //! Data types of cachedyno; docs/GLOSSARY.md defines the terms.
 //!
 //! - [`action`]: planned actions on a target in addition to the load.
+//! - [`capability`]: what a store can do apart from speed.
 //! - [`app_cache`]: the application cache of a shop and its software.
 //! - `cache_aside`: reads of an application from a database through a cache.
 //! - [`stages`]: the rate of an open load over time, or the clients of a closed one.
@@ -23,6 +24,7 @@ pub mod app_cache;
 mod arrivals;
 mod cache_aside;
 pub mod calibration;
+pub mod capability;
 pub mod event;
 pub mod leftovers;
 pub mod load;
@@ -51,6 +53,7 @@ pub use app_cache::{
 pub use arrivals::Arrivals;
 pub use cache_aside::{CacheAside, ROW_BYTES_MIN};
 pub use calibration::{Calibration, NullRate};
+pub use capability::{Capability, Property};
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
 pub use load::{FILL, Load, PEAK, Schedule, Shares};
 pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryUse, PageCache, SwapUse};

@@ -31,7 +31,7 @@ mod targets;
 pub mod wire;
 mod workload;
 
-pub use advice::{Advice, AdviceRow};
+pub use advice::{Advice, AdviceNote, AdviceRow, ShopSize};
 pub use app_cache::determined_by_files;
 pub use choices::{Choices, TargetChoice};
 pub use claims::{Claim, Expectation};

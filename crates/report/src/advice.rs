@@ -27,8 +27,9 @@ pub(crate) fn advice(
         advice: advice.rows.iter().map(|row| view(row, &sizes, plan.seed)).collect(),
         advice_basis: Some(basis(plan, advice, &used)),
         advice_weights: advice.weights.clone(),
+        advice_notes: advice.notes.clone(),
         rankings: views(&sizes),
-        break_even: Vec::new(),
+        ..Advised::default()
     }
 }
 
@@ -184,10 +185,12 @@ fn basis(plan: &Plan, advice: &Advice, profiles: &[&str]) -> String {
     weights.sort_by_key(|(operation, _)| place(operation));
     let weights = list(weights.iter().map(|(o, w)| format!("{o} {w}")).collect());
     let mut sizes: Vec<_> = advice.sizes.iter().collect();
-    sizes.sort_by_key(|(_, clients)| **clients);
-    let sizes = sizes.iter().map(|(size, clients)| {
-        let plural = if **clients == 1 { "" } else { "s" };
-        format!("{size} = {clients} concurrent request{plural}")
+    sizes.sort_by_key(|(_, size)| size.clients());
+    let sizes = sizes.iter().map(|(name, size)| {
+        let clients = size.clients();
+        let plural = if clients == 1 { "" } else { "s" };
+        let on = size.profile().map_or_else(String::new, |own| format!(" on profile {own}"));
+        format!("{name} = {clients} concurrent request{plural}{on}")
     });
     let profiles: Vec<String> = profiles.iter().map(|p| named(plan, p)).collect();
     let profile = match profiles.as_slice() {

@@ -3,7 +3,7 @@
 use model::calibration::{Clock, Cost, DelayPercentiles, Host, LoadLag, Pauses, ShapeCost};
 use model::plan::Effort;
 use model::study::claims::{self, Figure, Ratio};
-use model::study::{Advice, AdviceRow, Claim, Expectation, Source};
+use model::study::{Advice, AdviceNote, AdviceRow, Claim, Expectation, ShopSize, Source};
 use model::{
     Calibration, Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names,
     Noise, OperationResult, Order, Phase, Plan, PlannedTarget, Point, Product, Scale, Seal,
@@ -337,13 +337,17 @@ pub(crate) fn advice() -> Advice {
     let sizes = [("small", 1), ("medium to large", 8)];
     Advice {
         weights: weights.map(|(name, w)| (name.to_string(), w)).into(),
-        sizes: sizes.map(|(name, n)| (name.to_string(), n)).into(),
+        sizes: sizes.map(|(name, n)| (name.to_string(), ShopSize::Clients(n))).into(),
         rows: vec![
             row("Shopware", "small", "mysql", "redis"),
             row("Shopware", "medium to large", "mysql", "redis"),
             row("Magento 2", "small", "files", "files"),
             row("Magento 2", "medium to large", "files", "redis"),
         ],
+        notes: vec![AdviceNote {
+            text: "Magento 1 needs an extension for Redis.".into(),
+            source: "its documentation".into(),
+        }],
     }
 }
 

@@ -7,6 +7,7 @@ use crate::advice::advice;
 use crate::alone::alone;
 use crate::answer::answer;
 use crate::break_even::break_even;
+use crate::capabilities::with_capabilities;
 use crate::claims::{Results, claims, plain_profiles};
 use crate::context;
 use crate::data;
@@ -80,10 +81,13 @@ fn judge_cells(recorded: &Recorded) -> View {
             ramps: &ramps,
         }),
         growth,
-        advised: Advised {
-            break_even: break_even(recorded, &phases),
-            ..advice(recorded, &phases, &plain_profiles(plan, &cells))
-        },
+        advised: with_capabilities(
+            recorded,
+            Advised {
+                break_even: break_even(recorded, &phases),
+                ..advice(recorded, &phases, &plain_profiles(plan, &cells))
+            },
+        ),
         cells,
         comparisons,
         ramps: ramps.into_iter().map(|(_, view)| view).collect(),

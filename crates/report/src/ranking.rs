@@ -4,7 +4,7 @@
 //! block. Scores are compared in pairs by block with the same rules as rates, also by wall time.
 //! The page does the same with a reader's weights (web/src/ranking.ts).
 
-use model::study::Advice;
+use model::study::{Advice, ShopSize};
 use model::{Load, Plan};
 use stats::{Doubt, Paired, Stricter, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,42 +79,52 @@ pub(crate) fn sizes<'a>(
 ) -> BTreeMap<Place<'a>, Size> {
     let plan = &recorded.header.plan;
     let mut found = Vec::new();
-    for (name, clients) in &advice.sizes {
+    for (name, size) in &advice.sizes {
+        let clients = size.clients();
+        let of_others = |profile: &str| {
+            advice.sizes.values().any(|other| other != size && other.profile() == Some(profile))
+        };
+        let fits = |profile: &&str| match size.profile() {
+            Some(own) => own == *profile,
+            None => !of_others(profile),
+        };
         let own = advice.rows.iter().filter(|row| row.size == *name).map(|row| &row.targets[..]);
         let sets: BTreeSet<&[String]> = [&[][..]].into_iter().chain(own).collect();
         for targets in sets {
-            let measured = profiles.iter().find_map(|profile| {
-                let mut rates = rates(plan, advice, phases, profile, *clients);
+            let measured = profiles.iter().copied().filter(fits).find_map(|profile| {
+                let mut rates = rates(plan, advice, phases, profile, clients);
                 rates.retain(|r| targets.is_empty() || targets.contains(&r.target));
                 let scores = scores(&advice.weights, &rates);
-                (!scores.is_empty()).then(|| ((*profile).to_string(), rates, scores))
+                (!scores.is_empty()).then(|| (profile.to_string(), rates, scores))
             });
-            found.push(((name, targets), *clients, measured));
+            found.push(((name, targets), size, measured));
         }
     }
     let of_sizes = found.iter().map(|(.., m)| m.as_ref().map_or(&[][..], |(.., scores)| scores));
     let rankings = rank_all(plan.equivalence_zone, &of_sizes.collect::<Vec<_>>());
-    let size = |((place, clients, measured), ranking): ((Place<'a>, _, Option<_>), Vec<Ranked>)| {
-        let ranking = match &ranking[..] {
-            [] if !place.1.is_empty() => Err(format!(
-                "none of {} was measured: `--target {}` measures them",
-                place.1.join(", "),
-                place.1.join(",")
-            )),
-            [] => Err(nothing(recorded, advice, clients)),
-            [only] => Err(format!(
-                "only {} was measured with {}: nothing to compare",
-                only.target,
-                load(clients)
-            )),
-            _ => Ok(ranking),
+    let size =
+        |((place, size, measured), ranking): ((Place<'a>, &ShopSize, Option<_>), Vec<Ranked>)| {
+            let clients = size.clients();
+            let ranking = match &ranking[..] {
+                [] if !place.1.is_empty() => Err(format!(
+                    "none of {} was measured: `--target {}` measures them",
+                    place.1.join(", "),
+                    place.1.join(",")
+                )),
+                [] => Err(nothing(recorded, advice, size)),
+                [only] => Err(format!(
+                    "only {} was measured with {}: nothing to compare",
+                    only.target,
+                    load(clients)
+                )),
+                _ => Ok(ranking),
+            };
+            let (profile, rates, scores) = match measured {
+                Some((profile, rates, scores)) => (Some(profile), rates, scores),
+                None => (None, Vec::new(), Vec::new()),
+            };
+            (place, Size { clients, profile, ranking, rates, scores })
         };
-        let (profile, rates, scores) = match measured {
-            Some((profile, rates, scores)) => (Some(profile), rates, scores),
-            None => (None, Vec::new(), Vec::new()),
-        };
-        (place, Size { clients, profile, ranking, rates, scores })
-    };
     found.into_iter().zip(rankings).map(size).collect()
 }
 
@@ -178,7 +188,12 @@ fn load(clients: u32) -> Load {
     Load::closed(clients)
 }
 
-fn nothing(recorded: &Recorded, advice: &Advice, clients: u32) -> String {
+fn nothing(recorded: &Recorded, advice: &Advice, size: &ShopSize) -> String {
+    let measured = &recorded.header.plan.profiles;
+    if let Some(own) = size.profile().filter(|own| !measured.iter().any(|p| p == own)) {
+        return format!("profile {own} was not measured: `--set profile={own}` measures it");
+    }
+    let clients = size.clients();
     let operations: Vec<&str> = advice.weights.keys().map(String::as_str).collect();
     let load = load(clients);
     let mut cells = recorded.header.plan.cells.iter().filter(|c| c.load == load);

@@ -4,6 +4,7 @@
 //! data of the HTML page (with `charts`). Keys are stable.
 
 use model::leftovers;
+use model::study::AdviceNote;
 use model::{Calibration, Conditions, Load, Product, shell_words};
 use serde::{Deserialize, Serialize};
 use stats::Verdict;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 
 mod answer;
 mod break_even;
+mod capabilities;
 mod growth;
 mod happened;
 mod ramps;
@@ -21,6 +23,7 @@ mod words;
 
 pub use answer::{Answer, Piece, PieceStyle, Sentence};
 pub use break_even::BreakEvenView;
+pub use capabilities::{CapabilityView, OperatingView};
 pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};
 pub(crate) use ramps::{ALL, SAME_RATE};
@@ -365,7 +368,7 @@ pub struct Setup {
     pub noise: Vec<NoiseView>,
 }
 
-/// Results of a study's advice; all but the last empty if the study has no advice.
+/// Results of a study's advice; most are empty if the study has no advice.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Advised {
     /// The recommendation table.
@@ -374,12 +377,23 @@ pub struct Advised {
     pub advice_basis: Option<String>,
     /// Weights of operations in scores, as set by the study; empty without advice.
     pub advice_weights: BTreeMap<String, f64>,
+    /// Facts of the source that matter for the choice but cannot be measured; omitted if there are
+    /// none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub advice_notes: Vec<AdviceNote>,
     /// The order of all targets by these weights, few clients first.
     pub rankings: Vec<RankingView>,
     /// Purchases at which one application cache overtakes another; omitted if no profile measures
     /// page views and purchases.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub break_even: Vec<BreakEvenView>,
+    /// What the measured products can do apart from speed; omitted if the study compares fewer than
+    /// two.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<CapabilityView>,
+    /// What it takes to run each target; omitted together with `capabilities`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operating: Vec<OperatingView>,
 }
 
 impl View {

@@ -9,10 +9,55 @@ use std::collections::BTreeMap;
 pub struct Advice {
     /// Weight of each operation in a shop's daily use; need not sum to 1.
     pub weights: BTreeMap<String, f64>,
-    /// Number of concurrent requests for each size of shop.
-    pub sizes: BTreeMap<String, u32>,
+    /// The load of each size of shop.
+    pub sizes: BTreeMap<String, ShopSize>,
     /// Rows of the table.
     pub rows: Vec<AdviceRow>,
+    /// Facts that matter for the choice but cannot be measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<AdviceNote>,
+}
+
+/// The load of a shop of one size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum ShopSize {
+    /// Concurrent requests, on the data of any profile that no other size names.
+    Clients(u32),
+    /// Concurrent requests on the data of a profile.
+    OfProfile {
+        /// Concurrent requests.
+        clients: u32,
+        /// The profile.
+        profile: String,
+    },
+}
+
+impl ShopSize {
+    /// Concurrent requests.
+    pub fn clients(&self) -> u32 {
+        match self {
+            Self::Clients(clients) | Self::OfProfile { clients, .. } => *clients,
+        }
+    }
+
+    /// The profile with its data, if it has its own.
+    pub fn profile(&self) -> Option<&str> {
+        match self {
+            Self::Clients(_) => None,
+            Self::OfProfile { profile, .. } => Some(profile),
+        }
+    }
+}
+
+/// A fact of the source that cannot be measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdviceNote {
+    /// The fact, one sentence.
+    pub text: String,
+    /// Where the source says it, or another source.
+    pub source: String,
 }
 
 /// A row of the recommendation table.

@@ -82,7 +82,7 @@ impl Keys for Defaults {
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for data in sizes::of(profile, run) {
-                for load in run.clients().into_iter().map(Load::closed) {
+                for load in run.clients(&profile.clients).into_iter().map(Load::closed) {
                     let cache = app_cache(profile, data, &load, run);
                     check_files(&cache, load.clients)?;
                     cells.extend(run.on_each_target(&load, |target| {
@@ -129,7 +129,9 @@ fn app_cache(
     let name = profile.name.get_ref();
     let files = choices.files.as_ref();
     let of_files = |files: &DataFiles| DataSize { keys: files.keys, tags: files.tags };
-    let drawn = DataSize { keys: size.keys, tags: defaults.tags };
+    let own_keys = profile.keys.get(&choices.scale).filter(|_| !run.is_set("keys"));
+    let keys = own_keys.map_or(size.keys, |keys| *keys.get_ref());
+    let drawn = DataSize { keys, tags: defaults.tags };
     let DataSize { keys, tags } = data.unwrap_or_else(|| files.map_or(drawn, of_files));
     let ops = files.map_or(0, |files| files.ops);
     let ops = if ops > 0 { ops } else { size.ops };

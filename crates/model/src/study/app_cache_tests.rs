@@ -189,7 +189,8 @@ fn settings_reach_the_plan() {
 #[test]
 fn a_fast_fill_is_planned_if_the_backend_supports_it() {
     let fills = |sets: &[(&str, &str)]| {
-        let plan = plan(sets, &[]).unwrap();
+        let one = [("profile", "weighted")];
+        let plan = plan(&[&one[..], sets].concat(), &[]).unwrap();
         caches(&plan).iter().map(|cache| cache.fill).collect::<Vec<_>>()
     };
     assert_eq!(fills(&[("fill", "save")]), [Fill::Save; 4]);
@@ -249,7 +250,7 @@ fn a_cold_profile_has_no_warm_up() {
     assert_eq!((warm.page_cache, cold.page_cache), (PageCache::Warm, PageCache::Cold));
     assert!(warm.phases.iter().all(|p| p.warmup_ns == 100_000_000), "{warm:?}");
     assert!(cold.phases.iter().all(|p| p.warmup_ns == 0), "{cold:?}");
-    assert_eq!(plan(&[], &[]).unwrap().profiles, ["weighted"], "cold runs only if chosen");
+    assert_eq!(plan(&[], &[]).unwrap().profiles, ["weighted", "small-shop"], "cold runs only if chosen");
     let text = serde_json::to_string(&both.cells).unwrap();
     assert_eq!(text.matches(r#""page_cache":"cold""#).count(), 1, "warm is omitted");
     let text = serde_json::to_string(&both).unwrap();
@@ -482,7 +483,10 @@ fn a_target_chooses_its_own_layer() {
     let text = APP_CACHE.replacen(own, &format!("{own}\nmagento = 2"), 1);
     let choices = Choices {
         targets: ["zend-file", "cm-redis"].map(|t| TargetChoice::parse(t).unwrap()).into(),
-        sets: vec![("magento".into(), "off".into())],
+        sets: vec![
+            ("magento".into(), "off".into()),
+            ("profile".into(), "weighted".into()),
+        ],
         ..choices()
     };
     let plan = Study::parse("app-cache", &text).unwrap().plan(&choices).unwrap();
@@ -493,4 +497,27 @@ fn a_target_chooses_its_own_layer() {
     let wrong = APP_CACHE.replacen(own, &format!("{own}\nmagento = 3"), 1);
     let e = Study::parse("s.toml", &wrong).unwrap_err().to_string();
     assert!(e.contains("expected false, true, 1 or 2"), "{e}");
+}
+
+#[test]
+fn a_small_shop_has_its_own_records_and_clients() {
+    let cells = |sets: &[(&str, &str)]| {
+        let plan = plan(sets, &["cm-redis"]).unwrap();
+        let of = |cell: &Cell| match &cell.workload {
+            Workload::AppCache(cache) => (cache.profile.clone(), cache.keys, cell.load.clients),
+            other => panic!("{other:?}"),
+        };
+        plan.cells.iter().map(of).collect::<Vec<_>>()
+    };
+    let cell = |name: &str, keys, clients| (name.to_string(), keys, clients);
+    assert_eq!(cells(&[]), [cell("weighted", 20_000, 4), cell("small-shop", 2_000, 1)]);
+    // What the user sets applies to every profile.
+    let set = [("keys", "500"), ("clients", "2")];
+    assert_eq!(cells(&set), [cell("weighted", 500, 2), cell("small-shop", 500, 2)]);
+    let wrong = APP_CACHE.replacen("[profiles.keys]\nquick = 2000\n", "[profiles.keys]\n", 1);
+    let e = Study::parse("s.toml", &wrong).unwrap_err().to_string();
+    assert!(e.contains("profile `small-shop` has no keys for scale `quick`"), "{e}");
+    let wrong = APP_CACHE.replacen("profile = \"small-shop\" }", "profile = \"tiny\" }", 1);
+    let e = Study::parse("s.toml", &wrong).unwrap_err().to_string();
+    assert!(e.contains("unknown profile `tiny`"), "{e}");
 }

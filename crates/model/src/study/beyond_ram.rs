@@ -86,7 +86,7 @@ impl Keys for Defaults {
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
         let mut cells = Vec::new();
         for profile in run.chosen() {
-            for clients in run.clients() {
+            for clients in run.clients(&[]) {
                 let pipeline = profile.pipeline;
                 let load = Load::closed(clients).pipelined(pipeline);
                 for data in profile.data.get_ref() {

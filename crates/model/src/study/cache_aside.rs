@@ -100,7 +100,7 @@ impl Keys for Defaults {
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
         let mut cells = Vec::new();
         for profile in run.chosen() {
-            for load in run.clients().into_iter().map(|clients| load(profile, clients, run)) {
+            for load in run.clients(&[]).into_iter().map(|clients| load(profile, clients, run)) {
                 let workload = Workload::CacheAside(workload(profile, &load, run));
                 cells.extend(run.on_each_target(&load, |_| workload.clone()));
             }

@@ -79,7 +79,7 @@ impl Keys for Defaults {
         }
         let mut cells = Vec::new();
         for profile in run.chosen() {
-            for clients in run.clients() {
+            for clients in run.clients(&[]) {
                 let rate = Schedule::Steady(defaults.rate);
                 let load = Load::planned(Arrivals::Poisson, rate, clients);
                 let kv = workload(profile, run);

@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::advice::Advice;
+use super::advice::{Advice, AdviceRow, ShopSize};
 use super::choices::is_target_name;
 use super::claims::{Claim, Parts};
 use super::phases::unknown_operation;
@@ -129,13 +129,16 @@ impl Study {
     fn fault_in_advice(&self, advice: &Spanned<Advice>) -> Option<Fault> {
         let offset = advice.span().start;
         let table = advice.get_ref();
-        table.rows.iter().find_map(|row| {
+        let unknown = table.sizes.values().filter_map(ShopSize::profile);
+        let unknown = unknown.map(String::from).find_map(|p| self.unknown_profile(&p, offset));
+        let of_row = |row: &AdviceRow| {
             if !table.sizes.contains_key(&row.size) {
                 let known = quoted_list(table.sizes.keys().map(String::as_str));
                 return Some((offset, format!("unknown size `{}` (known: {known})", row.size)));
             }
             let own = [&row.factory].into_iter().chain(&row.source).chain(&row.second);
             own.chain(&row.targets).find_map(|name| self.unknown_target(name, offset))
-        })
+        };
+        unknown.or_else(|| table.rows.iter().find_map(of_row))
     }
 }

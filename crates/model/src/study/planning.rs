@@ -150,9 +150,11 @@ impl<'a, K: Keys> Run<'a, K> {
         self.choices.sets.iter().any(|(k, _)| k == key)
     }
 
-    /// Numbers of clients, ascending, each once.
-    pub(super) fn clients(&self) -> Vec<u32> {
-        let mut clients = self.study.clients.clone();
+    /// Numbers of clients, ascending, each once: those that the user set, else the profile's
+    /// `own`, else the study's.
+    pub(super) fn clients(&self, own: &[u32]) -> Vec<u32> {
+        let is_own = !own.is_empty() && !self.is_set("clients");
+        let mut clients = if is_own { own.to_vec() } else { self.study.clients.clone() };
         clients.sort_unstable();
         clients.dedup();
         clients

@@ -59,9 +59,9 @@ fn every_scale_and_profile_plans() {
     for scale in [Scale::Quick, Scale::Standard, Scale::Full] {
         let sets = vec![("profile".to_string(), "all".to_string())];
         let plan = study().plan(&Choices { scale, sets, ..choices() }).unwrap();
-        assert_eq!(plan.profiles, ["steady", "maxcluster-2019", "page"]);
-        // Two profiles with two loads, the page profile with three; three targets each.
-        assert_eq!(plan.cells.len(), 21);
+        assert_eq!(plan.profiles, ["steady", "maxcluster-2019", "page", "visitors"]);
+        // Two profiles with two loads, one with three and one with five; three targets each.
+        assert_eq!(plan.cells.len(), 36);
     }
 }
 
@@ -137,7 +137,7 @@ fn unknown_names_list_the_known_ones() {
         message("colour", "red")
             .starts_with("unknown key `colour` in --set for study `sessions` (known: `profile`, ")
     );
-    assert!(message("profile", "fast").contains("known: `steady`, `maxcluster-2019` and `page`"));
+    assert!(message("profile", "fast").contains("known: `steady`, `maxcluster-2019`, `page` and `visitors`"));
     assert_eq!(
         message("clients", "0"),
         "--set clients=`0` is invalid (expected 1 to 4096, or several as in `1,8`)"

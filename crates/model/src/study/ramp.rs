@@ -325,7 +325,7 @@ fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
         return vec![Load { schedule: stages, ..Load::closed(clients) }];
     }
     let order = defaults.order;
-    let clients = run.clients().into_iter();
+    let clients = run.clients(&[]).into_iter();
     let planned =
         |schedule: &Schedule, clients| Load::planned(Arrivals::Poisson, schedule.clone(), clients);
     if let Some(limits) = &profile.limits {

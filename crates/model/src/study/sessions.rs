@@ -46,6 +46,9 @@ pub(super) struct Profile {
     names: Names,
     order: Order,
     stop: StopKind,
+    /// Numbers of parallel clients, in place of the study's.
+    #[serde(default)]
+    clients: Vec<u32>,
     /// True to add a load in which all clients request the same session.
     #[serde(default)]
     one_session: bool,
@@ -90,7 +93,7 @@ impl Keys for Defaults {
 }
 
 fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
-    let clients = run.clients();
+    let clients = run.clients(&profile.clients);
     let mut loads: Vec<Load> = clients.iter().map(|c| Load::closed(*c)).collect();
     if let Some(&clients) = clients.last().filter(|c| profile.one_session && **c > 1) {
         loads.push(Load { one_session: true, ..Load::closed(clients) });

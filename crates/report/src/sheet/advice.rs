@@ -9,7 +9,7 @@ use crate::view::{AdviceView, Advised, Agreement, RankedView, RankingView, View}
 
 /// The recommendation table, its reasons, and the order of all targets.
 pub(crate) fn section(view: &View) -> Section {
-    let Advised { advice, advice_basis, .. } = &view.advised;
+    let Advised { advice, advice_basis, advice_notes, .. } = &view.advised;
     let mut blocks = Vec::new();
     if !advice.is_empty() {
         let columns = ["shop", "size (requests)", "default", "source", "here", "agreement"];
@@ -20,7 +20,9 @@ pub(crate) fn section(view: &View) -> Section {
         let texts = texts.into_iter().map(|(places, why)| format!("{places}: {why}"));
         let orders = orders(view);
         let orders = orders.into_iter().map(|(sizes, order)| format!("order, {sizes}: {order}"));
-        blocks.extend(texts.chain(advice_basis.clone()).chain(orders).map(Block::item));
+        let notes = advice_notes.iter().map(|note| format!("{} ({})", note.text, note.source));
+        let facts = texts.chain(advice_basis.clone()).chain(orders).chain(notes);
+        blocks.extend(facts.map(Block::item));
         blocks.push(Block::Part { part: Part::Weights });
     }
     Section { id: "advice", title: "Advice", blocks }

@@ -7,6 +7,7 @@
 
 mod advice;
 mod break_even;
+mod capabilities;
 mod effort;
 mod failures;
 mod growth;
@@ -44,6 +45,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         failures::section(view),
         advice::section(view),
         break_even::section(view),
+        capabilities::section(view),
         Section::part("claims", "Claims", (Part::Claims, !view.claims.is_empty())),
         source::section(view),
         through_cache::section(view),

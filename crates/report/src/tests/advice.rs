@@ -1,5 +1,7 @@
 //! Advice: a clear best, a tie, insufficient data, and agreement with the source.
 
+use model::study::ShopSize;
+
 use crate::fixture::{Rates, advice, run, usual};
 use crate::view::{AdviceView, View};
 use crate::{judge, text};
@@ -27,7 +29,7 @@ fn rows_with_the_same_load_answer_and_reason_are_one_line() {
     });
     let twins: Vec<_> = twins.collect();
     advice.rows.extend(twins);
-    advice.sizes.values_mut().for_each(|clients| *clients = 8);
+    advice.sizes.values_mut().for_each(|size| *size = ShopSize::Clients(8));
     recorded.header.plan.advice = Some(advice);
     let table = text::render(&judge(&recorded), 140, false);
     let line = table.lines().find(|line| line.starts_with("Shopware, OpenMage ")).unwrap();

@@ -1,7 +1,7 @@
 //! Application caches: claims about an order, lists, effort, and targets of two stores.
 
 use model::study::claims::{Conditions, Extreme, Spread};
-use model::study::{Advice, AdviceRow, Claim, Expectation};
+use model::study::{Advice, AdviceRow, Claim, Expectation, ShopSize};
 use model::{
     AppCache, Backend, DataFiles, Emptied, Fact, Fill, MemoryPlan, MemoryUse, PageCache, Phase,
     Restored, Stop, Workload,
@@ -362,7 +362,7 @@ fn a_list_is_judged_by_its_parts() {
     let weights = ["read", "write", "clean"].map(|o| (o.to_string(), 1.0));
     recorded.header.plan.advice = Some(Advice {
         weights: BTreeMap::from(weights),
-        sizes: BTreeMap::from([("small".into(), 8)]),
+        sizes: BTreeMap::from([("small".into(), ShopSize::Clients(8))]),
         rows: vec![AdviceRow {
             shop: "Magento".into(),
             size: "small".into(),
@@ -371,6 +371,7 @@ fn a_list_is_judged_by_its_parts() {
             second: None,
             targets: Vec::new(),
         }],
+        notes: Vec::new(),
     });
     recorded.header.plan.claims = vec![highest("redis", "clean")];
     let view = judge(&recorded);

@@ -1,6 +1,6 @@
 //! Growth with the size of the data set: curves, slopes and outputs.
 
-use model::study::{Advice, AdviceRow};
+use model::study::{Advice, AdviceRow, ShopSize};
 use model::{AppCache, Cell, Load, Phase, Stop, Trial, Workload};
 use stats::Histogram;
 use std::collections::BTreeMap;
@@ -218,8 +218,9 @@ fn advice_uses_the_largest_size_and_names_it() {
     };
     let advice = Advice {
         weights: [("clean", 9.0), ("read", 1.0)].map(|(o, w)| (o.to_string(), w)).into(),
-        sizes: [("small".to_string(), 4)].into(),
+        sizes: [("small".to_string(), ShopSize::Clients(4))].into(),
         rows: vec![row],
+        notes: Vec::new(),
     };
     let advised = |sizes: &[(u64, u64)], without: &str| {
         let mut recorded = grown(sizes, 4, crossing);

@@ -6,6 +6,7 @@ mod answer;
 mod best;
 mod break_even;
 mod cache;
+mod capabilities;
 mod claim_kinds;
 mod claims;
 mod compare;

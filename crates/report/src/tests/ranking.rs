@@ -1,5 +1,6 @@
 //! Scores by the study's weights and by others, which the page must reproduce.
 
+use model::study::ShopSize;
 use serde_json::json;
 use stats::Verdict;
 use std::collections::BTreeMap;
@@ -139,7 +140,7 @@ fn an_order_of_two_blocks_is_undecided() {
 fn sizes_of_one_load_share_a_ranking() {
     let mut recorded = uneven(5, rates);
     let sizes = &mut recorded.header.plan.advice.as_mut().unwrap().sizes;
-    sizes.insert("small".into(), 8);
+    sizes.insert("small".into(), ShopSize::Clients(8));
     let view = judge(&recorded);
     let [only] = &view.advised.rankings[..] else { panic!("{:?}", view.advised.rankings) };
     assert_eq!(only.sizes, ["medium to large", "small"]);

@@ -1,7 +1,10 @@
 //! Lists of data-set sizes, over which a run measures how costs grow.
 
+use std::collections::BTreeMap;
+
 use super::tables::{COUNT, Defaults, Profile};
 use crate::app_cache::DataSize;
+use crate::plan::Scale;
 use crate::study::planning::{Run, WorkloadTables};
 use crate::study::{Fault, StudyError, quoted_list};
 
@@ -60,19 +63,29 @@ pub(super) fn of(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Option<DataS
     }
 }
 
-/// Finds a list of sizes that cannot show growth, or a scale without one.
+/// Says which scale of the study lacks a value that a profile has for others.
+fn missing<T>(
+    key: &str,
+    by_scale: &BTreeMap<Scale, T>,
+    own: &WorkloadTables<Defaults>,
+) -> Option<String> {
+    let scale = own.scales.keys().find(|scale| !by_scale.contains_key(*scale));
+    let scale = scale.filter(|_| !by_scale.is_empty())?;
+    Some(format!("has no {key} for scale `{}`", scale.name()))
+}
+
+/// Finds a list of sizes that cannot show growth, or a value by scale that lacks one.
 pub(super) fn fault_in_file(profile: &Profile, own: &WorkloadTables<Defaults>) -> Option<Fault> {
-    let missing = own.scales.keys().find(|scale| !profile.sizes.contains_key(*scale));
-    if let Some(scale) = missing.filter(|_| !profile.sizes.is_empty()) {
-        let (name, scale) = (profile.name.get_ref(), scale.name());
-        let problem = format!("profile `{name}` has no sizes for scale `{scale}`");
-        return Some((profile.name.span().start, problem));
+    let missing = missing("sizes", &profile.sizes, own)
+        .or_else(|| missing("keys", &profile.keys, own))
+        .or_else(|| missing("memory_limit", &profile.memory_limit, own));
+    if let Some(problem) = missing {
+        let name = profile.name.get_ref();
+        return Some((profile.name.span().start, format!("profile `{name}` {problem}")));
     }
-    let unlimited = own.scales.keys().find(|scale| !profile.memory_limit.contains_key(*scale));
-    if let Some(scale) = unlimited.filter(|_| !profile.memory_limit.is_empty()) {
-        let (name, scale) = (profile.name.get_ref(), scale.name());
-        let problem = format!("profile `{name}` has no memory_limit for scale `{scale}`");
-        return Some((profile.name.span().start, problem));
+    if let Some(keys) = profile.keys.values().find(|keys| !COUNT.contains(keys.get_ref())) {
+        let problem = format!("`keys` is {} (expected 1 to {})", keys.get_ref(), COUNT.end());
+        return Some((keys.span().start, problem));
     }
     profile.sizes.values().find_map(|list| {
         let problem = fault(list.get_ref(), own.defaults.max_tags)?;

@@ -75,6 +75,13 @@ pub(in crate::study) struct Profile {
     /// True for the lists, popularity and quirks of the original benchmark.
     #[serde(default)]
     pub(super) as_original: bool,
+    /// Numbers of parallel clients, in place of the study's.
+    #[serde(default)]
+    pub(super) clients: Vec<u32>,
+    /// Records of the data set, in place of the scale's. If given, then for every scale of the
+    /// study.
+    #[serde(default)]
+    pub(super) keys: BTreeMap<Scale, Spanned<u64>>,
     /// Data sets to measure separately, instead of the one of `keys` and `tags`. If given, then for
     /// every scale of the study.
     #[serde(default)]
