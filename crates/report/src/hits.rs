@@ -1,5 +1,8 @@
 //! Targets whose hit ratios differ widely: the ratio of their speeds then compares misses with
-//! hits, and on most layouts a miss is cheaper than a hit. Rows, comparisons and claims say so.
+//! hits, and on most layouts a miss is cheaper than a hit. The same holds for targets of which one
+//! refuses records as too large. Rows, comparisons and claims say so.
+
+use model::{Counts, ErrorClass, Workload};
 
 use crate::limits::HITS_APART_MAX;
 use crate::show;
@@ -7,8 +10,8 @@ use crate::standings::{Group, standings};
 use crate::view::{Comparison, Row, View};
 
 /// Appended to a claim that is based on such a ratio.
-pub(crate) const CLAIMED: &str =
-    "; the targets found different shares of what they read, so misses are compared with hits";
+pub(crate) const CLAIMED: &str = "; the targets found or accepted different shares of the records, so a miss or a refusal is \
+     compared with a hit or a write";
 
 /// Hit ratio of a row's reads; for a phase with parts, that of its read part. `None` if nothing was
 /// read.
@@ -26,15 +29,35 @@ fn share(cells: &[Row], row: &Row) -> Option<f64> {
     (all > 0).then(|| found as f64 / all as f64)
 }
 
-/// Why a comparison compares misses with hits; `None` if it does not.
+/// Failures that are a property of the store and not of a run: records of an application cache that
+/// are larger than it accepts, without which a shop goes on.
+pub(crate) fn refused(workload: &Workload, counts: &Counts) -> u64 {
+    if matches!(workload, Workload::AppCache(_)) { too_large(counts) } else { 0 }
+}
+
+/// Operations that failed because of the size of their value.
+pub(crate) fn too_large(counts: &Counts) -> u64 {
+    counts.errors_by_class.get(&ErrorClass::TooLarge).copied().unwrap_or(0)
+}
+
+/// Why a comparison compares misses with hits, or refusals with writes; `None` if it does not.
 pub(crate) fn apart(cells: &[Row], comparison: &Comparison) -> Option<String> {
     let Comparison { workload, operation, load, a, b, .. } = comparison;
-    let of = |target: &String| {
+    let row = |target: &String| {
         let here = |r: &&Row| (&r.workload, &r.operation, &r.load) == (workload, operation, load);
-        let row = cells.iter().filter(here).find(|r| r.target == *target)?;
-        share(cells, row)
+        cells.iter().filter(here).find(|r| r.target == *target)
     };
-    let (one, two) = (of(a)?, of(b)?);
+    let (of_a, of_b) = (row(a)?, row(b)?);
+    let refused = |row: &Row| too_large(&row.counts) as f64 / row.counts.total().max(1) as f64;
+    let (one, two) = (refused(of_a), refused(of_b));
+    if (one - two).abs() > HITS_APART_MAX {
+        let [one, two] = [one, two].map(show::share_of_all);
+        return Some(format!(
+            "refusals are compared with writes: {a} refused {one} of the records as too large, \
+             {b} {two}"
+        ));
+    }
+    let (one, two) = (share(cells, of_a)?, share(cells, of_b)?);
     ((one - two).abs() > HITS_APART_MAX).then(|| {
         let [one, two] = [one, two].map(show::share_of_all);
         format!("misses are compared with hits: {a} found {one} of what it read, {b} {two}")

@@ -76,9 +76,9 @@ pub const ANSWERED_MIN: u64 = 10;
 /// that takes longer than its phase is certainly slow, not by chance.
 pub const FREE_SHARE_MIN: f64 = 0.5;
 
-/// Difference of two targets' hit ratios above which a comparison compares misses with hits. If a
-/// miss cost nothing, it would make a rate 5 % too high, which is more than the zone in which two
-/// targets count as equal.
+/// Difference of two targets' hit ratios above which a comparison compares misses with hits, and of
+/// their shares of refused writes. If a miss cost nothing, it would make a rate 5 % too high, which
+/// is more than the zone in which two targets count as equal.
 pub const HITS_APART_MAX: f64 = 0.05;
 
 /// Share of a point for which the generator's threads, or a server's, may wait for a CPU. With

@@ -34,7 +34,7 @@ const FAST: [&str; 17] = [
 
 /// `run app-cache` with [`FAST`] on a data set of a few hundred records.
 pub(super) fn small(place: &Place, arguments: &[&str]) -> Command {
-    let data = ["--set", "keys=300", "--set", "tags=60"];
+    let data = ["--set", "profile=weighted", "--set", "keys=300", "--set", "tags=60"];
     place.run(&[&FAST[..], &data, arguments].concat())
 }
 
@@ -407,4 +407,42 @@ fn an_unknown_backend_lists_the_known_ones() {
     finished.usage_error(&["unknown target `apcu`", "`cm-redis-lua`", "--target cm-redis=URL"]);
     let finished = Place::finish(small(&place, &["--set", "sessions=5"]));
     finished.usage_error(&["unknown key `sessions`", "`clean_chance`"]);
+}
+
+/// memcached refuses values above 1 MiB. Symfony's adapter then goes on without the record; Zend's
+/// cache removes it from the other level as well.
+#[test]
+fn large_records_are_lost_with_memcached() {
+    if !installed(&["memcached", "redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let large = ["--set", "profile=large-records", "--set", "keys=40", "--set", "tags=20"];
+    let targets = ["cm-redis", "two-levels-redis", "symfony-memcached"];
+    let targets: Vec<&str> = targets.into_iter().flat_map(|name| ["--target", name]).collect();
+    let run = place.run(&[&FAST[..], &large, &targets].concat());
+    let summary = Place::finish(run).measured().json();
+    let of = |name: &str, operation: &str| {
+        let rows = among(&summary["cells"], |c| c["target"] == name && c["operation"] == operation);
+        let row = *rows.first().unwrap_or_else(|| panic!("no {operation} of {name}: {summary}"));
+        (count(row, "ok"), count(row, "miss"), row["counts"]["errors_by_class"].clone())
+    };
+    for name in ["two-levels-redis", "symfony-memcached"] {
+        let (ok, missed, errors) = of(name, "read");
+        assert!(ok > 0 && missed > 0 && errors == serde_json::json!({}), "{name}: {summary}");
+        let (ok, _, errors) = of(name, "write");
+        assert!(ok > 0 && errors["too-large"].as_u64() > Some(0), "{name}: {errors}");
+    }
+    let (ok, missed, errors) = of("cm-redis", "write");
+    assert!(ok > 0 && missed == 0 && errors == serde_json::json!({}), "{errors}");
+    let is_about_size = |r: &Value| r.as_str().unwrap().contains("too large");
+    assert!(among(&summary["reasons"], is_about_size).is_empty(), "{}", summary["reasons"]);
+    let about_writes = |c: &Value| {
+        let doubt = c["doubt"].as_str().unwrap_or_default();
+        c["operation"] == "write"
+            && c["a"] == "cm-redis"
+            && doubt.contains("refused")
+            && doubt.contains("as too large")
+    };
+    assert_eq!(among(&summary["comparisons"], about_writes).len(), 2, "{}", summary["comparisons"]);
 }

@@ -183,7 +183,7 @@ fn refused(operation: &str, reply: &Reply<'_>) -> StoreError {
     let (class, hint) = match reply.status {
         OUT_OF_MEMORY => (ErrorClass::Full, ""),
         TOO_LARGE => {
-            (ErrorClass::Reply, " (expected a value within its item size, 1 MiB by default)")
+            (ErrorClass::TooLarge, " (expected a value within its item size, 1 MiB by default)")
         }
         0x20 => (ErrorClass::Denied, ""),
         _ => (ErrorClass::Reply, ""),

@@ -122,6 +122,8 @@ pub(super) fn error_class(text: &str) -> ErrorClass {
         ["CLIENT_ERROR unauthenticated", "CLIENT_ERROR authentication failure"];
     if text.starts_with(FULL) {
         ErrorClass::Full
+    } else if text.starts_with("SERVER_ERROR object too large") {
+        ErrorClass::TooLarge
     } else if DENIED.contains(&text) {
         ErrorClass::Denied
     } else if text.starts_with("ERROR Too many open connections") {

@@ -112,7 +112,7 @@ fn errors_have_classes() {
     let classes = [
         ("SERVER_ERROR out of memory storing object", ErrorClass::Full),
         ("SERVER_ERROR out of memory", ErrorClass::Full),
-        ("SERVER_ERROR object too large for cache", ErrorClass::Reply),
+        ("SERVER_ERROR object too large for cache", ErrorClass::TooLarge),
         ("SERVER_ERROR busy", ErrorClass::Reply),
         ("CLIENT_ERROR bad data chunk", ErrorClass::Reply),
         ("CLIENT_ERROR unauthenticated", ErrorClass::Denied),

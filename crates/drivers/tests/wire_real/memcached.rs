@@ -151,7 +151,7 @@ fn commands_of_all_kinds_are_understood() {
     let mut large = b"set big 0 0 3000000\r\n".to_vec();
     large.resize(large.len() + 3_000_000, b'x');
     large.extend_from_slice(b"\r\n");
-    assert_eq!(class(&line.ask(&large, &DONE)), ErrorClass::Reply);
+    assert_eq!(class(&line.ask(&large, &DONE)), ErrorClass::TooLarge);
     assert_eq!(line.ask(b"mn\r\n", &ANY), OK, "the connection is still in step");
 }
 

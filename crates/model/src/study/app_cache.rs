@@ -6,7 +6,7 @@ mod tables;
 use std::ops::RangeInclusive;
 
 pub(super) use self::tables::Defaults;
-use self::tables::{COUNT, Profile, Size};
+use self::tables::{COUNT, Profile, RECORD, Size};
 use super::phases::StudyPhase;
 use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, named, number, put};
@@ -19,8 +19,6 @@ use crate::memory::{MemoryLimit, MemoryPlan, PageCache};
 use crate::phase::Phase;
 use crate::plan::{Cell, PlannedTarget, Workload};
 
-/// Range of record sizes, bytes.
-const RECORD: RangeInclusive<u64> = 1..=16 << 20;
 const CHANCE: RangeInclusive<u64> = 1..=1_000_000;
 
 impl Keys for Defaults {
@@ -142,20 +140,22 @@ fn app_cache(
     };
     let own_limit = profile.memory_limit.get(&run.choices.scale).map(|limit| *limit.get_ref());
     let limit = defaults.memory_limit.or(own_limit);
+    let sets_bytes = run.is_set("min_rec_size") || run.is_set("max_rec_size");
+    let own_bytes = profile.record_bytes.as_ref().filter(|_| !sets_bytes).map(|own| *own.get_ref());
     AppCache {
         profile: data.map_or_else(|| name.clone(), |data| format!("{name}/{data}")),
         sizes_of: data.map(|_| name.clone()),
         keys: keys.max(u64::from(load.clients)),
         tags,
         tags_of_record: (defaults.min_tags, defaults.max_tags),
-        record_bytes: (defaults.min_rec_size, defaults.max_rec_size),
+        record_bytes: own_bytes.unwrap_or((defaults.min_rec_size, defaults.max_rec_size)),
         write_chance: defaults.write_chance,
         clean_chance: defaults.clean_chance,
         as_original: profile.as_original,
         magento: defaults.magento,
         page_reads: defaults.page_reads,
         page_writes: defaults.page_writes,
-        fill: defaults.fill,
+        fill: profile.fill.filter(|_| !run.is_set("fill")).unwrap_or(defaults.fill),
         verify_one_in: study.verify_one_in,
         files: files.cloned(),
         page_cache: profile.page_cache,

@@ -250,7 +250,11 @@ fn a_cold_profile_has_no_warm_up() {
     assert_eq!((warm.page_cache, cold.page_cache), (PageCache::Warm, PageCache::Cold));
     assert!(warm.phases.iter().all(|p| p.warmup_ns == 100_000_000), "{warm:?}");
     assert!(cold.phases.iter().all(|p| p.warmup_ns == 0), "{cold:?}");
-    assert_eq!(plan(&[], &[]).unwrap().profiles, ["weighted", "small-shop"], "cold runs only if chosen");
+    assert_eq!(
+        plan(&[], &[]).unwrap().profiles,
+        ["weighted", "small-shop"],
+        "cold runs only if chosen"
+    );
     let text = serde_json::to_string(&both.cells).unwrap();
     assert_eq!(text.matches(r#""page_cache":"cold""#).count(), 1, "warm is omitted");
     let text = serde_json::to_string(&both).unwrap();
@@ -483,10 +487,7 @@ fn a_target_chooses_its_own_layer() {
     let text = APP_CACHE.replacen(own, &format!("{own}\nmagento = 2"), 1);
     let choices = Choices {
         targets: ["zend-file", "cm-redis"].map(|t| TargetChoice::parse(t).unwrap()).into(),
-        sets: vec![
-            ("magento".into(), "off".into()),
-            ("profile".into(), "weighted".into()),
-        ],
+        sets: vec![("magento".into(), "off".into()), ("profile".into(), "weighted".into())],
         ..choices()
     };
     let plan = Study::parse("app-cache", &text).unwrap().plan(&choices).unwrap();

@@ -137,7 +137,10 @@ fn unknown_names_list_the_known_ones() {
         message("colour", "red")
             .starts_with("unknown key `colour` in --set for study `sessions` (known: `profile`, ")
     );
-    assert!(message("profile", "fast").contains("known: `steady`, `maxcluster-2019`, `page` and `visitors`"));
+    assert!(
+        message("profile", "fast")
+            .contains("known: `steady`, `maxcluster-2019`, `page` and `visitors`")
+    );
     assert_eq!(
         message("clients", "0"),
         "--set clients=`0` is invalid (expected 1 to 4096, or several as in `1,8`)"

@@ -17,7 +17,9 @@ pub enum ErrorClass {
     Denied,
     /// No space left: disk, quota or the server's memory limit.
     Full,
-    /// The server answered with an error.
+    /// The value is larger than the server accepts.
+    TooLarge,
+    /// The server answered with another error.
     Reply,
     /// The reply violates the protocol.
     Protocol,
@@ -41,6 +43,7 @@ impl fmt::Display for ErrorClass {
             Self::Closed => "connection lost",
             Self::Denied => "denied",
             Self::Full => "full",
+            Self::TooLarge => "too large",
             Self::Reply => "error reply",
             Self::Protocol => "malformed reply",
             Self::Lock => "lock not available",

@@ -3,6 +3,7 @@
 use model::{Cell, Counts, ErrorClass, Point, StoreCounters, Trial, Workload};
 
 use crate::findings::Findings;
+use crate::hits;
 use crate::limits::{ERROR_SHARE_MAX, LENGTH_SHARE_MIN, MISS_SHARE_MAX, SILENCE_MIN, WRONG_MAX};
 use crate::measurement::{Counted, Measurement, Part};
 use crate::recorded::Recorded;
@@ -118,7 +119,8 @@ fn expired(measurement: &Measurement<'_>) -> String {
 /// expected; control phases handle failures themselves.
 pub(super) fn failed(measurement: &Measurement<'_>, operation: &Counted, findings: &mut Findings) {
     let counts = &operation.held;
-    let share = counts.error as f64 / counts.total().max(1) as f64;
+    let errors = counts.error - hits::refused(&measurement.cell.workload, counts);
+    let share = errors as f64 / counts.total().max(1) as f64;
     if share > ERROR_SHARE_MAX {
         let is_full = counts.errors_by_class.contains_key(&ErrorClass::Full);
         let cure = is_full.then(|| room(measurement.recorded, &measurement.cell.target));
@@ -126,7 +128,7 @@ pub(super) fn failed(measurement: &Measurement<'_>, operation: &Counted, finding
             "`{}` {}: {} of {} operations failed ({}; at most {} is allowed): {}{}",
             measurement.cell.id,
             operation.name,
-            counts.error,
+            errors,
             counts.total(),
             show::percent(share),
             show::percent(ERROR_SHARE_MAX),

@@ -2,6 +2,7 @@
 
 use model::Counts;
 
+use crate::hits;
 use crate::section::{Block, Section, explained};
 use crate::table::{Cell, Column};
 use crate::view::{Row, View};
@@ -10,10 +11,11 @@ use crate::view::{Row, View};
 type Ending = (&'static str, &'static str, fn(&Counts) -> u64);
 
 /// All unexpected outcomes; lost records also count as missed.
-const ENDINGS: [Ending; 5] = [
+const ENDINGS: [Ending; 6] = [
     ("missed", "not found", |c| c.miss),
     ("lost", "missed records of a cache that had not been removed", |c| c.lost),
     ("errors", "", |c| c.error),
+    ("too large", "errors because the store accepts no record of that size", hits::too_large),
     ("wrong", "length or content differs from what was written", |c| c.wrong),
     ("stale", "older than allowed", |c| c.stale),
 ];

@@ -8,7 +8,9 @@
 //! removed are saved again before the client's next call, untimed, which keeps the data constant.
 //! Until that is done, other clients miss them.
 //!
-//! A miss that no clean, write or lifetime explains is counted separately: the record was lost.
+//! A miss that no clean, write or lifetime explains is counted separately: the record was lost. A
+//! record that the store refuses as too large is not lost: like a shop, the client goes on without
+//! it, so each write of it fails and each read misses.
 //!
 //! A value that was read is checked for its length, for its version against the clients' writes and
 //! cleans (an older one is stale, [`super::ledger`]) and, for one in `verify_one_in`, byte by byte.
@@ -339,12 +341,18 @@ impl Client for AppCacheClient {
             self.shop.fill(Record::new(&self.id, &self.value, &self.tags, lifetime_s))?;
             return Ok(true);
         }
-        match self.save_as_filled(record, 0)? {
-            Saved::Kept => Ok(true),
-            Saved::Removed(_) => {
+        match self.save_as_filled(record, 0) {
+            Ok(Saved::Kept) => Ok(true),
+            Ok(Saved::Removed(_)) => {
                 let message = format!("record `{}` differed when it was loaded back", self.id);
                 Err(StoreError::soft(ErrorClass::Protocol, message))
             }
+            // The shop works without a record that the store refuses.
+            Err(e) if e.class == ErrorClass::TooLarge => {
+                self.ledger.fail_write(self.share.client, record);
+                Ok(true)
+            }
+            Err(e) => Err(e),
         }
     }
 
@@ -373,8 +381,10 @@ impl Client for AppCacheClient {
                 }
                 Err(e) => {
                     ledger.fail_write(client, record);
-                    self.fault = Some(e);
-                    break;
+                    if e.class != ErrorClass::TooLarge {
+                        self.fault = Some(e);
+                        break;
+                    }
                 }
             }
         }

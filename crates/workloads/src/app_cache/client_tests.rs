@@ -318,6 +318,38 @@ fn after_failed_writes_nothing_is_stale() {
 }
 
 #[test]
+fn a_shop_goes_on_without_records_that_are_too_large() {
+    let store = Memory::default();
+    store.misbehave(Fault::RefusesAbove(32));
+    let mix = [("read", 1.0), ("write", 1.0), ("clean", 0.1)];
+    let plan = AppCache { magento: Layer::None, ..workload(&[&mix]) };
+    let mut clients = filled(&plan, &store, 2);
+    let stored = store.content().records.len();
+    assert!((100..200).contains(&stored), "{stored} of 300");
+    let mut counts: BTreeMap<(usize, String), u64> = BTreeMap::new();
+    let mut refused = 0;
+    for n in 0..2000 {
+        for client in &mut clients {
+            match operate(client, n) {
+                Ok((call, outcome)) => {
+                    *counts.entry((call, format!("{outcome:?}"))).or_default() += 1;
+                }
+                Err(e) => {
+                    assert_eq!(e.class, ErrorClass::TooLarge);
+                    refused += 1;
+                }
+            }
+        }
+    }
+    let of = |operation, outcome: Outcome| {
+        counts.get(&(operation, format!("{outcome:?}"))).copied().unwrap_or(0)
+    };
+    assert!(refused > 500 && of(READ, Outcome::Miss) > 500, "{counts:?}");
+    assert!(of(READ, Outcome::Ok) > 500 && of(WRITE, Outcome::Ok) > 500, "{counts:?}");
+    assert_eq!(of(READ, Outcome::Lost), 0, "a refused record is not lost");
+}
+
+#[test]
 fn a_failed_clean_explains_misses() {
     let store = Memory::default();
     let plan = workload(&[&[("clean", 1.0)], &[("read", 1.0)]]);

@@ -59,6 +59,8 @@ pub(crate) enum Fault {
     KeepsOldOneIn(u64),
     /// Saves fail, but may be applied.
     FailsToSave,
+    /// Saves of longer values are refused, and the old record is removed.
+    RefusesAbove(usize),
     /// Cleans fail.
     FailsToClean,
 }
@@ -143,6 +145,10 @@ impl TaggedCache for Memory {
                 return Ok(());
             }
             Some(Fault::KeepsOldOneIn(n)) if content.saves.is_multiple_of(n) => return Ok(()),
+            Some(Fault::RefusesAbove(bytes)) if value.len() > bytes => {
+                content.records.remove(id);
+                return Err(StoreError::soft(ErrorClass::TooLarge, "on purpose"));
+            }
             Some(Fault::FailsToSave) if content.saves.is_multiple_of(2) => return Err(failed()),
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tables::{COUNT, Defaults, Profile};
+use super::tables::{COUNT, Defaults, Profile, RECORD};
 use crate::app_cache::DataSize;
 use crate::plan::Scale;
 use crate::study::planning::{Run, WorkloadTables};
@@ -86,6 +86,16 @@ pub(super) fn fault_in_file(profile: &Profile, own: &WorkloadTables<Defaults>) -
     if let Some(keys) = profile.keys.values().find(|keys| !COUNT.contains(keys.get_ref())) {
         let problem = format!("`keys` is {} (expected 1 to {})", keys.get_ref(), COUNT.end());
         return Some((keys.span().start, problem));
+    }
+    if let Some(bytes) = &profile.record_bytes {
+        let (min, max) = bytes.get_ref();
+        if !RECORD.contains(min) || !RECORD.contains(max) || min > max {
+            let problem = format!(
+                "`record_bytes` is {min} to {max} (expected 1 <= min <= max <= {})",
+                RECORD.end()
+            );
+            return Some((bytes.span().start, problem));
+        }
     }
     profile.sizes.values().find_map(|list| {
         let problem = fault(list.get_ref(), own.defaults.max_tags)?;

@@ -11,6 +11,8 @@ use crate::memory::{MemoryLimit, PageCache};
 use crate::plan::Scale;
 use crate::study::phases::{StopKind, StudyPhase};
 
+/// Range of record sizes, bytes.
+pub(super) const RECORD: RangeInclusive<u64> = 1..=16 << 20;
 /// Range of numbers of records, tags and operations.
 pub(super) const COUNT: RangeInclusive<u64> = 1..=100_000_000;
 
@@ -82,6 +84,12 @@ pub(in crate::study) struct Profile {
     /// study.
     #[serde(default)]
     pub(super) keys: BTreeMap<Scale, Spanned<u64>>,
+    /// Minimum and maximum bytes of a record, in place of the study's.
+    #[serde(default)]
+    pub(super) record_bytes: Option<Spanned<(u64, u64)>>,
+    /// How the data set is made, in place of the study's choice.
+    #[serde(default)]
+    pub(super) fill: Option<Fill>,
     /// Data sets to measure separately, instead of the one of `keys` and `tags`. If given, then for
     /// every scale of the study.
     #[serde(default)]
