@@ -92,7 +92,11 @@ fn on_profiles(
     } else if unmet.is_empty() {
         let named: Vec<String> = claim.profiles.iter().map(|name| format!("`{name}`")).collect();
         let plural = if named.len() == 1 { "" } else { "s" };
-        format!("it is about profile{plural} {}, not measured here", show::listed(&named))
+        format!(
+            "it is about profile{plural} {}, not measured here: `--set profile={}`",
+            show::listed(&named),
+            claim.profiles[0]
+        )
     } else {
         unmet.join("; ")
     };
