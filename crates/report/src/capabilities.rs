@@ -77,7 +77,9 @@ fn failures(recorded: &Recorded, target: &str) -> Vec<String> {
             add("records lost".into(), *lost);
             add("wrong values".into(), *wrong);
             add("old values".into(), *stale);
-            errors_by_class.iter().for_each(|(class, count)| add(class.to_string(), *count));
+            for (class, count) in errors_by_class {
+                add(class.to_string(), *count);
+            }
         }
     }
     let mut kinds: Vec<(String, u64)> = kinds.into_iter().collect();

@@ -10,8 +10,8 @@ use crate::standings::{Group, standings};
 use crate::view::{Comparison, Row, View};
 
 /// Appended to a claim that is based on such a ratio.
-pub(crate) const CLAIMED: &str = "; the targets found or accepted different shares of the records, so a miss or a refusal is \
-     compared with a hit or a write";
+pub(crate) const CLAIMED: &str = "; the targets found or accepted different shares of the records, \
+                                  so misses or refusals are compared with hits or writes";
 
 /// Hit ratio of a row's reads; for a phase with parts, that of its read part. `None` if nothing was
 /// read.

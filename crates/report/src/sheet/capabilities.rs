@@ -27,8 +27,8 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "capabilities", title: "What speed does not show", blocks }
 }
 
-/// `whatever their speed, for data types and replication: redis (files and memcached lack them)`; `None`
-/// if all products have the same.
+/// `whatever their speed, for data types and replication: redis (files and memcached lack them)`;
+/// `None` if all products have the same.
 fn needs(capabilities: &[CapabilityView]) -> Option<String> {
     let of = |property: Property, has: bool| -> Vec<&str> {
         let own = capabilities.iter().filter(|c| c.property == property && c.has == Some(has));

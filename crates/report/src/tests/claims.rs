@@ -257,7 +257,7 @@ fn a_claim_is_judged_on_its_profiles_and_shows_the_sources_figure() {
         (Some("steady"), ClaimVerdict::Confirmed)
     );
     assert_eq!((other.workload.as_deref(), other.verdict), (None, ClaimVerdict::NotRun));
-    assert_eq!(other.note, "it is about profile `cold`, not measured here");
+    assert_eq!(other.note, "it is about profile `cold`, not measured here: `--set profile=cold`");
     let text = text::render(&view, 200, false);
     assert!(text.contains("(the source's figure: 33 %)"), "{text}");
 }

@@ -22,8 +22,7 @@
 use model::{AppCache, ErrorClass, Fill, StoredVersion};
 use std::sync::Arc;
 
-use super::composed::Composed;
-use super::data_set::Choice;
+use super::composed::{CALLS, CLEAN, Composed, OPERATIONS, READ, WRITE};
 use super::ledger::{Known, Ledger, OperationStart};
 use super::magento::{Magento, Saved};
 use super::operations::{Operation, cleans};
@@ -33,17 +32,7 @@ use crate::Share;
 use crate::chances::Chances;
 use crate::client::{Answer, Call, Client, Outcome};
 use crate::store::{Found, StoreError};
-use crate::values::{mix, mix_in, pick};
-
-/// Kinds of calls.
-const CALLS: [&str; 3] = ["read", "write", "clean"];
-const READ: usize = 0;
-const WRITE: usize = 1;
-const CLEAN: usize = 2;
-/// Operations of a mix: first the kinds of calls, then those of several calls.
-const OPERATIONS: [&str; 5] = ["read", "write", "clean", "page", "purchase"];
-const PAGE: usize = 3;
-const PURCHASE: usize = 4;
+use crate::values::{mix, mix_in};
 
 /// Id of the record that introduces tags.
 const INTRODUCING: &str = "CACHEDYNO_TAGS";
@@ -151,14 +140,8 @@ impl AppCacheClient {
             return ledger.lists().operation(ledger.data(), client, n).map(Composed::One);
         }
         let draw = self.draw_of(n);
-        let (chosen, data) = (mix_in(draw, 1), ledger.data());
-        Some(match self.phase.chances.choose(draw).unwrap_or(READ) {
-            WRITE => Composed::One(Operation::Write(data.choose(chosen, Choice::Volatility))),
-            CLEAN => Composed::One(Operation::Clean(pick(chosen, data.tags()))),
-            PURCHASE => Composed::Purchase(pick(chosen, data.tags())),
-            PAGE => Composed::Page(chosen),
-            _ => Composed::One(Operation::Read(data.choose(chosen, Choice::Popularity))),
-        })
+        let operation = self.phase.chances.choose(draw).unwrap_or(READ);
+        Some(Composed::drawn(operation, mix_in(draw, 1), ledger.data()))
     }
 
     fn draw_of(&self, n: u64) -> u64 {

@@ -2,10 +2,20 @@
 
 use model::AppCache;
 
-use super::data_set::Choice;
+use super::data_set::{Choice, DataSet};
 use super::ledger::Ledger;
 use super::operations::Operation;
-use crate::values::mix_in;
+use crate::values::{mix_in, pick};
+
+/// Kinds of calls.
+pub(super) const CALLS: [&str; 3] = ["read", "write", "clean"];
+pub(super) const READ: usize = 0;
+pub(super) const WRITE: usize = 1;
+pub(super) const CLEAN: usize = 2;
+/// Operations of a mix: first the kinds of calls, then those of several calls.
+pub(super) const OPERATIONS: [&str; 5] = ["read", "write", "clean", "page", "purchase"];
+const PAGE: usize = 3;
+const PURCHASE: usize = 4;
 
 /// An operation of one or several calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +30,17 @@ pub(super) enum Composed {
 }
 
 impl Composed {
+    /// One of [`OPERATIONS`] on records or a tag that a scattered number selects.
+    pub(super) fn drawn(operation: usize, chosen: u64, data: &DataSet) -> Self {
+        match operation {
+            WRITE => Self::One(Operation::Write(data.choose(chosen, Choice::Volatility))),
+            CLEAN => Self::One(Operation::Clean(pick(chosen, data.tags()))),
+            PURCHASE => Self::Purchase(pick(chosen, data.tags())),
+            PAGE => Self::Page(chosen),
+            _ => Self::One(Operation::Read(data.choose(chosen, Choice::Popularity))),
+        }
+    }
+
     /// Number of calls.
     pub(super) fn calls(self, workload: &AppCache, ledger: &Ledger) -> usize {
         match self {
