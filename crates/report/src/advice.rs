@@ -195,7 +195,8 @@ fn basis(plan: &Plan, advice: &Advice, profiles: &[&str]) -> String {
     let profiles: Vec<String> = profiles.iter().map(|p| named(plan, p)).collect();
     let profile = match profiles.as_slice() {
         [] => String::new(),
-        names => format!(" on profile {},", names.join(" and ")),
+        [one] => format!(" on profile {one},"),
+        names => format!(" on profiles {},", names.join(" and ")),
     };
     format!(
         "Rates{profile} weighted {weights}; {}. Weights and sizes are set under `advice` in the \

@@ -18,7 +18,7 @@ pub(crate) fn section(view: &View) -> Section {
     let numbers = numbers.into_iter().chain(["p99 query"]).map(Column::number);
     let columns = ["profile", "target", "load"].map(Column::words).into_iter();
     let columns = columns.chain(numbers).collect();
-    let through = view.cells.iter().filter(|row| row.metrics.contains_key("hit_ratio"));
+    let through = view.cells.iter().filter(|row| row.metrics.contains_key("queries_saved_share"));
     let blocks = explained(columns, through.map(|row| cells(view, row)), NOTE);
     Section { id: "through-cache", title: "Reads through a cache", blocks }
 }
