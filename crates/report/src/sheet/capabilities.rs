@@ -27,8 +27,8 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "capabilities", title: "What speed does not show", blocks }
 }
 
-/// `whatever their speed, for data types and replication: redis (files and memcached lack them)`;
-/// `None` if all products have the same.
+/// `whatever their speed, for data types and replication: redis, not files or memcached`; `None`
+/// if all products have the same.
 fn needs(capabilities: &[CapabilityView]) -> Option<String> {
     let of = |property: Property, has: bool| -> Vec<&str> {
         let own = capabilities.iter().filter(|c| c.property == property && c.has == Some(has));
@@ -46,14 +46,8 @@ fn needs(capabilities: &[CapabilityView]) -> Option<String> {
         }
     }
     let sentence = |(properties, with, without): (Vec<String>, Vec<&str>, Vec<&str>)| {
-        let lacks = if without.len() == 1 { "lacks" } else { "lack" };
-        let it = if properties.len() == 1 { "it" } else { "them" };
-        format!(
-            "for {}: {} ({} {lacks} {it})",
-            show::listed(&properties),
-            with.join(" or "),
-            show::listed(&without.iter().map(|name| (*name).to_string()).collect::<Vec<_>>())
-        )
+        let (properties, with) = (show::listed(&properties), with.join(" or "));
+        format!("for {properties}: {with}, not {}", without.join(" or "))
     };
     let sentences: Vec<String> = groups.into_iter().map(sentence).collect();
     (!sentences.is_empty()).then(|| format!("whatever their speed, {}", sentences.join("; ")))
