@@ -64,6 +64,7 @@ fn workload(layout: Layout, mixes: &[&[(&str, f64)]]) -> Sessions {
         ttl_s: 300,
         verify_one_in: 1,
         think_ns: 3,
+        gc: None,
         phases: phases.collect(),
     }
 }
