@@ -192,6 +192,10 @@ impl<C: Connection> PageStore for Page<C> {
         Ok(Closed::Kept)
     }
 
+    fn set_lifetime(&mut self, lifetime_s: u64) {
+        self.ttl_s = lifetime_s;
+    }
+
     fn collects(&self) -> Collects {
         Collects::AfterClose
     }

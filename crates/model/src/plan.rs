@@ -135,7 +135,7 @@ pub struct Sessions {
 /// Deletion of expired sessions within requests, by the handlers that do it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionGc {
-    /// One in this many requests collects, at least 1.
+    /// One in this many requests of a client collects, at least 1.
     pub divisor: u64,
     /// Names of the phases in which handlers collect; in the others, expired sessions stay.
     pub phases: Vec<String>,
@@ -281,7 +281,7 @@ impl Workload {
         let keeping = ["get", "set", "insert", "rmw"];
         let keeps = |o: &KvOperation| o.command.is_none() && keeping.contains(&&*o.name);
         match self {
-            Self::Sessions(sessions) => sessions.gc.is_some(),
+            Self::Sessions(_) => false,
             Self::Kv(kv) => kv.filled_share < 1.0 || !kv.operations.iter().all(keeps),
             Self::AppCache(_) | Self::CacheAside(_) => true,
         }

@@ -2,7 +2,10 @@
 //! One in some requests also deletes expired sessions, when and as the handler does.
 //!
 //! An operation `page` visits an existing session. An operation `new` is the first page of a new
-//! visitor, in whose place the oldest session is not visited any more and expires.
+//! visitor, in whose place the oldest of the visited sessions is not visited any more.
+//!
+//! If expired sessions are deleted, the initial sessions are of all ages, so that some expire all
+//! the time, and only the youngest tenth is visited.
 //!
 //! Clients visit their own sessions, or all visit the same one (parallel requests of one visitor).
 //! On the shared session the lock must make the last written value visible; an older value is
@@ -28,6 +31,9 @@ const GC: usize = 2;
 const PAGE: [usize; 2] = [OPEN, CLOSE];
 const GC_FIRST: [usize; 3] = [GC, OPEN, CLOSE];
 const GC_LAST: [usize; 3] = [OPEN, CLOSE, GC];
+
+/// Of sessions that keep expiring, one in this many belongs to a visitor who is still there.
+const LEFT_PER_VISITOR: u64 = 10;
 
 /// Names of whole operations in a mix.
 const VISITS: [&str; 2] = ["page", "new"];
@@ -57,8 +63,8 @@ pub struct PageClient {
     share: Share,
     /// Version of each of the client's sessions, by slot; unused on a shared session.
     versions: Vec<u64>,
-    /// Number of the client's sessions that are visited, the last of them.
-    visited: u64,
+    /// Initial sessions that exist.
+    filled: u64,
     chances: Chances,
     /// One in this many requests of the phase collects; `None` if none does.
     divisor: Option<u64>,
@@ -91,7 +97,7 @@ impl PageClient {
             workload,
             share,
             versions: Vec::new(),
-            visited: 0,
+            filled: 0,
             chances: Chances::default(),
             divisor: None,
             shared,
@@ -147,14 +153,28 @@ impl PageClient {
         }
     }
 
+    /// Number of the client's initial sessions.
+    fn own(&self) -> u64 {
+        match self.shared {
+            Some(_) => u64::from(self.share.client == 0),
+            None => self.share.of(self.workload.filled),
+        }
+    }
+
+    /// Number of the client's sessions that are visited, the youngest; at least 1.
+    fn visited(&self) -> u64 {
+        let left = if self.workload.gc.is_some() { LEFT_PER_VISITOR } else { 1 };
+        (self.own() / left).max(1)
+    }
+
     /// The calls of operation `n`.
     fn calls_of(&self, n: u64) -> &'static [usize] {
         let Some(divisor) = self.divisor else { return &PAGE };
-        let draw = mix(&[self.share.seed, u64::from(self.share.client), self.phase, n, 3]);
-        // The first request removes what earlier phases have left.
-        let is_first = n == 0 && self.share.client == 0;
+        // One in each `divisor` requests, so that short phases have as many as long ones.
+        let round = n / divisor;
+        let draw = mix(&[self.share.seed, u64::from(self.share.client), self.phase, round, 3]);
         match self.store.collects() {
-            _ if !is_first && !draw.is_multiple_of(divisor) => &PAGE,
+            _ if n % divisor != pick(draw, divisor) => &PAGE,
             Collects::BeforeOpen => &GC_FIRST,
             Collects::AfterClose => &GC_LAST,
             Collects::Never => &PAGE,
@@ -171,7 +191,7 @@ impl PageClient {
             self.slot = all;
             self.versions.push(UNKNOWN);
         } else {
-            let visited = self.visited.max(1);
+            let visited = self.visited();
             let one = match self.workload.order {
                 Order::Sequential => n % visited,
                 Order::Random => pick(draw, visited),
@@ -235,16 +255,20 @@ impl Client for PageClient {
     }
 
     fn fill_next(&mut self) -> Result<bool, StoreError> {
-        let own = match self.shared {
-            Some(_) => u64::from(self.share.client == 0),
-            None => self.share.of(self.workload.filled),
-        };
-        if self.versions.len() as u64 >= own {
+        let own = self.own();
+        if self.filled >= own {
             return Ok(false);
         }
-        self.slot = self.versions.len() as u64;
-        self.versions.push(UNKNOWN);
-        self.visited += 1;
+        self.slot = self.filled;
+        if self.workload.gc.is_some() {
+            // The youngest first, so that none expires before a fill shorter than the lifetime is
+            // over.
+            self.slot = own - 1 - self.filled;
+            let left_s = (self.slot + 1) * self.workload.ttl_s / own;
+            self.store.set_lifetime(left_s.max(1));
+        }
+        self.filled += 1;
+        self.versions.resize(own as usize, UNKNOWN);
         self.name_session();
         self.operation = OPEN;
         self.call()?;
@@ -257,6 +281,7 @@ impl Client for PageClient {
 
     fn start_phase(&mut self, phase: usize) {
         self.phase = phase as u64;
+        self.store.set_lifetime(self.workload.ttl_s);
         let Some(planned) = self.workload.phases.get(phase) else { return };
         self.chances = Chances::new(&planned.mix, &VISITS);
         let gc = self.workload.gc.as_ref().filter(|gc| gc.phases.contains(&planned.name));
@@ -315,7 +340,8 @@ impl Client for PageClient {
         of: u64,
     ) -> Result<Option<(StoredVersion, String)>, StoreError> {
         let all = self.versions.len() as u64;
-        self.slot = if all > of { n * all / of } else { n };
+        let visited = self.visited().min(all);
+        self.slot = all - visited + if visited > of { n * visited / of } else { n };
         let is_there = if self.shared.is_some() { n == 0 } else { self.slot < all };
         if !is_there {
             return Ok(None);

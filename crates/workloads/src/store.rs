@@ -115,6 +115,10 @@ pub trait PageStore: Send {
     /// Writes the last opened session and releases its lock.
     fn close(&mut self, value: &[u8]) -> Result<Closed, StoreError>;
 
+    /// Sets the lifetime of sessions that are closed from now on, seconds. A shorter one than that
+    /// of the options makes a session as old as if it had been visited earlier.
+    fn set_lifetime(&mut self, lifetime_s: u64);
+
     /// When the handler collects in a request that PHP chose for it.
     fn collects(&self) -> Collects {
         Collects::Never

@@ -42,6 +42,7 @@ impl PageStore for Memory {
         self.data.lock().unwrap().insert(self.open.clone(), value.into());
         Ok(Closed::Kept)
     }
+    fn set_lifetime(&mut self, _lifetime_s: u64) {}
 }
 
 fn workload(layout: Layout, mixes: &[&[(&str, f64)]]) -> Sessions {

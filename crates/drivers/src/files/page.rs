@@ -12,7 +12,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use model::ErrorClass;
 use nix::dir::Dir;
@@ -33,6 +33,8 @@ pub(super) struct Page {
     directory: Directory,
     timeout: Duration,
     ttl_s: u64,
+    /// Age of a session when it is closed, seconds.
+    age_s: u64,
     name: String,
     /// The locked file.
     open: Option<File>,
@@ -40,7 +42,7 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn new(directory: Directory, timeout: Duration, ttl_s: u64) -> Self {
-        Self { directory, timeout, ttl_s, name: String::new(), open: None }
+        Self { directory, timeout, ttl_s, age_s: 0, name: String::new(), open: None }
     }
 
     /// Whether a file, which may just have been removed by another collection, is to be removed.
@@ -95,8 +97,16 @@ impl PageStore for Page {
         };
         file.set_len(0).map_err(|e| self.wrong("truncate", &e))?;
         file.write_all_at(value, 0).map_err(|e| self.wrong("write", &e))?;
+        if self.age_s > 0 {
+            let visited = SystemTime::now() - Duration::from_secs(self.age_s);
+            file.set_modified(visited).map_err(|e| self.wrong("date", &e))?;
+        }
         close(file).map_err(|e| self.wrong("close", &e))?;
         Ok(Closed::Kept)
+    }
+
+    fn set_lifetime(&mut self, lifetime_s: u64) {
+        self.age_s = self.ttl_s.saturating_sub(lifetime_s);
     }
 
     fn collects(&self) -> Collects {

@@ -129,4 +129,8 @@ impl PageStore for Page {
         written?;
         Ok(if released { Closed::Kept } else { Closed::LockLost })
     }
+
+    fn set_lifetime(&mut self, lifetime_s: u64) {
+        self.ttl = lifetime_s.to_string();
+    }
 }

@@ -12,7 +12,6 @@ use super::set::{Key, THINK_MS, VALUE_BYTES, named, number, put};
 use super::targets::Stores;
 use super::{Fault, StudyError, quoted_list};
 use crate::load::Load;
-use crate::phase::Phase;
 use crate::plan::{
     Cell, Connections, Generation, Layout, Names, Order, SessionGc, Sessions, Workload,
 };
@@ -148,12 +147,7 @@ fn sessions(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Sessions
     let Run { defaults, size, scale, study, .. } = run;
     let collects = !profile.gc.is_empty();
     let ttl_s = size.gc_maxlifetime_s.filter(|_| collects).unwrap_or(defaults.ttl_s);
-    let phase = |phase: &StudyPhase| {
-        let planned = phase.planned(profile.stop, size.sessions, scale);
-        // From then on, as many sessions expire as are started. Most stores count whole seconds.
-        let level_ns = if collects { (ttl_s + 1) * 1_000_000_000 } else { 0 };
-        Phase { warmup_ns: planned.warmup_ns.max(level_ns), ..planned }
-    };
+    let phase = |phase: &StudyPhase| phase.planned(profile.stop, size.sessions, scale);
     Sessions {
         profile: profile.name.get_ref().clone(),
         layout: profile.layout,
