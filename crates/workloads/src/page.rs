@@ -264,8 +264,7 @@ impl Client for PageClient {
             // The youngest first, so that none expires before a fill shorter than the lifetime is
             // over.
             self.slot = own - 1 - self.filled;
-            let left_s = (self.slot + 1) * self.workload.ttl_s / own;
-            self.store.set_lifetime(left_s.max(1));
+            self.store.set_lifetime(self.slot * self.workload.ttl_s / own);
         }
         self.filled += 1;
         self.versions.resize(own as usize, UNKNOWN);

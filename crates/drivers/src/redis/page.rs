@@ -131,6 +131,7 @@ impl PageStore for Page {
     }
 
     fn set_lifetime(&mut self, lifetime_s: u64) {
-        self.ttl = lifetime_s.to_string();
+        // `SETEX` rejects 0.
+        self.ttl = lifetime_s.max(1).to_string();
     }
 }

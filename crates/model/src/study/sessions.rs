@@ -85,9 +85,8 @@ impl Profile {
             return Some("only pages collect (expected layout `page` and stop `time`)".into());
         }
         let starts_some = self.phases.iter().any(|phase| phase.does("new"));
-        (self.one_session && starts_some).then(|| {
-            "`one_session` has a single session (expected no operation `new`)".into()
-        })
+        (self.one_session && starts_some)
+            .then(|| "`one_session` has a single session (expected no operation `new`)".into())
     }
 }
 
