@@ -10,6 +10,7 @@ use crate::break_even::break_even;
 use crate::claims::{Results, claims, plain_profiles};
 use crate::context;
 use crate::data;
+use crate::deletions::deletions;
 use crate::ending::course;
 use crate::facts::{events, facts};
 use crate::findings::Findings;
@@ -60,7 +61,11 @@ fn judge_cells(recorded: &Recorded) -> View {
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
     let growth = growth(&phases, &cells);
-    let happened = Happened { facts: facts(recorded), events: events(recorded) };
+    let happened = Happened {
+        facts: facts(recorded),
+        events: events(recorded),
+        deletions: deletions(recorded, &phases, &cells),
+    };
     View {
         format: VIEW_FORMAT,
         run: recorded.header.run.clone(),

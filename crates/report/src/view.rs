@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 mod answer;
 mod break_even;
+mod deletions;
 mod growth;
 mod happened;
 mod ramps;
@@ -21,6 +22,7 @@ mod words;
 
 pub use answer::{Answer, Piece, PieceStyle, Sentence};
 pub use break_even::BreakEvenView;
+pub use deletions::{DeletionPhase, DeletionView};
 pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};
 pub(crate) use ramps::{ALL, SAME_RATE};

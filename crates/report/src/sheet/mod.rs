@@ -7,6 +7,7 @@
 
 mod advice;
 mod break_even;
+mod deletions;
 mod effort;
 mod failures;
 mod growth;
@@ -48,6 +49,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         source::section(view),
         through_cache::section(view),
         locks::section(view),
+        deletions::section(view),
         effort::section(view),
         growth::section(view),
         happened::section(view),
