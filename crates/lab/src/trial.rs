@@ -19,6 +19,7 @@ use crate::ready::Ready;
 use crate::room::Watched;
 use crate::sampler::Sampler;
 use crate::search::{Probing, SearchReport};
+use crate::session_size::SessionSizes;
 use crate::wall::Clocks;
 use crate::{actions, app_cache, cache_aside, error_hints, kv, room, schedule};
 
@@ -211,6 +212,10 @@ fn offer(
         }
         blocking => {
             let clients = connect(ready, cell, seed)?;
+            if let Workload::Sessions(sessions) = blocking {
+                let of = (sessions, &cell.load);
+                meter.sessions = SessionSizes::before_fill(ready, &servers, of)?;
+            }
             if let Workload::AppCache(cache) = blocking {
                 meter.directory = Some(ready.options().directory.clone());
                 meter.cold = cache.page_cache == PageCache::Cold;
@@ -233,6 +238,10 @@ fn offer(
     finished.record(begun, trial);
     trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
     trial.facts.extend(ready.numbers());
+    // The size of a session is more exact than that of a key at the end.
+    if meter.filled.iter().any(|fact| fact.name == Fact::SESSION_MEMORY_BYTES) {
+        trial.facts.retain(|fact| fact.name != Fact::BYTES_PER_KEY);
+    }
     trial.facts.extend(meter.filled);
     trial.emptied = meter.emptied;
     after_load(ready, finished, removals, &cell.workload, trial)
@@ -313,6 +322,8 @@ pub(crate) struct ServerMeter {
     /// Directory of the stores' files, empty without files; `None` if sizes are not measured.
     directory: Option<PathBuf>,
     filled: Vec<Fact>,
+    /// Sizes before sessions were filled.
+    sessions: Option<SessionSizes>,
     /// True if the page cache is emptied before each phase.
     cold: bool,
     emptied: Option<Emptied>,
@@ -325,7 +336,15 @@ impl ServerMeter {
         let (generator, server) =
             (provisioner.client_cpus(ready), &provisioner.setup.pinning.server);
         let taken = StolenCpuReader::new(&generator, server, servers.clone());
-        Self { servers, taken, directory: None, filled: Vec::new(), cold: false, emptied: None }
+        Self {
+            servers,
+            taken,
+            directory: None,
+            filled: Vec::new(),
+            sessions: None,
+            cold: false,
+            emptied: None,
+        }
     }
 }
 
@@ -341,6 +360,9 @@ impl Meter for ServerMeter {
     }
 
     fn filled(&mut self) {
+        // A server that does not answer any more fails the trial elsewhere.
+        let of_sessions = self.sessions.take().and_then(|mut sizes| sizes.facts().ok());
+        self.filled.extend(of_sessions.into_iter().flatten());
         let Some(directory) = &self.directory else { return };
         let in_memory = self.servers.memory_bytes().unwrap_or(0);
         let has_files = !directory.as_os_str().is_empty();
