@@ -7,7 +7,8 @@
 //! inserts nothing. Close: inserts or updates the row with one statement and commits.
 //!
 //! A request that PHP chose to collect deletes the rows whose lifetime is over with one statement,
-//! after its own commit: `gc()` only sets a flag, and `close()` deletes.
+//! after its own commit: `gc()` only sets a flag, and `close()` deletes. Versions before 6.0 send a
+//! second `DELETE`, for rows of versions before 4.4.
 //!
 //! The connection stays open regardless of the workload's connection setting: connecting is not
 //! part of a page. An open that cannot get its lock fails with an error of class `Lock` and a

@@ -212,14 +212,7 @@ fn offer(
         }
         blocking => {
             let clients = connect(ready, cell, seed)?;
-            if let Workload::Sessions(sessions) = blocking {
-                let of = (sessions, &cell.load);
-                meter.sessions = SessionSizes::before_fill(ready, &servers, of)?;
-            }
-            if let Workload::AppCache(cache) = blocking {
-                meter.directory = Some(ready.options().directory.clone());
-                meter.cold = cache.page_cache == PageCache::Cold;
-            }
+            meter.before_fill(ready, cell)?;
             let engine = Engine {
                 phases: blocking.phases(),
                 planned: cell.load.is_planned().then_some((&cell.load, seed)),
@@ -238,11 +231,7 @@ fn offer(
     finished.record(begun, trial);
     trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
     trial.facts.extend(ready.numbers());
-    // The size of a session is more exact than that of a key at the end.
-    if meter.filled.iter().any(|fact| fact.name == Fact::SESSION_MEMORY_BYTES) {
-        trial.facts.retain(|fact| fact.name != Fact::BYTES_PER_KEY);
-    }
-    trial.facts.extend(meter.filled);
+    meter.add_facts(&mut trial.facts);
     trial.emptied = meter.emptied;
     after_load(ready, finished, removals, &cell.workload, trial)
 }
@@ -345,6 +334,31 @@ impl ServerMeter {
             cold: false,
             emptied: None,
         }
+    }
+
+    /// Notes what to measure of a workload's data, before the fill and with all clients connected.
+    fn before_fill(&mut self, ready: &Ready, cell: &Cell) -> Result<(), Failure> {
+        match &cell.workload {
+            Workload::Sessions(sessions) => {
+                let of = (sessions, &cell.load);
+                self.sessions = SessionSizes::before_fill(ready, &self.servers, of)?;
+            }
+            Workload::AppCache(cache) => {
+                self.directory = Some(ready.options().directory.clone());
+                self.cold = cache.page_cache == PageCache::Cold;
+            }
+            Workload::Kv(_) | Workload::CacheAside(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Adds the sizes after the fill to a trial's facts.
+    fn add_facts(&mut self, facts: &mut Vec<Fact>) {
+        // The memory of a session is more exact than that of a key at the end.
+        if self.filled.iter().any(|fact| fact.name == Fact::SESSION_MEMORY_BYTES) {
+            facts.retain(|fact| fact.name != Fact::BYTES_PER_KEY);
+        }
+        facts.append(&mut self.filled);
     }
 }
 

@@ -28,7 +28,8 @@ fn of_sessions(sessions: &Sessions) -> String {
     };
     let Some(gc) = &sessions.gc else { return text };
     format!(
-        "{text} that live for {} s, of all ages; in phase {}, one request in {} deletes expired ones",
+        "{text} that live for {} s, of all ages; in phase {}, one request in {} deletes expired \
+         ones",
         commas(sessions.ttl_s),
         gc.phases.join(", "),
         commas(gc.divisor)

@@ -3,7 +3,8 @@
 //! it, at the end of the handler's method.
 //!
 //! `BEGIN`, `SELECT … FOR UPDATE`, `INSERT`; `INSERT … ON CONFLICT … DO UPDATE`, `COMMIT`; `DELETE`
-//! of expired rows. Columns are returned as text, so data has two digits per byte (php-src, `ext/pdo_pgsql`).
+//! of expired rows. Columns are returned as text, so data has two digits per byte (php-src,
+//! `ext/pdo_pgsql`).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -2,8 +2,8 @@
 //! statement for every call.
 //!
 //! `BEGIN IMMEDIATE TRANSACTION`, which locks the whole database against other writers, so that
-//! only one page at a time can have an open session; `SELECT`; `INSERT OR REPLACE`, `COMMIT`; `DELETE` of
-//! expired rows.
+//! only one page at a time can have an open session; `SELECT`; `INSERT OR REPLACE`, `COMMIT`;
+//! `DELETE` of expired rows.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 use crate::section::{Block, Section};
 use crate::show;
 use crate::table::{Cell, Column, Line, NONE, Table};
-use crate::view::{DeletionView, View};
+use crate::view::{DeletionView, Value, View};
 
 const NOTE: &str = "each block measures the same load with deletion, by one request in so many as \
                     the plan says, and then without; p99: of a page's calls, including the \
@@ -21,7 +21,8 @@ pub(crate) fn section(view: &View) -> Section {
     let all = &view.happened.deletions;
     let mut blocks = Vec::new();
     if !all.is_empty() {
-        blocks.push(Block::table(table(all, &COSTS, costs)));
+        let forms = [costs, costs_alone].map(|cells| table(all, &COSTS, cells));
+        blocks.push(Block::forms(forms.into()));
         blocks.push(Block::note(NOTE));
         blocks.push(Block::table(table(all, &COUNTS, counts)));
         blocks.push(Block::note(COUNTED));
@@ -55,8 +56,17 @@ const COSTS: [&str; 6] =
     ["rate without", "with", "with / without", "p99 without", "p99 with", "p99 ratio"];
 
 fn costs(one: &DeletionView) -> Vec<Cell> {
+    costs_with(one, show::ratio_value)
+}
+
+/// The same without intervals.
+fn costs_alone(one: &DeletionView) -> Vec<Cell> {
+    costs_with(one, |value| show::ratio(value.center))
+}
+
+fn costs_with(one: &DeletionView, ratio: fn(&Value) -> String) -> Vec<Cell> {
     let DeletionView { without, with, .. } = one;
-    let ratio = |value| Cell::value(value, show::ratio_value);
+    let ratio = |value| Cell::value(value, ratio);
     vec![
         Cell::value(without.rate_per_s.as_ref(), |value| show::rate(value.center)),
         Cell::value(with.rate_per_s.as_ref(), |value| show::rate(value.center)),

@@ -10,6 +10,7 @@ mod claim_kinds;
 mod claims;
 mod compare;
 mod context;
+mod deletions;
 mod explained;
 mod failures;
 mod few;
