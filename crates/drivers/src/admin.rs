@@ -181,6 +181,13 @@ pub trait Admin: Send {
         Ok(Vec::new())
     }
 
+    /// Size on disk of a table with its indexes, bytes, at once after writes. `None` if the store
+    /// has no tables or does not report it.
+    fn table_bytes(&mut self, table: &str) -> Result<Option<u64>, Failure> {
+        let _ = table;
+        Ok(None)
+    }
+
     /// Starts a background save on each server. Errors: also a store that cannot save.
     fn save(&mut self) -> Result<(), Failure> {
         let message =

@@ -13,7 +13,8 @@ pub struct SessionOptions {
     /// When connections are opened. Applies only to the plain layouts of databases: files have no
     /// connections, and Redis and all page stores keep theirs open.
     pub connections: Connections,
-    /// Lifetime of a session in seconds, at least 1. Files ignore it.
+    /// Lifetime of a session in seconds, at least 1. Files have none; it decides which of them a
+    /// collection removes.
     pub ttl_s: u64,
     /// Timeout of a call, above zero.
     pub timeout: Duration,

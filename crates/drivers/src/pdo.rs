@@ -6,6 +6,10 @@
 //! back and started again. SQLite locks the whole database at the start of a transaction and
 //! inserts nothing. Close: inserts or updates the row with one statement and commits.
 //!
+//! A request that PHP chose to collect deletes the rows whose lifetime is over with one statement,
+//! after its own commit: `gc()` only sets a flag, and `close()` deletes. Versions before 6.0 send a
+//! second `DELETE`, for rows of versions before 4.4.
+//!
 //! The connection stays open regardless of the workload's connection setting: connecting is not
 //! part of a page. An open that cannot get its lock fails with an error of class `Lock` and a
 //! rolled-back transaction.
@@ -13,7 +17,9 @@
 use std::time::{Duration, Instant};
 
 use model::ErrorClass;
-use workloads::store::{Closed, Found, LockWait, Opened, PageStore, StoreError};
+use workloads::store::{
+    Closed, Collected, Collects, Found, LockWait, Opened, PageStore, StoreError,
+};
 
 use crate::clock::now_s;
 
@@ -61,6 +67,10 @@ pub(crate) trait Connection: Send {
 
     /// Rolls the transaction back.
     fn roll_back(&mut self) -> Result<(), StoreError>;
+
+    /// Deletes the rows whose lifetime ended before `now_s`, outside a transaction; returns their
+    /// number.
+    fn delete_expired(&mut self, now_s: u64) -> Result<u64, StoreError>;
 
     /// Releases the statements of a call, as PHP does when the handler's method returns.
     fn release(&mut self) -> Result<(), StoreError> {
@@ -181,5 +191,19 @@ impl<C: Connection> PageStore for Page<C> {
         }
         self.write(value).map_err(|e| self.give_up(e))?;
         Ok(Closed::Kept)
+    }
+
+    fn set_lifetime(&mut self, lifetime_s: u64) {
+        self.ttl_s = lifetime_s;
+    }
+
+    fn collects(&self) -> Collects {
+        Collects::AfterClose
+    }
+
+    fn collect(&mut self) -> Result<Collected, StoreError> {
+        let deleted = self.connection.delete_expired(now_s());
+        self.connection.release()?;
+        Ok(Collected { deleted: deleted?, files: 0 })
     }
 }

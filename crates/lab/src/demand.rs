@@ -239,7 +239,8 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
 
 fn of_sessions(sessions: &Sessions, load: &Load) -> Demand {
     let value_bytes = sessions.value_bytes as f64;
-    let (written, unbounded) = adding(&sessions.phases, load, |name| name == "write");
+    let (written, unbounded) =
+        adding(&sessions.phases, load, |name| matches!(name, "write" | "new"));
     // The page layout adds a lock per client.
     let session_bytes = stored(NAME_BYTES, value_bytes, 1);
     let lock_bytes = stored(NAME_BYTES, NAME_BYTES, 1) * f64::from(load.clients);

@@ -46,6 +46,7 @@ mod room;
 mod sampler;
 pub mod schedule;
 mod search;
+mod session_size;
 pub mod sinks;
 pub mod trial;
 mod wall;

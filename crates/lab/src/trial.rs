@@ -19,6 +19,7 @@ use crate::ready::Ready;
 use crate::room::Watched;
 use crate::sampler::Sampler;
 use crate::search::{Probing, SearchReport};
+use crate::session_size::SessionSizes;
 use crate::wall::Clocks;
 use crate::{actions, app_cache, cache_aside, error_hints, kv, room, schedule};
 
@@ -211,10 +212,7 @@ fn offer(
         }
         blocking => {
             let clients = connect(ready, cell, seed)?;
-            if let Workload::AppCache(cache) = blocking {
-                meter.directory = Some(ready.options().directory.clone());
-                meter.cold = cache.page_cache == PageCache::Cold;
-            }
+            meter.before_fill(ready, cell)?;
             let engine = Engine {
                 phases: blocking.phases(),
                 planned: cell.load.is_planned().then_some((&cell.load, seed)),
@@ -233,7 +231,7 @@ fn offer(
     finished.record(begun, trial);
     trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
     trial.facts.extend(ready.numbers());
-    trial.facts.extend(meter.filled);
+    meter.add_facts(&mut trial.facts);
     trial.emptied = meter.emptied;
     after_load(ready, finished, removals, &cell.workload, trial)
 }
@@ -313,6 +311,8 @@ pub(crate) struct ServerMeter {
     /// Directory of the stores' files, empty without files; `None` if sizes are not measured.
     directory: Option<PathBuf>,
     filled: Vec<Fact>,
+    /// Sizes before sessions were filled.
+    sessions: Option<SessionSizes>,
     /// True if the page cache is emptied before each phase.
     cold: bool,
     emptied: Option<Emptied>,
@@ -325,7 +325,40 @@ impl ServerMeter {
         let (generator, server) =
             (provisioner.client_cpus(ready), &provisioner.setup.pinning.server);
         let taken = StolenCpuReader::new(&generator, server, servers.clone());
-        Self { servers, taken, directory: None, filled: Vec::new(), cold: false, emptied: None }
+        Self {
+            servers,
+            taken,
+            directory: None,
+            filled: Vec::new(),
+            sessions: None,
+            cold: false,
+            emptied: None,
+        }
+    }
+
+    /// Notes what to measure of a workload's data, before the fill and with all clients connected.
+    fn before_fill(&mut self, ready: &Ready, cell: &Cell) -> Result<(), Failure> {
+        match &cell.workload {
+            Workload::Sessions(sessions) => {
+                let of = (sessions, &cell.load);
+                self.sessions = SessionSizes::before_fill(ready, &self.servers, of)?;
+            }
+            Workload::AppCache(cache) => {
+                self.directory = Some(ready.options().directory.clone());
+                self.cold = cache.page_cache == PageCache::Cold;
+            }
+            Workload::Kv(_) | Workload::CacheAside(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Adds the sizes after the fill to a trial's facts.
+    fn add_facts(&mut self, facts: &mut Vec<Fact>) {
+        // The memory of a session is more exact than that of a key at the end.
+        if self.filled.iter().any(|fact| fact.name == Fact::SESSION_MEMORY_BYTES) {
+            facts.retain(|fact| fact.name != Fact::BYTES_PER_KEY);
+        }
+        facts.append(&mut self.filled);
     }
 }
 
@@ -341,6 +374,9 @@ impl Meter for ServerMeter {
     }
 
     fn filled(&mut self) {
+        // A server that does not answer any more fails the trial elsewhere.
+        let of_sessions = self.sessions.take().and_then(|mut sizes| sizes.facts().ok());
+        self.filled.extend(of_sessions.into_iter().flatten());
         let Some(directory) = &self.directory else { return };
         let in_memory = self.servers.memory_bytes().unwrap_or(0);
         let has_files = !directory.as_os_str().is_empty();

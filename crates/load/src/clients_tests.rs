@@ -88,6 +88,7 @@ fn workload(stop: Stop, warmup_ns: u64) -> Sessions {
         ttl_s: 300,
         verify_one_in: 1,
         think_ns: 0,
+        gc: None,
         phases: vec![Phase { name: "read".into(), mix, warmup_ns, stop, control: None }],
     }
 }

@@ -202,6 +202,7 @@ impl Recorder {
         own.counts.verified += u64::from(verified);
         own.lock(answer.lock);
         own.effort(answer.effort);
+        own.counts.deleted += answer.deleted;
     }
 
     /// Records a failed call, which also fails its operation; `due_ns` as in [`Timed`].
@@ -219,6 +220,7 @@ impl Recorder {
         self.whole.counts.verified += u64::from(operation.verified);
         self.whole.lock(operation.lock);
         self.whole.effort(operation.effort);
+        self.whole.counts.deleted += operation.deleted;
         let interval = (done_ns / self.interval_ns) as usize;
         if self.done_per_interval.len() <= interval {
             self.done_per_interval.resize(interval + 1, 0);
@@ -368,6 +370,8 @@ pub struct WholeOperation {
     pub lock: Option<LockWait>,
     /// Work that its calls caused in the store.
     pub effort: Effort,
+    /// Expired sessions that its calls deleted.
+    pub deleted: u64,
     /// True if it was a read, which is a single call.
     pub is_read: bool,
 }
@@ -387,5 +391,6 @@ impl WholeOperation {
         self.verified |= verified;
         self.lock = self.lock.or(answer.lock);
         self.effort = self.effort + answer.effort;
+        self.deleted += answer.deleted;
     }
 }

@@ -59,7 +59,7 @@ pub use load::{FILL, Load, PEAK, Schedule, Shares};
 pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryUse, PageCache, SwapUse};
 pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
-    Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,
+    Plan, PlannedTarget, Product, Scale, SessionGc, Sessions, Stop, Workload,
 };
 pub use product::ConnectionLimit;
 pub use program::{Program, RedisCompatible};

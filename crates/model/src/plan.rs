@@ -125,8 +125,20 @@ pub struct Sessions {
     pub verify_one_in: u64,
     /// Pause between reading and writing a page's session, in nanoseconds.
     pub think_ns: u64,
+    /// Deletion of expired sessions by the handlers; `None` if no phase has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gc: Option<SessionGc>,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
+}
+
+/// Deletion of expired sessions within requests, by the handlers that do it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionGc {
+    /// One in this many requests of a client collects, at least 1.
+    pub divisor: u64,
+    /// Names of the phases in which handlers collect; in the others, expired sessions stay.
+    pub phases: Vec<String>,
 }
 
 /// The key-value workload of one cell, with texts as the user typed them. They are parsed by the

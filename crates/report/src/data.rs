@@ -18,13 +18,22 @@ pub(crate) fn by_profile(plan: &Plan) -> BTreeMap<String, String> {
     data.collect()
 }
 
-/// `2,000 sessions of 1,500 bytes`.
+/// `2,000 sessions of 1,500 bytes`, with `that live for 60 s; in phase with, one request in 100
+/// deletes expired ones` if handlers delete.
 fn of_sessions(sessions: &Sessions) -> String {
     let bytes = commas(sessions.value_bytes as u64);
-    match sessions.filled {
+    let text = match sessions.filled {
         0 => format!("sessions of {bytes} bytes, created by the phases"),
         filled => format!("{} sessions of {bytes} bytes", commas(filled)),
-    }
+    };
+    let Some(gc) = &sessions.gc else { return text };
+    format!(
+        "{text} that live for {} s, of all ages; in phase {}, one request in {} deletes expired \
+         ones",
+        commas(sessions.ttl_s),
+        gc.phases.join(", "),
+        commas(gc.divisor)
+    )
 }
 
 /// `10,000 rows of 512 bytes, read by Zipf's law with exponent 0.99 and cached for 1 s`.

@@ -46,8 +46,11 @@ enum Over {
 
 /// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
 /// Times for which an operation was unavailable also rank as [`Rank::Requested`].
-const KNOWN: [(&str, &str, Rank, Over); 21] = [
-    ("bytes_per_key", "memory of a key", Rank::Plain, Over::Mean),
+const KNOWN: [(&str, &str, Rank, Over); 24] = [
+    (Fact::BYTES_PER_KEY, "memory of a key", Rank::Plain, Over::Mean),
+    (Fact::SESSION_MEMORY_BYTES, "memory of a session", Rank::Plain, Over::Mean),
+    (Fact::SESSION_RESIDENT_BYTES, "resident memory of a session", Rank::Plain, Over::Mean),
+    (Fact::SESSION_DISK_BYTES, "disk space of a session", Rank::Plain, Over::Mean),
     ("copied_bytes", "copied while saving", Rank::Plain, Over::Mean),
     ("fork_ns", "fork", Rank::Plain, Over::Mean),
     ("memory_limit_bytes", "memory limit", Rank::Plain, Over::Mean),

@@ -128,6 +128,7 @@ fn cell(target: &str, profile: &str, clients: u32, one: bool, phases: Vec<Phase>
             ttl_s: 1_440,
             verify_one_in: 64,
             think_ns: 0,
+            gc: None,
             phases,
         }),
         load: Load { one_session: one, ..Load::closed(clients) },

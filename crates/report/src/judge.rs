@@ -11,6 +11,7 @@ use crate::capabilities::with_capabilities;
 use crate::claims::{Results, claims, plain_profiles};
 use crate::context;
 use crate::data;
+use crate::deletions::deletions;
 use crate::ending::course;
 use crate::facts::{events, facts};
 use crate::findings::Findings;
@@ -61,7 +62,11 @@ fn judge_cells(recorded: &Recorded) -> View {
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
     let growth = growth(&phases, &cells);
-    let happened = Happened { facts: facts(recorded), events: events(recorded) };
+    let happened = Happened {
+        facts: facts(recorded),
+        events: events(recorded),
+        deletions: deletions(recorded, &phases, &cells),
+    };
     View {
         format: VIEW_FORMAT,
         run: recorded.header.run.clone(),

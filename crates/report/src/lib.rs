@@ -7,9 +7,9 @@
 //! - `rules`: the fixed rules of validity, and the measurements that they apply to
 //!   (`measurement`); [`limits`]: their limits, each with its reason.
 //! - [`judge()`]: makes a view from a record: trials ordered by cell and operation (`series`), rows
-//!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `break_even`, `claims`
-//!   (with `cases`), `advice` with its `ranking`, `capabilities` of stores apart from speed, and
-//!   supporting data (`context`, `data`, `footnotes`, `ending`).
+//!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `break_even`,
+//!   `deletions`, `claims` (with `cases`), `advice` with its `ranking`, `capabilities` of stores
+//!   apart from speed, and supporting data (`context`, `data`, `footnotes`, `ending`).
 //! - `alone`: summary sentence for a target without comparison.
 //! - `answer`: the findings, in sentences of typed pieces.
 //! - `ramp`: the knee of a store whose load is raised in stages.
@@ -51,6 +51,7 @@ mod cases;
 mod claims;
 mod context;
 mod data;
+mod deletions;
 mod distribution;
 mod ending;
 mod facts;

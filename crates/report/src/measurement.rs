@@ -208,7 +208,7 @@ impl<'a> Measurement<'a> {
         let is_cache = matches!(self.cell.workload, Workload::AppCache(_));
         self.planned.is_some_and(|p| {
             let adds = |name| p.mix.get(name).is_some_and(|w| *w > 0.0);
-            let grows = !is_cache && (adds("write") || adds("insert"));
+            let grows = !is_cache && (adds("write") || adds("insert") || adds("new"));
             matches!(p.stop, Stop::AfterNs(_)) && !grows
         })
     }

@@ -96,6 +96,11 @@ fn sent(sample: &Sample) -> Option<u64> {
     sample.store.as_ref()?.sent_bytes
 }
 
+/// Keys that the server has expired, as it reports them.
+fn expired(sample: &Sample) -> Option<u64> {
+    sample.store.as_ref()?.expired
+}
+
 const fn geometric(key: &'static str, read: fn(&Whole<'_>) -> Option<f64>) -> Metric {
     Metric { key, mean: Mean::Geometric, read }
 }
@@ -137,6 +142,11 @@ impl Whole<'_> {
         let counts = |name| Some(&self.point.operation(name)?.counts);
         let reads = self.point.whole()?.counts.total();
         Some(ThroughCache { reads, gets: counts("get")?, queries: counts("query")? })
+    }
+
+    /// Keys that the server expired in its span; `None` if it did not report them.
+    pub(crate) fn expired(&self) -> Option<f64> {
+        self.grown(expired)
     }
 
     /// Operations done in its span; for a stage those answered in it, even if due earlier.

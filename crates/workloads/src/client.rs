@@ -26,6 +26,8 @@ pub struct Answer {
     pub lock: Option<LockWait>,
     /// Work that the call caused in its stores; all 0 if the workload does not count it.
     pub effort: Effort,
+    /// Expired sessions that the call deleted.
+    pub deleted: u64,
 }
 
 /// Outcome of a call, as it is counted.

@@ -22,7 +22,9 @@ pub mod values;
 pub use client::{Answer, Call, Client, Outcome};
 pub use page::{PageClient, SharedSession};
 pub use plain::PlainClient;
-pub use store::{Closed, Found, LockWait, Opened, PageStore, SessionStore, StoreError};
+pub use store::{
+    Closed, Collected, Collects, Found, LockWait, Opened, PageStore, SessionStore, StoreError,
+};
 
 /// A client's share of the sessions.
 #[derive(Clone, Debug)]

@@ -1,4 +1,11 @@
 //! A shop's page as its session handler sees it: open under the lock and read, think, write, close.
+//! One in some requests also deletes expired sessions, when and as the handler does.
+//!
+//! An operation `page` visits an existing session. An operation `new` is the first page of a new
+//! visitor, in whose place the oldest of the visited sessions is not visited any more.
+//!
+//! If expired sessions are deleted, the initial sessions are of all ages, so that some expire all
+//! the time, and only the youngest tenth is visited.
 //!
 //! Clients visit their own sessions, or all visit the same one (parallel requests of one visitor).
 //! On the shared session the lock must make the last written value visible; an older value is
@@ -9,13 +16,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Share;
+use crate::app_cache::Effort;
+use crate::chances::Chances;
 use crate::client::{Answer, Call, Client, Outcome};
-use crate::store::{Closed, Found, PageStore, StoreError};
+use crate::store::{Closed, Collects, Found, PageStore, StoreError};
 use crate::values::{mix, name_into, pick, value_into, version_of};
 
-const OPERATIONS: [&str; 2] = ["open", "close"];
+const OPERATIONS: [&str; 3] = ["open", "close", "gc"];
 const OPEN: usize = 0;
 const CLOSE: usize = 1;
+const GC: usize = 2;
+
+/// Calls of a page, without and with a collection.
+const PAGE: [usize; 2] = [OPEN, CLOSE];
+const GC_FIRST: [usize; 3] = [GC, OPEN, CLOSE];
+const GC_LAST: [usize; 3] = [OPEN, CLOSE, GC];
+
+/// Of sessions that keep expiring, one in this many belongs to a visitor who is still there.
+const LEFT_PER_VISITOR: u64 = 10;
+
+/// Names of whole operations in a mix.
+const VISITS: [&str; 2] = ["page", "new"];
+const NEW: usize = 1;
 
 /// Unknown version: nothing was written yet, or a lock was lost.
 const UNKNOWN: u64 = u64::MAX;
@@ -41,6 +63,11 @@ pub struct PageClient {
     share: Share,
     /// Version of each of the client's sessions, by slot; unused on a shared session.
     versions: Vec<u64>,
+    /// Initial sessions that exist.
+    filled: u64,
+    chances: Chances,
+    /// One in this many requests of the phase collects; `None` if none does.
+    divisor: Option<u64>,
     shared: Option<Arc<SharedSession>>,
     written: u64,
     phase: u64,
@@ -51,6 +78,8 @@ pub struct PageClient {
     slot: u64,
     version: u64,
     compare: bool,
+    /// True for the first page of a visitor.
+    is_new: bool,
     found: Found,
     closed: Closed,
 }
@@ -68,6 +97,9 @@ impl PageClient {
             workload,
             share,
             versions: Vec::new(),
+            filled: 0,
+            chances: Chances::default(),
+            divisor: None,
             shared,
             written: 0,
             phase: 0,
@@ -78,6 +110,7 @@ impl PageClient {
             slot: 0,
             version: 0,
             compare: false,
+            is_new: false,
             found: Found::Yes,
             closed: Closed::Kept,
         }
@@ -120,6 +153,79 @@ impl PageClient {
         }
     }
 
+    /// Number of the client's initial sessions.
+    fn own(&self) -> u64 {
+        match self.shared {
+            Some(_) => u64::from(self.share.client == 0),
+            None => self.share.of(self.workload.filled),
+        }
+    }
+
+    /// Number of the client's sessions that are visited, the youngest; at least 1.
+    fn visited(&self) -> u64 {
+        let left = if self.workload.gc.is_some() { LEFT_PER_VISITOR } else { 1 };
+        (self.own() / left).max(1)
+    }
+
+    /// The calls of operation `n`.
+    fn calls_of(&self, n: u64) -> &'static [usize] {
+        let Some(divisor) = self.divisor else { return &PAGE };
+        // One in each `divisor` requests, so that short phases have as many as long ones.
+        let round = n / divisor;
+        let draw = mix(&[self.share.seed, u64::from(self.share.client), self.phase, round, 3]);
+        match self.store.collects() {
+            _ if n % divisor != pick(draw, divisor) => &PAGE,
+            Collects::BeforeOpen => &GC_FIRST,
+            Collects::AfterClose => &GC_LAST,
+            Collects::Never => &PAGE,
+        }
+    }
+
+    /// Chooses the session that operation `n` visits.
+    fn choose(&mut self, n: u64) {
+        let draw = mix(&[self.share.seed, u64::from(self.share.client), self.phase, n]);
+        self.is_new = self.chances.choose(mix(&[draw, 4])) == Some(NEW);
+        self.compare = mix(&[draw, 2]).is_multiple_of(self.workload.verify_one_in);
+        let all = self.versions.len() as u64;
+        if self.is_new {
+            self.slot = all;
+            self.versions.push(UNKNOWN);
+        } else {
+            let visited = self.visited();
+            let one = match self.workload.order {
+                Order::Sequential => n % visited,
+                Order::Random => pick(draw, visited),
+            };
+            self.slot = all.saturating_sub(visited) + one;
+        }
+        self.name_session();
+    }
+
+    fn open(&mut self) -> Result<Answer, StoreError> {
+        let opened = self.store.open(&self.name, &mut self.value)?;
+        self.found = opened.found;
+        // The lock excludes other writers until the session is closed.
+        self.version = self.expected_version();
+        Ok(Answer { lock: Some(opened.lock), ..Answer::default() })
+    }
+
+    fn close(&mut self) -> Result<Answer, StoreError> {
+        // The next owner of the lock may read before this call returns.
+        self.remember(self.version);
+        let closed = self.store.close(&self.value);
+        if !matches!(closed, Ok(Closed::Kept)) {
+            self.remember(UNKNOWN);
+        }
+        self.closed = closed?;
+        Ok(Answer::default())
+    }
+
+    fn collect(&mut self) -> Result<Answer, StoreError> {
+        let collected = self.store.collect()?;
+        let effort = Effort { files: collected.files, ..Effort::default() };
+        Ok(Answer { effort, deleted: collected.deleted, ..Answer::default() })
+    }
+
     fn judge_value(&mut self) -> Outcome {
         let expected_version = self.version;
         let found_version = version_of(&self.value);
@@ -149,15 +255,19 @@ impl Client for PageClient {
     }
 
     fn fill_next(&mut self) -> Result<bool, StoreError> {
-        let own = match self.shared {
-            Some(_) => u64::from(self.share.client == 0),
-            None => self.share.of(self.workload.filled),
-        };
-        if self.versions.len() as u64 >= own {
+        let own = self.own();
+        if self.filled >= own {
             return Ok(false);
         }
-        self.slot = self.versions.len() as u64;
-        self.versions.push(UNKNOWN);
+        self.slot = self.filled;
+        if self.workload.gc.is_some() {
+            // The youngest first, so that none expires before a fill shorter than the lifetime is
+            // over.
+            self.slot = own - 1 - self.filled;
+            self.store.set_lifetime(self.slot * self.workload.ttl_s / own);
+        }
+        self.filled += 1;
+        self.versions.resize(own as usize, UNKNOWN);
         self.name_session();
         self.operation = OPEN;
         self.call()?;
@@ -170,27 +280,28 @@ impl Client for PageClient {
 
     fn start_phase(&mut self, phase: usize) {
         self.phase = phase as u64;
+        self.store.set_lifetime(self.workload.ttl_s);
+        let Some(planned) = self.workload.phases.get(phase) else { return };
+        self.chances = Chances::new(&planned.mix, &VISITS);
+        let gc = self.workload.gc.as_ref().filter(|gc| gc.phases.contains(&planned.name));
+        self.divisor = gc.map(|gc| gc.divisor.max(1));
     }
 
-    fn calls(&self, _n: u64) -> usize {
-        OPERATIONS.len()
+    fn calls(&self, n: u64) -> usize {
+        self.calls_of(n).len()
     }
 
     fn prepare(&mut self, n: u64, call: usize) -> Call {
-        self.operation = call;
-        if call == CLOSE {
-            self.version = self.next_version();
-            return Call { operation: CLOSE, think_ns: self.workload.think_ns };
+        if call == 0 {
+            self.choose(n);
         }
-        let draw = mix(&[self.share.seed, u64::from(self.share.client), self.phase, n]);
-        let own = self.versions.len().max(1) as u64;
-        self.slot = match self.workload.order {
-            Order::Sequential => n % own,
-            Order::Random => pick(draw, own),
-        };
-        self.compare = mix(&[draw, 2]).is_multiple_of(self.workload.verify_one_in);
-        self.name_session();
-        Call { operation: OPEN, think_ns: 0 }
+        self.operation = self.calls_of(n)[call];
+        let is_close = self.operation == CLOSE;
+        if is_close {
+            self.version = self.next_version();
+        }
+        let think_ns = if is_close { self.workload.think_ns } else { 0 };
+        Call { operation: self.operation, think_ns }
     }
 
     fn draw(&mut self) {
@@ -203,29 +314,21 @@ impl Client for PageClient {
     }
 
     fn call(&mut self) -> Result<Answer, StoreError> {
-        if self.operation == OPEN {
-            let opened = self.store.open(&self.name, &mut self.value)?;
-            self.found = opened.found;
-            // The lock excludes other writers until the session is closed.
-            self.version = self.expected_version();
-            return Ok(Answer { lock: Some(opened.lock), ..Answer::default() });
+        match self.operation {
+            OPEN => self.open(),
+            CLOSE => self.close(),
+            _ => self.collect(),
         }
-        // The next owner of the lock may read before this call returns.
-        self.remember(self.version);
-        let closed = self.store.close(&self.value);
-        if !matches!(closed, Ok(Closed::Kept)) {
-            self.remember(UNKNOWN);
-        }
-        self.closed = closed?;
-        Ok(Answer::default())
     }
 
     fn check(&mut self) -> (Outcome, bool) {
         match (self.operation, self.found, self.closed) {
+            (OPEN, Found::No, _) if self.is_new => (Outcome::Ok, false),
+            (OPEN, Found::Yes, _) if self.is_new => (Outcome::Wrong, false),
             (OPEN, Found::No, _) => (Outcome::Miss, false),
             (OPEN, Found::Yes, _) => (self.judge_value(), self.compare),
-            (_, _, Closed::LockLost) => (Outcome::LockLost, false),
-            (_, _, Closed::Kept) => (Outcome::Ok, false),
+            (CLOSE, _, Closed::LockLost) => (Outcome::LockLost, false),
+            _ => (Outcome::Ok, false),
         }
     }
 
@@ -236,7 +339,8 @@ impl Client for PageClient {
         of: u64,
     ) -> Result<Option<(StoredVersion, String)>, StoreError> {
         let all = self.versions.len() as u64;
-        self.slot = if all > of { n * all / of } else { n };
+        let visited = self.visited().min(all);
+        self.slot = all - visited + if visited > of { n * visited / of } else { n };
         let is_there = if self.shared.is_some() { n == 0 } else { self.slot < all };
         if !is_there {
             return Ok(None);

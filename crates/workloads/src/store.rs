@@ -86,6 +86,26 @@ pub enum Closed {
     LockLost,
 }
 
+/// When a request that collects deletes expired sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collects {
+    /// Before it opens its session.
+    BeforeOpen,
+    /// After it has closed its session.
+    AfterClose,
+    /// Not at all: the server expires sessions by itself.
+    Never,
+}
+
+/// Result of a collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Expired sessions deleted.
+    pub deleted: u64,
+    /// Files listed to find them; 0 for databases.
+    pub files: u64,
+}
+
 /// One client of a real shop's session handler, which opens a session under its lock and closes it.
 pub trait PageStore: Send {
     /// Takes the session's lock as the handler does and reads the session into `value`, replacing
@@ -94,4 +114,19 @@ pub trait PageStore: Send {
 
     /// Writes the last opened session and releases its lock.
     fn close(&mut self, value: &[u8]) -> Result<Closed, StoreError>;
+
+    /// Sets the lifetime of sessions that are closed from now on, seconds. A shorter one than that
+    /// of the options makes a session as old as if it had been visited earlier.
+    fn set_lifetime(&mut self, lifetime_s: u64);
+
+    /// When the handler collects in a request that PHP chose for it.
+    fn collects(&self) -> Collects {
+        Collects::Never
+    }
+
+    /// Deletes all sessions whose lifetime is over, as the handler does. No session of this client
+    /// is open. Deletes nothing if the handler never collects.
+    fn collect(&mut self) -> Result<Collected, StoreError> {
+        Ok(Collected::default())
+    }
 }

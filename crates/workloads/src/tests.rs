@@ -1,6 +1,6 @@
 use super::values::{STAMP, mix, name_into, pick, value_into, version_of};
 use super::*;
-use model::{Connections, Generation, Layout, Names, Order, Phase, Sessions, Stop};
+use model::{Connections, Generation, Layout, Names, Order, Phase, SessionGc, Sessions, Stop};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -9,6 +9,9 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Default)]
 struct Memory {
     data: Arc<Mutex<HashMap<String, Vec<u8>>>>,
+    /// Lifetimes of closed sessions, in order.
+    lifetimes: Arc<Mutex<Vec<u64>>>,
+    lifetime_s: u64,
     open: String,
 }
 
@@ -40,7 +43,17 @@ impl PageStore for Memory {
     }
     fn close(&mut self, value: &[u8]) -> Result<Closed, StoreError> {
         self.data.lock().unwrap().insert(self.open.clone(), value.into());
+        self.lifetimes.lock().unwrap().push(self.lifetime_s);
         Ok(Closed::Kept)
+    }
+    fn set_lifetime(&mut self, lifetime_s: u64) {
+        self.lifetime_s = lifetime_s;
+    }
+    fn collects(&self) -> Collects {
+        Collects::AfterClose
+    }
+    fn collect(&mut self) -> Result<Collected, StoreError> {
+        Ok(Collected { deleted: 2, files: 0 })
     }
 }
 
@@ -64,6 +77,7 @@ fn workload(layout: Layout, mixes: &[&[(&str, f64)]]) -> Sessions {
         ttl_s: 300,
         verify_one_in: 1,
         think_ns: 3,
+        gc: None,
         phases: phases.collect(),
     }
 }
@@ -173,6 +187,36 @@ fn pages_of_a_shared_session_see_the_last_written_value() {
     operate(&mut clients[0], 10);
     store.data.lock().unwrap().values_mut().for_each(|v| v.clone_from(&old));
     assert_eq!(operate(&mut clients[1], 11)[0].1, Outcome::Stale);
+}
+
+#[test]
+fn sessions_that_keep_expiring_are_of_all_ages_and_replaced() {
+    let mut plan = workload(Layout::Page, &[&[("page", 0.5), ("new", 0.5)]]);
+    plan.phases.push(Phase { name: "with".into(), ..plan.phases[0].clone() });
+    plan.filled = 40;
+    plan.gc = Some(SessionGc { divisor: 10, phases: vec!["with".into()] });
+    let store = Memory::default();
+    let mut client = PageClient::new(Box::new(store.clone()), plan, share(0, 1), None);
+    assert_eq!(fill(&mut client), 40);
+    let ages = std::mem::take(&mut *store.lifetimes.lock().unwrap());
+    assert_eq!((ages.len(), ages[0], ages[20], ages[39]), (40, 292, 142, 0));
+    for phase in [0, 1] {
+        client.start_phase(phase);
+        let before = store.data.lock().unwrap().len();
+        let done: Vec<_> = (0..200).map(|n| operate(&mut client, n)).collect();
+        let calls = done.concat();
+        assert!(calls.iter().all(|(_, outcome)| *outcome == Outcome::Ok));
+        let collections = calls.iter().filter(|(call, _)| *call == 2).count();
+        assert_eq!(collections, if phase == 0 { 0 } else { 20 });
+        assert!(done.iter().all(|calls| calls.len() == 2 || calls[2].0 == 2));
+        let added = store.data.lock().unwrap().len() - before;
+        assert!((70..130).contains(&added), "{added}");
+    }
+    assert!(store.lifetimes.lock().unwrap().iter().all(|s| *s == 300));
+    // Only sessions that are visited are known to exist.
+    store.data.lock().unwrap().retain(|_, value| version_of(value) > Some(100));
+    assert!(client.read_back(0, 100).unwrap().is_some());
+    assert!(client.read_back(4, 100).unwrap().is_none());
 }
 
 #[test]

@@ -66,6 +66,53 @@ fn pages_and_the_2019_script_run_on_all_stores() {
 }
 
 #[test]
+fn expired_sessions_are_deleted_within_requests() {
+    if !installed(&["redis-server", "mariadbd", "mariadb-install-db"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["profile=gc", "clients=2", "think_ms=0", "gc_divisor=20", "measure_ms=250"];
+    let sets = sets.iter().flat_map(|set| ["--set", set]);
+    let expiring = ["--set", "gc_maxlifetime_s=20", "--timeout", "60s"];
+    let targets = ["files", "redis", "mysql", "sqlite"].map(|target| ["--target", target]);
+    let arguments: Vec<&str> = sets.chain(expiring).chain(targets.concat()).collect();
+    let summary = Place::finish(place.fast(&arguments)).measured().json();
+    assert_eq!(summary["failures"], Value::Array(Vec::new()));
+    for target in ["files", "redis", "mysql", "sqlite"] {
+        let names = operations(&rows(&summary, target, "gc"), 2, false);
+        let mut expected: Vec<String> = ["with", "without"]
+            .iter()
+            .flat_map(|phase| ["", ".open", ".close"].map(|call| [*phase, call].concat()))
+            .collect();
+        if target != "redis" {
+            expected.push("with.gc".into());
+        }
+        expected.sort();
+        assert_eq!(names, expected, "{target}");
+        let [deletion] = &among(&summary["deletions"], |d| d["target"] == target)[..] else {
+            panic!("{}", summary["deletions"]);
+        };
+        let deleted = |phase: &str| deletion[phase]["deleted"].as_u64();
+        assert!(deleted("with") > Some(0), "{deletion}");
+        let by_handler = target != "redis";
+        assert_eq!(deletion["by_handler"], by_handler);
+        assert_eq!(deletion["collections"].as_u64() > Some(0), by_handler, "{deletion}");
+        // A server expires sessions in both phases.
+        assert_eq!(deleted("without") > Some(0), !by_handler, "{deletion}");
+        for ratio in ["rate_ratio", "p99_ratio"] {
+            assert!(deletion[ratio]["center"].as_f64() > Some(0.0), "{deletion}");
+        }
+    }
+    for trial in place.record().trials() {
+        let with = among(&trial["points"], |point| point["phase"] == "with");
+        let gc = among(&with[0]["operations"], |operation| operation["operation"] == "gc");
+        let is_redis = trial["cell"].as_str().unwrap().starts_with("redis/");
+        assert_eq!(gc.iter().any(|gc| count(gc, "deleted") > 0), !is_redis, "{trial}");
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
 fn drawing_values_inside_the_timed_span_is_recorded_and_noted() {
     let place = Place::new();
     let arguments = ["--set", "clients=1", "--target", "files", "--set", "generation=inside"];

@@ -34,7 +34,8 @@ pub(crate) fn open_plain(options: &SessionOptions) -> Result<Box<dyn SessionStor
 }
 
 pub(crate) fn open_page(options: &SessionOptions) -> Result<Box<dyn PageStore>, StoreError> {
-    Ok(Box::new(page::Page::new(Directory::open(&options.directory)?, options.timeout)))
+    let directory = Directory::open(&options.directory)?;
+    Ok(Box::new(page::Page::new(directory, options.timeout, options.ttl_s)))
 }
 
 pub(crate) fn open_zend(options: &CacheOptions) -> Result<ZendFile, StoreError> {

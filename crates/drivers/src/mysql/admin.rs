@@ -253,6 +253,26 @@ impl Admin for MysqlAdmin {
         self.create(TABLE, &[schema])
     }
 
+    /// Size of the table's file. Other statistics of InnoDB are estimates from some time ago.
+    fn table_bytes(&mut self, table: &str) -> Result<Option<u64>, Failure> {
+        let table = identifier(table)?;
+        // MariaDB's name, and MySQL's.
+        let view = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = \
+                    'information_schema' AND TABLE_NAME IN ('INNODB_SYS_TABLESPACES', \
+                    'INNODB_TABLESPACES')";
+        let views: Vec<String> = self.rows(view)?;
+        let Some(view) = views.first() else { return Ok(None) };
+        let size = format!(
+            "SELECT FILE_SIZE FROM information_schema.{view} WHERE NAME = CONCAT(DATABASE(), \
+             '/{table}')"
+        );
+        match self.rows::<u64>(&size) {
+            Ok(sizes) => Ok(sizes.first().copied()),
+            Err(e) if e.class == ErrorClass::Denied => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
     fn verify(
         &mut self,
         layout: Layout,

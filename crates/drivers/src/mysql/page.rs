@@ -2,7 +2,7 @@
 //! every statement is sent as text:
 //!
 //! `SET TRANSACTION ISOLATION LEVEL READ COMMITTED`, `START TRANSACTION`, `SELECT … FOR UPDATE`,
-//! `INSERT`; `INSERT … ON DUPLICATE KEY UPDATE`, `COMMIT`.
+//! `INSERT`; `INSERT … ON DUPLICATE KEY UPDATE`, `COMMIT`; `DELETE` of expired rows.
 
 use ::mysql::prelude::Queryable;
 use ::mysql::{Conn, Error, Row};
@@ -93,6 +93,12 @@ impl pdo::Connection for Connection {
         let behind = " ON DUPLICATE KEY UPDATE sess_data = VALUES(sess_data), \
                       sess_lifetime = VALUES(sess_lifetime), sess_time = VALUES(sess_time)";
         self.send(row, behind).map_err(|e| self.server.error(&e))
+    }
+
+    fn delete_expired(&mut self, now_s: u64) -> Result<u64, StoreError> {
+        let statement = format!("DELETE FROM {} WHERE sess_lifetime < {now_s}", self.table);
+        self.run(&statement)?;
+        Ok(self.conn.affected_rows())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {

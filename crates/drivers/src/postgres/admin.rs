@@ -120,6 +120,11 @@ impl Admin for PostgresAdmin {
         self.create(TABLE, &[schema_of_rows("BIGINT", "")])
     }
 
+    fn table_bytes(&mut self, table: &str) -> Result<Option<u64>, Failure> {
+        let table = identifier(table)?;
+        self.number(&format!("SELECT pg_total_relation_size('{table}')"))
+    }
+
     fn verify(
         &mut self,
         layout: Layout,

@@ -2,8 +2,9 @@
 //! statements there: a statement is prepared on first execution and deallocated when PHP releases
 //! it, at the end of the handler's method.
 //!
-//! `BEGIN`, `SELECT … FOR UPDATE`, `INSERT`; `INSERT … ON CONFLICT … DO UPDATE`, `COMMIT`. Columns
-//! are returned as text, so data has two digits per byte (php-src, `ext/pdo_pgsql`).
+//! `BEGIN`, `SELECT … FOR UPDATE`, `INSERT`; `INSERT … ON CONFLICT … DO UPDATE`, `COMMIT`; `DELETE`
+//! of expired rows. Columns are returned as text, so data has two digits per byte (php-src,
+//! `ext/pdo_pgsql`).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -19,6 +20,7 @@ pub(super) struct Connection {
     select: String,
     insert: String,
     merge: String,
+    delete: String,
     /// Statements prepared so far; PDO numbers them.
     prepared: u32,
     /// Names of the statements that the current call holds.
@@ -50,6 +52,7 @@ impl Connection {
                 "{insert} ON CONFLICT (sess_id) DO UPDATE SET (sess_data, sess_lifetime, \
                  sess_time) = (EXCLUDED.sess_data, EXCLUDED.sess_lifetime, EXCLUDED.sess_time)"
             ),
+            delete: format!("DELETE FROM {table} WHERE sess_lifetime < $1"),
             insert,
             prepared: 0,
             held: Vec::new(),
@@ -140,6 +143,13 @@ impl pdo::Connection for Connection {
 
     fn merge(&mut self, row: &pdo::Row<'_>) -> Result<(), StoreError> {
         self.write(|own| &own.merge, row).map_err(as_lock_error)
+    }
+
+    fn delete_expired(&mut self, now_s: u64) -> Result<u64, StoreError> {
+        let now_s = now_s.to_string();
+        let name = self.prepare(|own| &own.delete)?;
+        let deleted = self.inner.execute(&name, &[(TEXT, now_s.as_bytes())]);
+        Ok(deleted.map_err(as_lock_error)?.affected)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {

@@ -94,7 +94,7 @@ pub(super) fn facts(info: &str) -> Vec<Fact> {
     let values = [
         (Fact::COPIED_BYTES, saved("rdb_last_cow_size")),
         (Fact::FORK_NS, saved("latest_fork_usec").map(|us| us * 1e3)),
-        ("bytes_per_key", data_bytes.zip(keys).map(|(bytes, keys)| bytes / keys as f64)),
+        (Fact::BYTES_PER_KEY, data_bytes.zip(keys).map(|(bytes, keys)| bytes / keys as f64)),
     ];
     let fact = |(name, value): (&str, Option<f64>)| {
         Some(Fact { name: name.into(), value: value?, source: "INFO".into() })

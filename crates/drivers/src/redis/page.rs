@@ -5,6 +5,8 @@
 //! <lock>`; if the lock is no longer ours, the handler warns and writes nothing. Otherwise `SETEX
 //! <key> <ttl> <value>`, and a script removes the lock after comparing its owner (`EVALSHA`, or
 //! `EVAL` if the server does not know the script yet).
+//!
+//! The handler's `gc` does nothing: the server expires keys by itself.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -126,5 +128,10 @@ impl PageStore for Page {
         let released = self.release()?;
         written?;
         Ok(if released { Closed::Kept } else { Closed::LockLost })
+    }
+
+    fn set_lifetime(&mut self, lifetime_s: u64) {
+        // `SETEX` rejects 0.
+        self.ttl = lifetime_s.max(1).to_string();
     }
 }

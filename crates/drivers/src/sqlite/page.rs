@@ -2,7 +2,8 @@
 //! statement for every call.
 //!
 //! `BEGIN IMMEDIATE TRANSACTION`, which locks the whole database against other writers, so that
-//! only one page at a time can have an open session; `SELECT`; `INSERT OR REPLACE`, `COMMIT`.
+//! only one page at a time can have an open session; `SELECT`; `INSERT OR REPLACE`, `COMMIT`;
+//! `DELETE` of expired rows.
 
 use std::time::Duration;
 
@@ -71,6 +72,13 @@ impl pdo::Connection for Connection {
 
     fn merge(&mut self, row: &pdo::Row<'_>) -> Result<(), StoreError> {
         self.write("INSERT OR REPLACE", row)
+    }
+
+    fn delete_expired(&mut self, now_s: u64) -> Result<u64, StoreError> {
+        busy::begin(self.timeout);
+        let statement = format!("DELETE FROM {TABLE} WHERE sess_lifetime < ?");
+        let deleted = self.inner.execute(&statement, [now_s.cast_signed()]);
+        deleted.map(|rows| rows as u64).map_err(|e| error(&e))
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {

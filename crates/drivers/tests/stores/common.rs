@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use workloads::app_cache::{CleanMode, Record, TaggedCache};
-use workloads::store::{Closed, Found, PageStore, SessionStore};
+use workloads::store::{Closed, Collected, Found, PageStore, SessionStore};
 
 pub(crate) fn options(directory: &Path) -> SessionOptions {
     SessionOptions {
@@ -398,6 +398,37 @@ pub(crate) fn locked_open_times_out(first: &mut dyn PageStore, second: &mut dyn 
     second.open("other", &mut value).unwrap();
     first.open("held", &mut value).unwrap();
     assert_eq!(value, b"x");
+}
+
+/// A collection deletes exactly the sessions whose lifetime is over, while `holder` has one open
+/// that is not.
+pub(crate) fn collects_expired(store: &mut dyn PageStore, holder: Option<&mut dyn PageStore>) {
+    let mut value = Vec::new();
+    // All older ones expire at the same time.
+    let left_s = [0, 0, 0, 100, 300];
+    for (number, left_s) in left_s.iter().enumerate() {
+        store.open(&format!("aged{number}"), &mut value).unwrap();
+        store.set_lifetime(*left_s);
+        store.close(b"value").unwrap();
+    }
+    assert_eq!(store.collect().unwrap().deleted, 0, "the second is not over");
+    // Most stores count whole seconds.
+    thread::sleep(Duration::from_millis(1_100));
+    if let Some(holder) = holder {
+        assert_eq!(holder.open("aged4", &mut value).unwrap().found, Found::Yes);
+        assert_eq!(store.collect().unwrap().deleted, 3);
+        holder.close(b"value").unwrap();
+    } else {
+        assert_eq!(store.collect().unwrap().deleted, 3);
+    }
+    let Collected { deleted, files } = store.collect().unwrap();
+    assert_eq!(deleted, 0);
+    assert!(files == 0 || files >= 2, "{files}");
+    for (number, left_s) in left_s.iter().enumerate() {
+        let opened = store.open(&format!("aged{number}"), &mut value).unwrap();
+        assert_eq!(opened.found, if *left_s == 0 { Found::No } else { Found::Yes }, "{number}");
+        store.close(b"value").unwrap();
+    }
 }
 
 /// Duration of a call.

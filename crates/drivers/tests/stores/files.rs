@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
-use super::common::{contention, options, page_store, patience, plain_store, timed};
+use super::common::{
+    collects_expired, contention, options, page_store, patience, plain_store, timed,
+};
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Endpoint, ErrorClass, Layout};
 use nix::mount::{MsFlags, mount, umount};
@@ -58,6 +60,23 @@ fn pages_keep_and_lock() {
     page_store(first.as_mut());
     contention(first.as_mut(), second.as_mut(), "both");
     contention(second.as_mut(), first.as_mut(), "both2");
+}
+
+#[test]
+fn a_collection_removes_expired_files_of_sessions() {
+    let (directory, endpoint, options) = directory();
+    let outside = tempfile::NamedTempFile::new().unwrap();
+    let old = std::time::SystemTime::now() - Duration::from_secs(options.ttl_s + 60);
+    outside.as_file().set_modified(old).unwrap();
+    let other = fs::File::create(directory.path().join("other")).unwrap();
+    other.set_modified(old).unwrap();
+    fs::create_dir(directory.path().join("sess_directory")).unwrap();
+    let mut first = open_page_store(&endpoint, &options).unwrap();
+    let mut second = open_page_store(&endpoint, &options).unwrap();
+    collects_expired(first.as_mut(), Some(second.as_mut()));
+    symlink(outside.path(), directory.path().join("sess_link")).unwrap();
+    assert_eq!(first.collect().unwrap().deleted, 0);
+    assert!(outside.path().exists() && directory.path().join("other").exists());
 }
 
 #[test]

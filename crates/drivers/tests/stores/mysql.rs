@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::common::{
-    Server, contention, installed, locked_open_times_out, options, page_store, patience,
-    plain_store, timed,
+    Server, collects_expired, contention, installed, locked_open_times_out, options, page_store,
+    patience, plain_store, timed,
 };
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Database, Endpoint, ErrorClass, Layout, NetAddress};
@@ -125,6 +125,9 @@ fn pages(server: &Server, base: &SessionOptions) {
         "Query COMMIT".into(),
     ];
     assert_eq!(log, expected.map(|l| l.replace('\\', "\\\\")));
+    let log = log_of(server, || assert_eq!(first.collect().unwrap().deleted, 0));
+    let log: Vec<String> = log.iter().map(|line| line.chars().map(nine).collect()).collect();
+    assert_eq!(log, ["Query DELETE FROM sessions WHERE sess_lifetime < 9999999999"]);
     // A missing row is locked by inserting it, an existing one by reading it.
     contention(first.as_mut(), second.as_mut(), "both");
     contention(second.as_mut(), first.as_mut(), "both");
@@ -135,7 +138,16 @@ fn pages(server: &Server, base: &SessionOptions) {
     let mut third = open_page_store(&endpoint, &options).unwrap();
     assert_eq!(third.open("abc", &mut value).unwrap().found, Found::No);
     drop(third);
+    expired(&endpoint, &options);
     admin.clean(Layout::Page, "", &mut patience()).unwrap();
+}
+
+fn expired(endpoint: &Endpoint, options: &SessionOptions) {
+    let mut first = open_page_store(endpoint, options).unwrap();
+    let mut second = open_page_store(endpoint, options).unwrap();
+    // What other checks left behind.
+    first.collect().unwrap();
+    collects_expired(first.as_mut(), Some(second.as_mut()));
 }
 
 fn ownership(server: &Server, base: &SessionOptions) {

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::common::{Server, installed, options, postgres_program, text};
 use cachedyno_drivers::{admin, open_page_store, open_session_store};
 use model::{Endpoint, Layout};
-use workloads::store::{Closed, Found, PageStore};
+use workloads::store::{Closed, Collected, Collects, Found, PageStore};
 
 /// A page that counts its visits, holds its session for `hold_ms` and prints the count.
 const PAGE: &str = "session_id('abc123'); session_start(); \
@@ -41,11 +41,11 @@ impl Handler {
 
 fn php(handler: &Handler, hold_ms: u64) -> Command {
     let mut command = Command::new("php");
+    command.args(["-d", "session.use_strict_mode=0", "-d", "session.use_cookies=0"]);
+    command.args(["-d", "session.gc_probability=0", "-d", "session.cache_limiter="]);
     for setting in &handler.settings {
         command.arg("-d").arg(setting);
     }
-    command.args(["-d", "session.use_strict_mode=0", "-d", "session.use_cookies=0"]);
-    command.args(["-d", "session.gc_probability=0", "-d", "session.cache_limiter="]);
     command.args(["-r", &[&handler.code, PAGE].concat(), "--"]).arg(hold_ms.to_string());
     command
 }
@@ -98,6 +98,42 @@ fn php_and_we_share_files() {
             format!("session.save_path={path}"),
         ]),
     );
+}
+
+/// PHP's collection is the oracle: the same files stay.
+#[test]
+fn php_and_we_remove_the_same_files() {
+    if !installed("php") {
+        return;
+    }
+    let names = ["sess_old", "sess_older", "sess_young", "other"];
+    let left = |collect: &dyn Fn(&Path)| {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, age_s) in names.into_iter().zip([320, 4_000, 280, 4_000]) {
+            let file = std::fs::File::create(directory.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age_s)).unwrap();
+        }
+        collect(directory.path());
+        names.map(|name| directory.path().join(name).exists())
+    };
+    let of_php = left(&|directory| {
+        let handler = Handler::of_php(&[
+            "session.save_handler=files".into(),
+            format!("session.save_path={}", directory.display()),
+            "session.gc_probability=1".into(),
+            "session.gc_divisor=1".into(),
+            "session.gc_maxlifetime=300".into(),
+        ]);
+        assert_eq!(text(&php(&handler, 0).output().unwrap()), "1");
+    });
+    let of_ours = left(&|directory| {
+        let endpoint = Endpoint::Files { directory: directory.into() };
+        let mut ours = open_page_store(&endpoint, &options(directory)).unwrap();
+        assert_eq!(ours.collects(), Collects::BeforeOpen);
+        assert_eq!(ours.collect().unwrap(), Collected { deleted: 2, files: 3 });
+    });
+    assert_eq!(of_php, [false, false, true, true]);
+    assert_eq!(of_ours, of_php);
 }
 
 fn has_extension(name: &str) -> bool {

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::common::{
-    Server, contention, installed, locked_open_times_out, options, page_store, patience,
-    plain_store, postgres_program, timed,
+    Server, collects_expired, contention, installed, locked_open_times_out, options, page_store,
+    patience, plain_store, postgres_program, timed,
 };
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Endpoint, ErrorClass, Layout};
@@ -86,7 +86,16 @@ fn pages(server: &Server, base: &SessionOptions) {
     let mut third = open_page_store(&endpoint, &options).unwrap();
     assert_eq!(third.open("abc", &mut value).unwrap().found, Found::No);
     drop(third);
+    expired(&endpoint, &options);
     admin.clean(Layout::Page, "", &mut patience()).unwrap();
+}
+
+fn expired(endpoint: &Endpoint, options: &SessionOptions) {
+    let mut first = open_page_store(endpoint, options).unwrap();
+    let mut second = open_page_store(endpoint, options).unwrap();
+    // What other checks left behind.
+    first.collect().unwrap();
+    collects_expired(first.as_mut(), Some(second.as_mut()));
 }
 
 fn ownership(server: &Server, base: &SessionOptions) {

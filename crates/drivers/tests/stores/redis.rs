@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::common::{
     Server, contention, installed, options, page_store, patience, plain_store, timed,
@@ -13,7 +13,7 @@ use cachedyno_drivers::{admin, open_page_store, open_session_store};
 use model::{Endpoint, ErrorClass, Layout, NetAddress, RedisOptions, Secret};
 use nix::sys::signal::Signal;
 use std::path::Path;
-use workloads::store::{Closed, Found, StoreError};
+use workloads::store::{Closed, Collects, Found, StoreError};
 
 #[test]
 fn plain_keys_keep_what_is_written() {
@@ -84,6 +84,29 @@ fn pages_keep_and_lock() {
     server.redis_cli(&["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(first.close(b"no room").unwrap_err().class, ErrorClass::Full);
     assert_eq!(server.redis_cli(&["EXISTS", lock]), "0");
+}
+
+#[test]
+fn a_server_expires_pages_by_itself() {
+    if !installed("redis-server") {
+        return;
+    }
+    let server = Server::redis(&[]);
+    let (endpoint, options) = (server.redis_endpoint(None), options(Path::new("")));
+    let mut store = open_page_store(&endpoint, &options).unwrap();
+    assert_eq!(store.collects(), Collects::Never);
+    for (id, left_s) in [("a", 0), ("b", 1), ("c", 100)] {
+        store.open(id, &mut Vec::new()).unwrap();
+        store.set_lifetime(left_s);
+        store.close(b"value").unwrap();
+    }
+    assert_eq!(store.collect().unwrap().deleted, 0);
+    let (until, key) = (Instant::now() + Duration::from_secs(10), "PHPREDIS_SESSION:c");
+    while server.redis_cli(&["KEYS", "*"]) != key {
+        assert!(Instant::now() < until, "{}", server.redis_cli(&["KEYS", "*"]));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(server.redis_cli(&["INFO", "stats"]).contains("expired_keys:2"));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::common::{contention, options, page_store, patience, plain_store, timed};
+use super::common::{
+    collects_expired, contention, options, page_store, patience, plain_store, timed,
+};
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Endpoint, ErrorClass, Layout};
 use workloads::store::Found;
@@ -55,6 +57,7 @@ fn a_page_on_sqlite_locks_all_sessions() {
     first.open("held", &mut value).unwrap();
     assert_eq!(value, b"x");
     first.close(b"").unwrap();
+    collects_expired(first.as_mut(), None);
     drop(first);
     admin.clean(Layout::Page, "", &mut patience()).unwrap();
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);

@@ -38,6 +38,16 @@ pub(super) fn fault_in_length(length: &Spanned<f64>) -> Option<Fault> {
 }
 
 impl StudyPhase {
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// True if its mix has this operation.
+    pub(super) fn does(&self, operation: &str) -> bool {
+        self.mix.get_ref().contains_key(operation)
+    }
+
     /// Returns the fault of a mix with unknown operations or without positive weights, or of a mix
     /// where a list determines the operations.
     pub(super) fn fault(&self, known: &[&str], is_listed: bool) -> Option<Fault> {

@@ -59,9 +59,9 @@ fn every_scale_and_profile_plans() {
     for scale in [Scale::Quick, Scale::Standard, Scale::Full] {
         let sets = vec![("profile".to_string(), "all".to_string())];
         let plan = study().plan(&Choices { scale, sets, ..choices() }).unwrap();
-        assert_eq!(plan.profiles, ["steady", "maxcluster-2019", "page", "visitors"]);
-        // Two profiles with two loads, one with three and one with five; three targets each.
-        assert_eq!(plan.cells.len(), 36);
+        assert_eq!(plan.profiles, ["steady", "maxcluster-2019", "page", "visitors", "gc"]);
+        // Three profiles with two loads, one with three and one with five; three targets each.
+        assert_eq!(plan.cells.len(), 42);
     }
 }
 
@@ -72,6 +72,30 @@ fn the_2019_profile_at_full_scale_is_a_million_sessions_a_client() {
     let workload = sessions(&plan);
     assert_eq!(workload.phases[0].stop, Stop::Count(1_000_000));
     assert_eq!((workload.filled, workload.phases[0].warmup_ns), (0, 0));
+}
+
+#[test]
+fn one_profile_deletes_expired_sessions() {
+    let set = |key: &str, value: &str| (key.to_string(), value.to_string());
+    let sets = vec![set("profile", "page,gc"), set("gc_divisor", "50"), set("ttl_s", "900")];
+    let plan = study().plan(&Choices { sets, ..choices() }).unwrap();
+    let of = |profile: &str| {
+        let sessions = plan.cells.iter().find_map(|cell| match &cell.workload {
+            Workload::Sessions(sessions) if sessions.profile == profile => Some(sessions),
+            _ => None,
+        });
+        sessions.unwrap()
+    };
+    let (page, gc) = (of("page"), of("gc"));
+    assert_eq!((page.ttl_s, page.gc.is_none()), (900, true));
+    assert_eq!(gc.ttl_s, 60);
+    let planned = gc.gc.as_ref().unwrap();
+    assert_eq!((planned.divisor, planned.phases.as_slice()), (50, &["with".to_string()][..]));
+    assert_eq!(gc.phases[0].mix, gc.phases[1].mix);
+    let set = vec![set("profile", "gc"), set("gc_maxlifetime_s", "7")];
+    let plan = study().plan(&Choices { sets: set, ..choices() }).unwrap();
+    assert_eq!(sessions(&plan).ttl_s, 7);
+    assert!(with_set("gc_divisor", "0").unwrap_err().to_string().contains("1 to 1000000"));
 }
 
 #[test]
@@ -139,7 +163,7 @@ fn unknown_names_list_the_known_ones() {
     );
     assert!(
         message("profile", "fast")
-            .contains("known: `steady`, `maxcluster-2019`, `page` and `visitors`")
+            .contains("known: `steady`, `maxcluster-2019`, `page`, `visitors` and `gc`")
     );
     assert_eq!(
         message("clients", "0"),
@@ -230,6 +254,12 @@ fn faults_in_a_study_are_located() {
         fault("name = \"page\"\nabout", "name = \"steady\"\nabout")
             .contains("duplicate profile `steady`")
     );
+    let text = fault("gc = [\"with\"]", "gc = [\"later\"]");
+    assert!(text.contains("unknown phase `later` (known: `with` and `without`)"), "{text}");
+    let text = fault("gc = [\"with\"]", "gc = [\"with\"]\none_session = true");
+    assert!(text.contains("expected no operation `new`"), "{text}");
+    let text = fault("order = \"random\"\nstop", "order = \"random\"\ngc = [\"mixed\"]\nstop");
+    assert!(text.contains("expected layout `page` and stop `time`"), "{text}");
     assert!(fault("a = \"redis\"", "a = \"rediss\"").contains("unknown target `rediss`"));
     let text = fault("text = \"Eight", "text = \"\\u001b[31mEight");
     assert!(text.contains("`text` contains a control character (expected plain text)"), "{text}");

@@ -1,5 +1,7 @@
 //! The workload `sessions`: sessions of a shop.
 
+use std::ops::RangeInclusive;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
@@ -8,12 +10,17 @@ use super::phases::{StopKind, StudyPhase};
 use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, THINK_MS, VALUE_BYTES, named, number, put};
 use super::targets::Stores;
-use super::{Fault, StudyError};
+use super::{Fault, StudyError, quoted_list};
 use crate::load::Load;
-use crate::plan::{Cell, Connections, Generation, Layout, Names, Order, Sessions, Workload};
+use crate::plan::{
+    Cell, Connections, Generation, Layout, Names, Order, SessionGc, Sessions, Workload,
+};
 
 const PLAIN_OPERATIONS: [&str; 3] = ["write", "read", "change"];
-const PAGE_OPERATIONS: [&str; 1] = ["page"];
+const PAGE_OPERATIONS: [&str; 2] = ["page", "new"];
+
+/// Lifetimes of a session, seconds.
+const LIFETIME_S: RangeInclusive<u64> = 1..=31_536_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +32,14 @@ pub(super) struct Defaults {
     generation: Generation,
     /// Pause within a page, milliseconds.
     think_ms: f64,
+    /// In profiles that collect, one in this many requests does; PHP's default if missing.
+    #[serde(default = "gc_divisor")]
+    gc_divisor: u64,
+}
+
+/// `session.gc_divisor` of PHP, with a `session.gc_probability` of 1.
+fn gc_divisor() -> u64 {
+    100
 }
 
 #[derive(Deserialize)]
@@ -33,6 +48,8 @@ pub(super) struct Size {
     /// In time-bounded profiles, the sessions that exist, over all clients; in count-bounded ones,
     /// those that each client creates.
     sessions: u64,
+    /// Lifetime of a session in profiles that collect, seconds; that of `[defaults]` if missing.
+    gc_maxlifetime_s: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -52,7 +69,28 @@ pub(super) struct Profile {
     /// True to add a load in which all clients request the same session.
     #[serde(default)]
     one_session: bool,
+    /// Phases in which the handlers delete expired sessions.
+    #[serde(default)]
+    gc: Vec<String>,
     phases: Vec<StudyPhase>,
+}
+
+impl Profile {
+    /// Describes keys that contradict each other.
+    fn contradiction(&self) -> Option<String> {
+        let names = || self.phases.iter().map(StudyPhase::name);
+        let unknown = self.gc.iter().find(|phase| !names().any(|name| name == *phase));
+        if let Some(phase) = unknown {
+            let known = quoted_list(names());
+            return Some(format!("`gc` names an unknown phase `{phase}` (known: {known})"));
+        }
+        if !self.gc.is_empty() && (self.layout, self.stop) != (Layout::Page, StopKind::Time) {
+            return Some("only pages collect (expected layout `page` and stop `time`)".into());
+        }
+        let starts_some = self.phases.iter().any(|phase| phase.does("new"));
+        (self.one_session && starts_some)
+            .then(|| "`one_session` has a single session (expected no operation `new`)".into())
+    }
 }
 
 impl Keys for Defaults {
@@ -60,11 +98,15 @@ impl Keys for Defaults {
     type Profile = Profile;
     const SET: &'static [Key<Self, Size>] = &[
         Key("value_bytes", |own, _, text| number(&mut own.value_bytes, text, VALUE_BYTES, "bytes")),
-        Key("ttl_s", |own, _, text| number(&mut own.ttl_s, text, 1..=31_536_000, "seconds")),
+        Key("ttl_s", |own, _, text| number(&mut own.ttl_s, text, LIFETIME_S, "seconds")),
         Key("generation", |own, _, text| {
             put(&mut own.generation, named(text), "`inside` or `outside`")
         }),
         Key("think_ms", |own, _, text| number(&mut own.think_ms, text, THINK_MS, "milliseconds")),
+        Key("gc_divisor", |own, _, text| number(&mut own.gc_divisor, text, 1..=1_000_000, "")),
+        Key("gc_maxlifetime_s", |_, size, text| {
+            number(size.gc_maxlifetime_s.insert(1), text, LIFETIME_S, "seconds")
+        }),
         Key("sessions", |_, size, text| number(&mut size.sessions, text, 1..=100_000_000, "")),
     ];
     const STORES: Stores = Stores::Sessions;
@@ -76,7 +118,9 @@ impl Keys for Defaults {
                 Layout::Plain => &PLAIN_OPERATIONS,
                 Layout::Page => &PAGE_OPERATIONS,
             };
-            profile.phases.iter().find_map(|phase| phase.fault(known, false))
+            let in_phase = profile.phases.iter().find_map(|phase| phase.fault(known, false));
+            let at = profile.name.span().start;
+            in_phase.or_else(|| Some((at, profile.contradiction()?)))
         })
     }
 
@@ -103,6 +147,8 @@ fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
 
 fn sessions(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Sessions {
     let Run { defaults, size, scale, study, .. } = run;
+    let collects = !profile.gc.is_empty();
+    let ttl_s = size.gc_maxlifetime_s.filter(|_| collects).unwrap_or(defaults.ttl_s);
     let phase = |phase: &StudyPhase| phase.planned(profile.stop, size.sessions, scale);
     Sessions {
         profile: profile.name.get_ref().clone(),
@@ -116,9 +162,11 @@ fn sessions(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Sessions
             StopKind::Count => 0,
         },
         value_bytes: defaults.value_bytes,
-        ttl_s: defaults.ttl_s,
+        ttl_s,
         verify_one_in: study.verify_one_in,
         think_ns: (defaults.think_ms * 1e6) as u64,
+        gc: collects
+            .then(|| SessionGc { divisor: defaults.gc_divisor, phases: profile.gc.clone() }),
         phases: profile.phases.iter().map(phase).collect(),
     }
 }

@@ -43,6 +43,9 @@ pub struct Counts {
     pub commands: u64,
     /// File accesses (open, list, stat, remove), if the store counts them.
     pub files: u64,
+    /// Expired sessions deleted by clients.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deleted: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
@@ -71,6 +74,7 @@ impl Counts {
             round_trips,
             commands,
             files,
+            deleted,
         } = other;
         self.ok += ok;
         self.miss += miss;
@@ -87,6 +91,7 @@ impl Counts {
         self.round_trips += round_trips;
         self.commands += commands;
         self.files += files;
+        self.deleted += deleted;
         for (class, n) in errors_by_class {
             *self.errors_by_class.entry(*class).or_default() += n;
         }

@@ -25,6 +25,16 @@ impl Fact {
     pub const STORE_BYTES: &str = "store_bytes";
     /// Resident memory of the private servers' processes after the fill and before the first phase.
     pub const SERVER_MEMORY_BYTES: &str = "server_memory_bytes";
+    /// Memory of a key on a server that reports it, at the end of the trial.
+    pub const BYTES_PER_KEY: &str = "bytes_per_key";
+    /// Growth of the memory that private servers report as used during the fill, by sessions
+    /// filled.
+    pub const SESSION_MEMORY_BYTES: &str = "session_memory_bytes";
+    /// Growth of the resident memory of the private servers' processes during the fill, by sessions
+    /// filled.
+    pub const SESSION_RESIDENT_BYTES: &str = "session_resident_bytes";
+    /// Growth of the files or of the table with its indexes during the fill, by sessions filled.
+    pub const SESSION_DISK_BYTES: &str = "session_disk_bytes";
 
     /// True if it is about a server's last save, at any time.
     pub fn is_of_a_save(&self) -> bool {

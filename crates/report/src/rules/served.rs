@@ -108,8 +108,10 @@ fn expired(measurement: &Measurement<'_>) -> String {
     if ttl_s == 0 || u128::from(ttl_s) * 1_000_000_000 >= u128::from(longest_ns) {
         return String::new();
     }
+    let collects = matches!(workload, Workload::Sessions(sessions) if sessions.gc.is_some());
+    let key = if collects { "gc_maxlifetime_s" } else { "ttl_s" };
     format!(
-        ": they expired, since {} live {ttl_s} s and a trial took {} s; raise `ttl_s`",
+        ": they expired, since {} live {ttl_s} s and a trial took {} s; raise `{key}`",
         show::things(workload),
         longest_ns / 1_000_000_000
     )

@@ -8,6 +8,7 @@
 mod advice;
 mod break_even;
 mod capabilities;
+mod deletions;
 mod effort;
 mod failures;
 mod growth;
@@ -50,6 +51,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         source::section(view),
         through_cache::section(view),
         locks::section(view),
+        deletions::section(view),
         effort::section(view),
         growth::section(view),
         happened::section(view),

@@ -11,6 +11,7 @@ mod claim_kinds;
 mod claims;
 mod compare;
 mod context;
+mod deletions;
 mod explained;
 mod failures;
 mod few;

@@ -4,9 +4,9 @@ use model::{EventKind, Load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-use super::Value;
+use super::{DeletionView, Value};
 
-/// Numbers about stores, and events.
+/// Numbers about stores, events, and deletion of expired sessions.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Happened {
     /// Numbers; omitted if there are none.
@@ -15,6 +15,9 @@ pub struct Happened {
     /// Events of targets in chronological order; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventView>,
+    /// Deletion of expired sessions; omitted if no profile measures it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deletions: Vec<DeletionView>,
 }
 
 /// A number about a target under one load.

@@ -436,7 +436,7 @@ impl Client for AppCacheClient {
         }
         executed?;
         let effort = self.shop.effort().since(self.effort_before);
-        Ok(Answer { lock: None, effort })
+        Ok(Answer { effort, ..Answer::default() })
     }
 
     fn check(&mut self) -> (Outcome, bool) {
