@@ -102,6 +102,26 @@ fn expired_sessions_are_deleted_within_requests() {
         for ratio in ["rate_ratio", "p99_ratio"] {
             assert!(deletion[ratio]["center"].as_f64() > Some(0.0), "{deletion}");
         }
+        let sizes = among(&summary["facts"], |fact| {
+            fact["target"] == target && fact["name"].as_str().unwrap().starts_with("session_")
+        });
+        let mut names: Vec<&str> =
+            sizes.iter().map(|fact| fact["name"].as_str().unwrap()).collect();
+        let [memory, resident, disk] =
+            ["memory", "resident", "disk"].map(|of| format!("session_{of}_bytes"));
+        let of_target = match target {
+            "redis" => vec![memory, resident],
+            "mysql" => vec![disk, resident],
+            _ => vec![disk],
+        };
+        names.sort_unstable();
+        assert_eq!(names, of_target, "{target}");
+        for size in sizes {
+            // Values have 1,500 bytes; 200 sessions are few for a table's file.
+            let bytes = size["value"]["center"].as_f64().unwrap();
+            let least = if size["name"] == "session_resident_bytes" { 1.0 } else { 1_500.0 };
+            assert!((least..200_000.0).contains(&bytes), "{size}");
+        }
     }
     for trial in place.record().trials() {
         let with = among(&trial["points"], |point| point["phase"] == "with");

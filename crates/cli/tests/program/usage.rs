@@ -47,7 +47,7 @@ fn unknown_names_list_the_known_ones() {
     );
     refused(
         &["sessions", "--set", "profile=steddy"],
-        &["unknown profile `steddy`", "`steady`, `maxcluster-2019` and `page`"],
+        &["unknown profile `steddy`", "`steady`, `maxcluster-2019`, `page` and `gc`"],
     );
 }
 
@@ -136,10 +136,11 @@ fn errors_in_a_study_file_are_located() {
     changed("ttl_s = 300 ", "ttl = 300 ", &known);
     let known = ["unknown operation `peek`", "known: `write`, `read` and `change`"];
     changed("read = 0.5, change = 0.4 } },", "peek = 0.5, change = 0.4 } },", &known);
-    let known = ["unknown operation `read`", "known: `page`"];
+    let known = ["unknown operation `read`", "known: `page` and `new`"];
     changed("mix = { page = 1.0 }", "mix = { read = 1.0 }", &known);
     changed("control = \"redis\"", "control = \"rediss\"", &["unknown target `rediss`"]);
-    changed("layout = \"page\"", "layout = \"book\"", &["unknown variant `book`", "`page`"]);
+    let known = ["unknown variant `alphabet`", "`counter`"];
+    changed("names = \"counter\"", "names = \"alphabet\"", &known);
     changed("[scales.full]", "[scales.full", &[]);
     let claim = "[[claims]]\nid = \"read-1-files\"";
     let expected = "a = \"files\", b = \"redis\", operation";

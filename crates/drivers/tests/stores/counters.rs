@@ -6,8 +6,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::common::{Server, installed, options};
-use cachedyno_drivers::{admin, open_session_store};
+use super::common::{Server, installed, options, patience, postgres_program};
+use cachedyno_drivers::{admin, open_page_store, open_session_store};
 use model::{Connections, Endpoint, Layout, NetAddress, StoreCounters};
 use nix::sys::signal::Signal;
 
@@ -217,4 +217,41 @@ fn mariadb_counts_operations() {
     assert!((31 << 20..=32 << 20).contains(&limit_bytes), "{limit_bytes}");
     assert_eq!((after.connections, after.refused), (Some(2), Some(0)));
     assert_eq!((after.keys, after.hits), (None, None));
+}
+
+/// Inserts a megabyte and returns by how much the table grew, bytes.
+fn table_growth(endpoint: &Endpoint) -> u64 {
+    let mut options = options(Path::new(""));
+    options.table = "sized".into();
+    let mut admin = admin(endpoint, TIMEOUT).unwrap();
+    admin.prepare(Layout::Page, &options.table, 1_500).unwrap();
+    let mut store = open_page_store(endpoint, &options).unwrap();
+    let empty_bytes = admin.table_bytes(&options.table).unwrap().unwrap();
+    // The value does not compress.
+    let mut value = vec![0; 1_500];
+    for n in 0..700_u32 {
+        store.open(&format!("s{n}"), &mut Vec::new()).unwrap();
+        for (at, byte) in value.iter_mut().enumerate() {
+            *byte = (at as u32).wrapping_mul(2_654_435_761_u32.wrapping_add(n)).to_be_bytes()[0];
+        }
+        store.close(&value).unwrap();
+    }
+    assert!(admin.table_bytes("a-b").is_err(), "no plain identifier");
+    let grown = admin.table_bytes(&options.table).unwrap().unwrap() - empty_bytes;
+    admin.clean(Layout::Page, "", &mut patience()).unwrap();
+    grown
+}
+
+#[test]
+fn tables_grow_by_what_is_written() {
+    if installed("mariadbd") {
+        let server = Server::mariadb();
+        let grown = table_growth(&server.mysql_endpoint("root", None));
+        assert!((1_050_000..16 << 20).contains(&grown), "{grown}");
+    }
+    if !postgres_program("postgres").is_empty() {
+        let server = Server::postgres();
+        let grown = table_growth(&server.postgres_endpoint("postgres", None));
+        assert!((1_050_000..4 << 20).contains(&grown), "{grown}");
+    }
 }
