@@ -297,6 +297,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
             cache: None,
             address: Some("scripted".into()),
             settings: BTreeMap::new(),
+            directory: None,
             control_of: None,
             named: true,
         }],

@@ -27,7 +27,8 @@ use crate::{app_cache, cache_aside, room};
 pub struct Setup {
     /// Cleans up every process and directory should this process die.
     pub guard: Guard,
-    /// Directory on the disk under test: data of private servers and session files.
+    /// Directory on the disk under test: data of private servers and files, unless their target has
+    /// its own directory.
     pub disk: PathBuf,
     /// CPUs of the generator and of the servers.
     pub pinning: Pinning,
@@ -40,6 +41,24 @@ pub struct Setup {
     /// True if the user confirms that existing servers contain nobody else's data, so that
     /// evictions and user-defined commands harm nobody.
     pub i_own_this_server: bool,
+}
+
+impl Setup {
+    /// Directory in which a private store of the target gets its own.
+    pub fn disk_of<'a>(&'a self, target: &'a PlannedTarget) -> &'a Path {
+        target.directory.as_deref().unwrap_or(&self.disk)
+    }
+
+    /// Every directory in which a target has its data on this machine, by target: that of a private
+    /// store, or the one that the user named by a URL. An A/A control is left out.
+    pub fn disks<'a>(&'a self, plan: &'a Plan) -> Vec<(&'a str, &'a Path)> {
+        let targets = plan.targets.iter().filter(|target| target.control_of.is_none());
+        let disks = targets.filter_map(|target| match self.endpoints.get(&target.name) {
+            Some(endpoint) => Some((&*target.name, endpoint.directory()?)),
+            None => Some((&*target.name, self.disk_of(target))),
+        });
+        disks.collect()
+    }
 }
 
 /// Turns planned targets into stores that can be measured.
@@ -133,9 +152,9 @@ impl<'a> TargetProvisioner<'a> {
             }
         };
         let layout = workload.layout();
-        let Setup { guard, disk, .. } = self.setup;
-        let group =
-            workload.memory().map(|plan| MemoryGroup::new(guard, plan, disk)).transpose()?;
+        let disk = self.setup.disk_of(target);
+        let group = workload.memory().map(|plan| MemoryGroup::new(&self.setup.guard, plan, disk));
+        let group = group.transpose()?;
         let cpus = self.server_cpus(workload);
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {
@@ -189,7 +208,7 @@ impl<'a> TargetProvisioner<'a> {
         let shared = existing.is_some();
         let disk = match &existing {
             Some(endpoint) => endpoint.directory().map(Path::to_path_buf),
-            None => Some(self.setup.disk.clone()),
+            None => Some(self.setup.disk_of(target).to_path_buf()),
         };
         let machine = disk.map(|disk| self.machine(&disk));
         let (endpoint, servers, trial_dirs) = if product.has_server() {
@@ -200,7 +219,7 @@ impl<'a> TargetProvisioner<'a> {
             (endpoint, servers, None)
         } else {
             let parent = existing.as_ref().and_then(Endpoint::directory);
-            self.directory(product, parent.unwrap_or(&self.setup.disk))?
+            self.directory(product, parent.unwrap_or_else(|| self.setup.disk_of(target)))?
         };
         let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
         let own = match target.backend {
@@ -291,7 +310,7 @@ impl<'a> TargetProvisioner<'a> {
             cpus: Some(cpus.to_vec()),
             group: group.map(|g| g.path().to_path_buf()),
             search: self.search.clone(),
-            ..ServerSpec::new(self.setup.disk.clone())
+            ..ServerSpec::new(self.setup.disk_of(target))
         };
         let guard = &self.setup.guard;
         let started = rig::start_server(product, guard, &mut self.templates, &spec)?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::app_cache::{Backend, CM_PREFIX};
 use crate::cache_aside;
@@ -11,7 +12,7 @@ use crate::program::Program;
 /// A store under test, as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedTarget {
-    /// Name in this run, for example `redis`.
+    /// Name in this run, for example `redis`, or `nvme:redis` with a label.
     pub name: String,
     /// Product, which determines driver and server; for a cache backend, that of its first store.
     pub product: Product,
@@ -24,6 +25,10 @@ pub struct PlannedTarget {
     pub cache: Option<Product>,
     /// Address without credentials; `None` for a private server.
     pub address: Option<String>,
+    /// Absolute directory in which a private store gets its own for data; `None` for that of
+    /// `--disk`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
     /// Settings of a private server, named as in its configuration file; for a cache backend, and
     /// for a cache in front of a database, with the product as prefix: `redis.save`.
     pub settings: BTreeMap<String, String>,

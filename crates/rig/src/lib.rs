@@ -57,7 +57,7 @@ pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
 pub use error::RigError;
 pub use free::{FreeSpace, memory_bytes};
 pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
-pub use host::conditions;
+pub use host::{conditions, disk_conditions};
 pub use host_mark::host_mark;
 pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};

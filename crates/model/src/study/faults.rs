@@ -4,7 +4,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::advice::Advice;
-use super::choices::is_target_name;
+use super::choices::{NAME_EXPECTED, is_target_name};
 use super::claims::{Claim, Parts};
 use super::phases::unknown_operation;
 use super::planning::{Keys, SHARED, WorkloadTables};
@@ -51,8 +51,7 @@ impl Study {
         };
         let unfit = self.targets.iter().find_map(|t| Some((t.name.span().start, stores.fault(t)?)));
         let odd = self.targets.iter().find(|t| !is_target_name(t.name.get_ref())).map(|t| {
-            let expected = "1 to 40 letters, digits, `-`, `_` or `.`";
-            let problem = format!("target name `{}` (expected {expected})", t.name.get_ref());
+            let problem = format!("target name `{}` (expected {NAME_EXPECTED})", t.name.get_ref());
             (t.name.span().start, problem)
         });
         odd.or(unfit)

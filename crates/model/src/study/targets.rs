@@ -123,8 +123,10 @@ impl Study {
         for choice in &choices.targets {
             if targets.iter().any(|t| t.name == choice.name) {
                 return Err(StudyError::Choice(format!(
-                    "target `{}` is given twice (give each its own name: --target NAME=URL)",
-                    choice.name
+                    "target `{name}` is given twice (give each its own name or label: --target \
+                     NAME=URL, --target LABEL:{store})",
+                    name = choice.name,
+                    store = choice.store()
                 )));
             }
             let target = match stores {
@@ -137,7 +139,8 @@ impl Study {
                 settings.retain(|key, _| key.starts_with(CM_PREFIX));
             }
             let address = choice.endpoint.as_ref().map(ToString::to_string);
-            targets.push(PlannedTarget { address, named: true, settings, ..target });
+            let directory = choice.directory.clone();
+            targets.push(PlannedTarget { address, directory, named: true, settings, ..target });
         }
         settings_used(&targets, settings)?;
         if choices.control {
@@ -183,7 +186,7 @@ impl Study {
     fn chosen_cache(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
         let name = &choice.name;
         let of_study = self.target(name).and_then(|t| t.backend);
-        let Some(backend) = of_study.or_else(|| Backend::of_name(name)) else {
+        let Some(backend) = of_study.or_else(|| Backend::of_name(choice.store())) else {
             let own = self.target_names().filter(|n| Backend::of_name(n).is_none());
             let known = quoted_list(own.chain(Backend::ALL.map(Backend::name)));
             return Err(StudyError::Choice(format!(
@@ -283,6 +286,7 @@ fn planned(
         backend,
         cache: None,
         address: None,
+        directory: None,
         settings: BTreeMap::new(),
         control_of: None,
         named: false,

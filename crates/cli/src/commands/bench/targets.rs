@@ -137,6 +137,7 @@ pub(super) fn planned(
             program,
             address: choice.endpoint.as_ref().map(ToString::to_string),
             settings,
+            directory: choice.directory.clone(),
             control_of: None,
             named: true,
         });
