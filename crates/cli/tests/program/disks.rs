@@ -119,7 +119,7 @@ fn private_servers_have_their_data_in_the_directories_of_their_targets() {
 /// Whether a server's append-only log is below a new directory in `parent`.
 fn has_log(parent: &Path) -> bool {
     let own = fs::read_dir(parent).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
-    own.filter(|path| path.is_dir()).any(|path| path.join("appendonlydir").exists())
+    own.filter(|path| path.is_dir()).any(|path| path.join("data/appendonlydir").exists())
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_killed_run_leaves_no_data_in_any_directory() {
 fn an_interrupted_run_is_resumed_in_the_same_directories() {
     let disks = TwoDisks::new();
     let targets = disks.targets("files");
-    let more = ["--set", "clients=1", "--set", "blocks_min=40", "--set", "blocks_max=40"];
+    let more = ["--set", "clients=1", "--set", "blocks_min=12", "--set", "blocks_max=12"];
     let run = Started::new(disks.place.fast(&[&strs(&targets)[..], &more].concat()));
     wait_until("a trial has ended", Duration::from_secs(60), || {
         (trials_so_far(&disks.place.records()) > 0).then_some(())
