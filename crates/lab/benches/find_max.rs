@@ -298,6 +298,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
             address: Some("scripted".into()),
             settings: BTreeMap::new(),
             directory: None,
+            disk_limit: None,
             control_of: None,
             named: true,
         }],

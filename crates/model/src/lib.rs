@@ -23,6 +23,7 @@ pub mod app_cache;
 mod arrivals;
 mod cache_aside;
 pub mod calibration;
+pub mod disk_limit;
 pub mod event;
 pub mod leftovers;
 pub mod load;
@@ -51,6 +52,7 @@ pub use app_cache::{
 pub use arrivals::Arrivals;
 pub use cache_aside::{CacheAside, ROW_BYTES_MIN};
 pub use calibration::{Calibration, NullRate};
+pub use disk_limit::DiskLimit;
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
 pub use load::{FILL, Load, PEAK, Schedule, Shares};
 pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryUse, PageCache, SwapUse};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::app_cache::{Backend, CM_PREFIX};
 use crate::cache_aside;
+use crate::disk_limit::DiskLimit;
 use crate::product::Product;
 use crate::program::Program;
 
@@ -29,6 +30,9 @@ pub struct PlannedTarget {
     /// `--disk`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
+    /// Limit of its disk, enforced by the kernel; `None` for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_limit: Option<DiskLimit>,
     /// Settings of a private server, named as in its configuration file; for a cache backend, and
     /// for a cache in front of a database, with the product as prefix: `redis.save`.
     pub settings: BTreeMap<String, String>,

@@ -108,6 +108,7 @@ fn target(name: &str) -> PlannedTarget {
         address: None,
         settings: BTreeMap::new(),
         directory: None,
+        disk_limit: None,
         control_of: name.strip_suffix("-again").map(Into::into),
         named: false,
     }

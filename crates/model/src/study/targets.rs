@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::choices::{Choices, TargetChoice};
+use super::choices::{Choices, TargetChoice, label};
 use super::set::bad;
 use super::wire::{Study, StudyTarget};
 use super::{StudyError, quoted_list};
 use crate::app_cache::{Backend, CM_PREFIX, CM_SETTINGS};
 use crate::cache_aside::pair;
+use crate::disk_limit::DiskLimit;
 use crate::plan::PlannedTarget;
 use crate::product::Product;
 use crate::program::Program;
@@ -101,7 +102,12 @@ pub(super) struct Settings {
     pub(super) servers: BTreeMap<Product, BTreeMap<String, String>>,
     /// Settings of `Cm_Cache_Backend_Redis`, with their prefix.
     pub(super) cm: BTreeMap<String, String>,
+    /// Limits of disks, by label or name of a target.
+    pub(super) disks: BTreeMap<String, DiskLimit>,
 }
+
+/// Key of a disk's limit in `--set`, followed by a label or a target's name.
+pub(super) const DISK_LIMIT: &str = "disk_limit";
 
 impl Study {
     pub(super) fn planned_targets(
@@ -143,6 +149,7 @@ impl Study {
             targets.push(PlannedTarget { address, directory, named: true, settings, ..target });
         }
         settings_used(&targets, settings)?;
+        limit_disks(&mut targets, &settings.disks)?;
         if choices.control {
             targets.push(self.control_target(&targets)?);
         }
@@ -287,6 +294,7 @@ fn planned(
         cache: None,
         address: None,
         directory: None,
+        disk_limit: None,
         settings: BTreeMap::new(),
         control_of: None,
         named: false,
@@ -330,6 +338,39 @@ fn settings_used(targets: &[PlannedTarget], set: &Settings) -> Result<(), StudyE
         }
         _ => Ok(()),
     }
+}
+
+/// Limits the disks of the targets that have a label or a name. Errors: there is no such target, or
+/// it is a server whose disk another machine or user has.
+fn limit_disks(
+    targets: &mut [PlannedTarget],
+    limits: &BTreeMap<String, DiskLimit>,
+) -> Result<(), StudyError> {
+    for (of, limit) in limits {
+        let key = format!("{DISK_LIMIT}.{of}");
+        let is_meant = |t: &PlannedTarget| t.name == *of || label(&t.name) == Some(of);
+        let chosen = quoted_list(targets.iter().map(|t| t.name.as_str()));
+        let mut meant = targets.iter_mut().filter(|t| is_meant(t)).peekable();
+        if meant.peek().is_none() {
+            let why = format!(
+                "no chosen target has this label or name (chosen: {chosen}; choose one, as in \
+                 --target {of}:NAME=DIRECTORY)"
+            );
+            return Err(no_effect(&key, &limit.to_string(), &why));
+        }
+        for target in meant {
+            if target.is_at_url() {
+                let why = format!(
+                    "`{}` is a server at a URL, whose disk cachedyno does not limit (leave out \
+                     the URL to start a private server)",
+                    target.name
+                );
+                return Err(no_effect(&key, &limit.to_string(), &why));
+            }
+            target.disk_limit = Some(*limit);
+        }
+    }
+    Ok(())
 }
 
 fn no_effect(key: &str, value: &str, why: &str) -> StudyError {

@@ -26,6 +26,15 @@ impl Fact {
     /// Resident memory of the private servers' processes after the fill and before the first phase.
     pub const SERVER_MEMORY_BYTES: &str = "server_memory_bytes";
 
+    /// Read from a throttled disk by the target's clients and servers, bytes.
+    pub const DISK_READ_BYTES: &str = "disk_read_bytes";
+    /// Written to a throttled disk through the throttle, bytes.
+    pub const DISK_WRITTEN_BYTES: &str = "disk_written_bytes";
+    /// Reads from a throttled disk.
+    pub const DISK_READS: &str = "disk_reads";
+    /// Writes to a throttled disk through the throttle.
+    pub const DISK_WRITES: &str = "disk_writes";
+
     /// True if it is about a server's last save, at any time.
     pub fn is_of_a_save(&self) -> bool {
         [Self::COPIED_BYTES, Self::FORK_NS].contains(&self.name.as_str())

@@ -94,20 +94,34 @@ fn unescape(text: &str) -> String {
     escapes.into_iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to))
 }
 
-/// Facts of the block device; a partition uses the queue of its whole disk.
-fn device(root: &Root, (group, mount): (&str, &Mount), facts: &mut Facts) {
+/// Major and minor number, as in `254:0`, of the disk with the files of a directory: the whole disk
+/// of a partition. `None` if they are on no block device.
+pub(super) fn number(root: &Root, directory: &Path) -> Option<String> {
+    let path = directory.canonicalize().ok()?;
+    let mount = mount_of(&root.text("proc/self/mountinfo")?, &path)?;
+    let number = std::fs::read_to_string(whole_disk(root, &mount)?.join("dev")).ok()?;
+    Some(number.trim().into())
+}
+
+/// The directory of a mount's disk in `/sys`: the whole disk of a partition.
+fn whole_disk(root: &Root, mount: &Mount) -> Option<PathBuf> {
     let link = match mount.source.strip_prefix("/dev/") {
         // Some file systems report their own device number.
         Some(name) if !name.contains('/') => root.path(&format!("sys/class/block/{name}")),
         _ => root.path(&format!("sys/dev/block/{}", mount.device)),
     };
-    let Ok(directory) = link.canonicalize() else {
+    let directory = link.canonicalize().ok()?;
+    match directory.parent() {
+        Some(parent) if !directory.join("queue").is_dir() => Some(parent.to_path_buf()),
+        _ => Some(directory),
+    }
+}
+
+/// Facts of the block device; a partition uses the queue of its whole disk.
+fn device(root: &Root, (group, mount): (&str, &Mount), facts: &mut Facts) {
+    let Some(whole) = whole_disk(root, mount) else {
         facts.fact(group, "device", format!("{} (no block device)", mount.source));
         return;
-    };
-    let whole = match directory.parent() {
-        Some(parent) if !directory.join("queue").is_dir() => parent.to_path_buf(),
-        _ => directory,
     };
     let read = |name: &str| {
         let text = std::fs::read_to_string(whole.join(name)).ok()?;

@@ -52,6 +52,12 @@ pub fn disk_conditions(group: &str, directory: &Path) -> Vec<Condition> {
     facts.0
 }
 
+/// Major and minor number, as in `254:0`, of the whole disk with the files of a directory; `None` if
+/// they are on no block device.
+pub(crate) fn block_device(directory: &Path) -> Option<String> {
+    disk::number(&Root("/".into()), directory)
+}
+
 fn conditions_of(root: &Root, disk: &Path, allowed: &[usize]) -> Conditions {
     let mut facts = Facts::default();
     cpu::facts(root, allowed, &mut facts);

@@ -138,6 +138,7 @@ pub(super) fn planned(
             address: choice.endpoint.as_ref().map(ToString::to_string),
             settings,
             directory: choice.directory.clone(),
+            disk_limit: None,
             control_of: None,
             named: true,
         });
