@@ -5,7 +5,7 @@ use std::path::Path;
 use lab::Setup;
 use model::record::{DISK, disk_group};
 use model::study::unlabelled;
-use model::{Condition, Plan, TargetChoice};
+use model::{Condition, DiskLimit, Plan, TargetChoice};
 
 use crate::exit::CliError;
 
@@ -46,11 +46,16 @@ pub(crate) fn describe(plan: &Plan, setup: &Setup, facts: &mut Vec<Condition>) {
     if common.is_empty() && !own.is_empty() {
         facts.retain(|fact| fact.group != DISK);
     }
-    warn_of_shared(&disks, facts);
+    let limit = |name: &str| plan.target(name).and_then(|target| target.disk_limit);
+    warn_of_shared(&disks, limit, facts);
 }
 
 /// Warns of targets with the same store and different labels that share a disk.
-fn warn_of_shared(disks: &[(&str, &Path)], facts: &mut [Condition]) {
+fn warn_of_shared(
+    disks: &[(&str, &Path)],
+    limit: impl Fn(&str) -> Option<DiskLimit>,
+    facts: &mut [Condition],
+) {
     let device = |facts: &[Condition], name: &str| {
         let of = |group: &str| facts.iter().position(|f| f.group == group && f.name == "device");
         of(&disk_group(name)).or_else(|| of(DISK))
@@ -59,12 +64,13 @@ fn warn_of_shared(disks: &[(&str, &Path)], facts: &mut [Condition]) {
         let Some(own) = device(facts, name) else { continue };
         let twin = disks[..i].iter().find(|(other, _)| {
             unlabelled(other) == unlabelled(name)
+                && limit(other) == limit(name)
                 && device(facts, other).is_some_and(|at| facts[at].value == facts[own].value)
         });
         if let Some((twin, _)) = twin {
             facts[own].warning = Some(format!(
                 "`{name}` and `{twin}` are on the same disk, so a difference between them is not \
-                 one of disks; choose directories on different disks"
+                 one of disks; choose directories on different disks, or `--set disk_limit.LABEL=…`"
             ));
         }
     }

@@ -40,7 +40,8 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
         name: planned.name.clone(),
         kind: planned.product,
         product: state.and_then(|s| s.version.clone()).or(seen),
-        place: place(planned),
+        place: planned.address.clone().unwrap_or_else(|| private_place(planned)),
+        disk_limit: planned.disk_limit.map(|limit| limit.to_string()),
         settings: planned.settings.clone(),
         not_run: state.and_then(|s| s.unavailable.as_ref()).map(ToString::to_string),
         control_of: planned.control_of.clone(),
@@ -50,17 +51,6 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
 /// Name of a private server: its program if that is not the product's own.
 fn server(planned: &PlannedTarget) -> &'static str {
     planned.program.map_or("server", Program::name)
-}
-
-/// Location of a target, and the limit of its disk.
-fn place(planned: &PlannedTarget) -> String {
-    let place = planned.address.clone().unwrap_or_else(|| private_place(planned));
-    match planned.disk_limit {
-        Some(limit) => {
-            format!("{place}; throttled by the kernel to {limit}: not a real disk")
-        }
-        None => place,
-    }
 }
 
 /// Location of a target that the run creates.

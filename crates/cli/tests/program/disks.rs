@@ -205,3 +205,90 @@ fn wrong_directories_are_usage_errors() {
     }
     assert!(place.all_records().is_empty());
 }
+
+/// Control groups of this user's runs in the hierarchy of disks, both versions.
+fn disk_groups() -> Vec<String> {
+    let mounts = ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup"];
+    let entries = mounts.iter().filter_map(|mount| fs::read_dir(mount).ok()).flatten();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("cachedyno-")).collect()
+}
+
+#[test]
+fn a_throttled_disk_is_marked_everywhere_and_counted() {
+    let disks = TwoDisks::new();
+    let targets = disks.targets("zend-file").map(|word| word.replace("hdd:", "slow:"));
+    let limit = ["--set", "disk_limit.slow=4MiB/s,500iops", "--set", "profile=cold"];
+    let arguments = [&limit, &["--set", "keys=100"], &strs(&targets)[..]].concat();
+    let finished = Place::finish(super::app_cache::small(&disks.place, &arguments));
+    let summary = finished.json();
+    let slow = target(&summary, "slow:zend-file");
+    if let Some(why) = slow["not_run"].as_str() {
+        // Not measured, with the reason and the cure, and the other target is.
+        assert!(why.contains("disk_limit cannot be enforced") && why.contains("expected"), "{why}");
+        assert_eq!(finished.code(3).json()["targets"][0]["not_run"], Value::Null);
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let summary = finished.measured().json();
+    assert_eq!(slow["disk_limit"], "4 MiB/s and 500 operations/s");
+    assert_eq!(target(&summary, "nvme:zend-file")["disk_limit"], Value::Null);
+    let read =
+        among(&summary["facts"], |f| f["target"] == "slow:zend-file" && f["name"] == "disk_reads");
+    assert!(read[0]["value"]["center"].as_f64().unwrap() > 0.0, "{read:?}");
+    let warnings = among(&summary["conditions"]["facts"], |f| {
+        f["warning"].as_str().is_some_and(|text| text.contains("on the same disk"))
+    });
+    assert_eq!(warnings.len(), 0, "a throttled disk differs: {warnings:?}");
+    let text = disks.place.on_records(&["show", "latest"]).stdout;
+    let said = "its disk was throttled by the kernel to 4 MiB/s and 500 operations/s: not a real";
+    assert!(text.contains("slow:zend-file") && text.contains(said), "{text}");
+    assert_eq!(disks.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_killed_run_leaves_no_group_of_its_throttled_disk() {
+    let disks = TwoDisks::new();
+    let [_, target, ..] = disks.targets("redis");
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let more = ["--set", "disk_limit.nvme=100MiB/s", "--set", "redis.appendonly=yes"];
+    let long = ["--set", "clients=1", "--set", "blocks_min=400", "--set", "blocks_max=400"];
+    let arguments = [&["--target", &target], &more[..], &long].concat();
+    let mut run = Started::new(disks.place.fast(&arguments));
+    let own = format!("-{}.", run.pid());
+    let is_own = |name: &String| name.contains(&own);
+    let has_group =
+        wait_until("a trial has a group, or it is impossible", Duration::from_secs(60), || {
+            if disk_groups().iter().any(is_own) {
+                Some(true)
+            } else {
+                (!run.is_running()).then_some(false)
+            }
+        });
+    if !has_group {
+        eprintln!("skipped: a disk cannot be throttled here");
+        return;
+    }
+    run.signal(Signal::SIGKILL);
+    run.finish_within(Duration::from_secs(20));
+    wait_until("the guard has removed everything", Duration::from_secs(20), || {
+        (disks.left().is_empty() && !disk_groups().iter().any(is_own)).then_some(())
+    });
+}
+
+#[test]
+fn wrong_limits_of_disks_are_usage_errors() {
+    let place = Place::new();
+    for (targets, set, problem) in [
+        (["--target", "slow:files"], "disk_limit.slow=20", "as in `20MiB/s,500iops`"),
+        (["--target", "slow:files"], "disk_limit.hdd=1MiB/s", "no chosen target has this label"),
+        (["--target", "slow:files"], "disk_limit=1MiB/s", "disk_limit.LABEL"),
+        (["--target", "x:redis=redis://h"], "disk_limit.x=1iops", "is a server at a URL"),
+    ] {
+        let arguments = [&targets[..], &["--set", set]].concat();
+        let stderr = Place::finish(place.fast(&arguments)).code(2).stderr;
+        assert!(stderr.contains(problem), "{set}: {stderr}");
+    }
+}

@@ -99,7 +99,9 @@ impl Study {
         let Parts { targets, operations, numbers, clients, range } = expect.parts();
         let together = if K::IS_RAISED { RAMP } else { "mixed" };
         let is_known = |name: &str| K::OPERATIONS.contains(&name) || name == together;
-        let unknown_target = targets.iter().find_map(|t| self.unknown_target(t, offset));
+        // A claim can name a target with a label that only the command line gives.
+        let unlisted = targets.iter().find(|t| self.target(t).is_none());
+        let unknown_target = unlisted.and_then(|t| self.unknown_target(t, offset));
         let unknown_profile = || profiles.iter().find_map(|p| self.unknown_profile(p, offset));
         let unknown_operation = || {
             let unknown = operations.iter().find(|name| !is_known(name))?;
