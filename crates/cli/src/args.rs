@@ -6,6 +6,7 @@ use model::{Plan, Requirement, TargetChoice};
 use rig::{Guard, Pinning};
 use std::path::PathBuf;
 
+use crate::disks;
 use crate::exit::CliError;
 use crate::secrets;
 use crate::server_names::targets_help;
@@ -135,8 +136,8 @@ pub(crate) struct Run {
     /// Method of filling an application cache; same as --set fill=fast
     #[arg(long, value_enum, conflicts_with = "resume", long_help = FILL_HELP)]
     pub(crate) fill: Option<Fill>,
-    /// Measure only this target; with a URL, an existing store
-    #[arg(long = "target", value_name = "NAME[=URL]", long_help = targets_help())]
+    /// Measure only this target; with a URL, an existing store; with a directory, data there
+    #[arg(long = "target", value_name = "[LABEL:]NAME[=URL|=DIR]", long_help = targets_help())]
     pub(crate) targets: Vec<String>,
     /// Measure one target twice under two names; no difference is expected
     #[arg(long, conflicts_with = "resume")]
@@ -170,7 +171,8 @@ pub(crate) struct Common {
     /// Skip the checks that protect other data on existing servers
     #[arg(long, long_help = OWN_HELP)]
     pub(crate) i_own_this_server: bool,
-    /// Directory on the disk under test, for data of private servers and for session files
+    /// Directory on the disk under test, for data of private servers and for files; a target can
+    /// have its own
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) disk: PathBuf,
     #[command(flatten)]
@@ -188,6 +190,7 @@ impl Common {
             let disk = self.disk.display();
             return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
         }
+        disks::check(targets)?;
         Ok(Setup {
             guard: Guard::start()?,
             disk: self.disk.clone(),

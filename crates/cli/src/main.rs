@@ -6,6 +6,7 @@
 mod args;
 mod command_line;
 mod commands;
+mod disks;
 mod exit;
 mod foreign;
 mod limits;

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::Setup;
-use model::Endpoint;
+use model::Plan;
 use rig::orphaned::{Found, Kind, look};
 use stats::format_bytes;
 
 use crate::exit::{CliError, FAILED};
 use crate::output;
 
-/// Working directories of a run: `--disk`, and those of targets such as `file:///dir`.
-pub(crate) fn disks(setup: &Setup) -> Vec<&Path> {
-    let targets = setup.endpoints.values().filter_map(Endpoint::directory);
+/// Working directories of a run: `--disk`, and those of targets.
+pub(crate) fn disks<'a>(setup: &'a Setup, plan: &'a Plan) -> Vec<&'a Path> {
+    let targets = setup.disks(plan).into_iter().map(|(_, disk)| disk);
     std::iter::once(setup.disk.as_path()).chain(targets).collect()
 }
 

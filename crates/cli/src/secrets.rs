@@ -102,7 +102,7 @@ fn read_carrier() -> BTreeMap<String, Secret> {
 /// Errors: the password cannot be separated from the rest of the argument.
 fn without_password(argument: &str) -> Result<Option<(String, String, Secret)>, CliError> {
     let read = |text: &str| TargetChoice::parse(text).ok();
-    let Some(TargetChoice { name, endpoint: Some(endpoint) }) = read(argument) else {
+    let Some(TargetChoice { name, endpoint: Some(endpoint), .. }) = read(argument) else {
         return Ok(None);
     };
     let Some(password) = endpoint.password() else { return Ok(None) };

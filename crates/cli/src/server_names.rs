@@ -16,9 +16,12 @@ pub(crate) fn targets_help() -> String {
     let sessions = Product::ALL.into_iter().filter(|product| product.keeps_sessions());
     let sessions = listed(sessions.map(|product| product.name().into()), "and");
     format!(
-        "Measure only this target; with a URL, an existing store\n\n\
+        "Measure only this target; with a URL, an existing store; with a directory, data there\n\n\
          Studies of sessions accept {sessions}, even if the study does not list them. Studies of \
          sessions and ramps also start {started} as private servers; {} need a redis:// URL.\n\n\
+         A label tells two targets with the same store apart, and an absolute directory holds the \
+         data of one: nvme:zend-file=/mnt/nvme and hdd:zend-file=/mnt/hdd. Without a directory, \
+         data are in that of --disk.\n\n\
          URLs: {}; in a directory, the run creates its own subdirectory. A password can also come \
          from the environment variable CACHEDYNO_PASSWORD_NAME or from --password-file.",
         titles(BY_URL),

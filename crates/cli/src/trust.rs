@@ -86,10 +86,9 @@ fn check_commands(plan: &Plan) -> Result<(), CliError> {
 /// One line for each server that a plan starts or measures, each command that it sends and each
 /// directory that it uses.
 fn actions(plan: &Plan, setup: &Setup) -> Vec<String> {
-    let disk = setup.disk.display();
     let mut lines = Vec::new();
     for target in &plan.targets {
-        let name = &target.name;
+        let (name, disk) = (&target.name, setup.disk_of(target).display());
         let sent: BTreeSet<&str> = commands(plan, name).collect();
         lines.extend(sent.iter().map(|command| format!("sends `{command}` to `{name}`")));
         if let Some(address) = &target.address {

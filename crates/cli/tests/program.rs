@@ -19,6 +19,7 @@ mod program {
     mod commands;
     mod common;
     mod data_set;
+    mod disks;
     mod existing;
     mod existing_files;
     mod failover;

@@ -297,6 +297,8 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
             cache: None,
             address: Some("scripted".into()),
             settings: BTreeMap::new(),
+            directory: None,
+            disk_limit: None,
             control_of: None,
             named: true,
         }],

@@ -32,6 +32,7 @@ mod deadline;
 mod demand;
 pub mod effort;
 mod error_hints;
+mod groups;
 mod intervals;
 mod kv;
 mod machine;

@@ -7,8 +7,7 @@ use model::{
     Product, Workload,
 };
 use rig::{
-    Guard, MemoryGroup, Pinning, Role, SearchPath, Server, ServerSpec, StartedServers, Templates,
-    TrialDirs,
+    Guard, Pinning, Role, SearchPath, Server, ServerSpec, StartedServers, Templates, TrialDirs,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,6 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::demand::Demand;
+use crate::groups::Groups;
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
 use crate::wall::unix_ms;
@@ -27,7 +27,8 @@ use crate::{app_cache, cache_aside, room};
 pub struct Setup {
     /// Cleans up every process and directory should this process die.
     pub guard: Guard,
-    /// Directory on the disk under test: data of private servers and session files.
+    /// Directory on the disk under test: data of private servers and files, unless their target has
+    /// its own directory.
     pub disk: PathBuf,
     /// CPUs of the generator and of the servers.
     pub pinning: Pinning,
@@ -40,6 +41,24 @@ pub struct Setup {
     /// True if the user confirms that existing servers contain nobody else's data, so that
     /// evictions and user-defined commands harm nobody.
     pub i_own_this_server: bool,
+}
+
+impl Setup {
+    /// Directory in which a private store of the target gets its own.
+    pub fn disk_of<'a>(&'a self, target: &'a PlannedTarget) -> &'a Path {
+        target.directory.as_deref().unwrap_or(&self.disk)
+    }
+
+    /// Every directory in which a target has its data on this machine, by target: that of a private
+    /// store, or the one that the user named by a URL. An A/A control is left out.
+    pub fn disks<'a>(&'a self, plan: &'a Plan) -> Vec<(&'a str, &'a Path)> {
+        let targets = plan.targets.iter().filter(|target| target.control_of.is_none());
+        let disks = targets.filter_map(|target| match self.endpoints.get(&target.name) {
+            Some(endpoint) => Some((&*target.name, endpoint.directory()?)),
+            None => Some((&*target.name, self.disk_of(target))),
+        });
+        disks.collect()
+    }
 }
 
 /// Turns planned targets into stores that can be measured.
@@ -133,14 +152,14 @@ impl<'a> TargetProvisioner<'a> {
             }
         };
         let layout = workload.layout();
-        let Setup { guard, disk, .. } = self.setup;
-        let group =
-            workload.memory().map(|plan| MemoryGroup::new(guard, plan, disk)).transpose()?;
+        let disk = self.setup.disk_of(target);
+        let limits = (workload.memory(), target.disk_limit);
+        let groups = Groups::new(&self.setup.guard, limits, disk)?;
         let cpus = self.server_cpus(workload);
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {
-            let store = self.store(target, *product, (group.as_ref(), &cpus));
-            let mut store = store.map_err(|failure| starved(failure, group.as_ref()))?;
+            let store = self.store(target, *product, (&groups, &cpus));
+            let mut store = store.map_err(|failure| starved(failure, &groups))?;
             match target.backend {
                 Some(backend) if product.has_server() => {
                     store.admin.prepare_cache(backend)?;
@@ -165,7 +184,7 @@ impl<'a> TargetProvisioner<'a> {
             layout,
             is_kv: matches!(workload, Workload::Kv(_)),
             has_rows: matches!(workload, Workload::CacheAside(_)),
-            group,
+            groups,
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {
                 connections,
@@ -183,24 +202,24 @@ impl<'a> TargetProvisioner<'a> {
         &mut self,
         target: &PlannedTarget,
         product: Product,
-        (group, cpus): (Option<&MemoryGroup>, &[usize]),
+        (groups, cpus): (&Groups, &[usize]),
     ) -> Result<Store, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
         let disk = match &existing {
             Some(endpoint) => endpoint.directory().map(Path::to_path_buf),
-            None => Some(self.setup.disk.clone()),
+            None => Some(self.setup.disk_of(target).to_path_buf()),
         };
         let machine = disk.map(|disk| self.machine(&disk));
         let (endpoint, servers, trial_dirs) = if product.has_server() {
             let (endpoint, servers) = match existing {
                 Some(endpoint) => (endpoint, Vec::new()),
-                None => self.servers(product, target, (group, cpus))?,
+                None => self.servers(product, target, (groups, cpus))?,
             };
             (endpoint, servers, None)
         } else {
             let parent = existing.as_ref().and_then(Endpoint::directory);
-            self.directory(product, parent.unwrap_or(&self.setup.disk))?
+            self.directory(product, parent.unwrap_or_else(|| self.setup.disk_of(target)))?
         };
         let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
         let own = match target.backend {
@@ -209,8 +228,8 @@ impl<'a> TargetProvisioner<'a> {
             None => own_names(product, &self.run),
         };
         if let Some(machine) = &machine {
-            let limit_bytes =
-                group.map_or_else(|| limit(admin.as_mut()), |group| Some(group.plan().limit_bytes));
+            let of_group = groups.memory.as_ref().map(|group| group.plan().limit_bytes);
+            let limit_bytes = of_group.or_else(|| limit(admin.as_mut()));
             if let Some(demand) = Demand::of_target(self.plan, &target.name, &own)? {
                 let copies = servers.iter().filter(|(role, _)| *role == Role::Replica).count() + 1;
                 machine.fits(product, (&demand, copies), limit_bytes)?;
@@ -283,15 +302,16 @@ impl<'a> TargetProvisioner<'a> {
         &mut self,
         product: Product,
         target: &PlannedTarget,
-        (group, cpus): (Option<&MemoryGroup>, &[usize]),
+        (groups, cpus): (&Groups, &[usize]),
     ) -> Result<StartedServers, Failure> {
         let spec = ServerSpec {
             program: target.program,
             settings: target.settings_of(product),
             cpus: Some(cpus.to_vec()),
-            group: group.map(|g| g.path().to_path_buf()),
+            group: groups.memory_path(),
+            disk_group: groups.disk_path(),
             search: self.search.clone(),
-            ..ServerSpec::new(self.setup.disk.clone())
+            ..ServerSpec::new(self.setup.disk_of(target))
         };
         let guard = &self.setup.guard;
         let started = rig::start_server(product, guard, &mut self.templates, &spec)?;
@@ -377,9 +397,9 @@ fn limit(admin: &mut dyn Admin) -> Option<u64> {
 }
 
 /// Explains a failed start by the memory limit, if the kernel killed the server for it.
-fn starved(failure: Failure, group: Option<&MemoryGroup>) -> Failure {
-    match group.map(MemoryGroup::usage) {
-        Some(Ok(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
+fn starved(failure: Failure, groups: &Groups) -> Failure {
+    match groups.memory_use() {
+        Ok(Some(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
             let limit = stats::format_bytes(limit_bytes);
             let message = format!("memory_limit of {limit} exceeded: {}", failure.message);
             Failure { class: ErrorClass::Full, message }

@@ -2,7 +2,7 @@
 
 use drivers::{Admin, CacheOptions, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, Magento, MemoryUse, Product};
-use rig::{GroupMembership, MemoryGroup, Role, Server, TrialDirs};
+use rig::{GroupMembership, Role, Server, TrialDirs};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use workloads::kv::{Key, KeyNames};
 
 use crate::address::place;
+use crate::groups::Groups;
 use crate::machine::Machine;
 
 /// How long to wait for a server's death to show: a killed process closes its connections first.
@@ -37,8 +38,8 @@ pub struct Ready {
     pub(crate) options: SessionOptions,
     /// Prefix of every session name.
     pub(crate) prefix: String,
-    /// The servers' control group if memory is limited. Dropped after the servers.
-    pub(crate) group: Option<MemoryGroup>,
+    /// Control groups of servers and of clients of files. Dropped after the servers.
+    pub(crate) groups: Groups,
 }
 
 /// One store.
@@ -164,12 +165,11 @@ impl Ready {
         }
     }
 
-    /// Moves this process into the control group if clients access files under a memory limit: the
-    /// kernel charges the page cache to the process that touches it.
-    pub(crate) fn enter_group(&self) -> Result<Option<GroupMembership<'_>>, Failure> {
+    /// Moves this process into the control groups if clients access files: the kernel charges the
+    /// page cache to the process that touches it, and throttles the process that reads.
+    pub(crate) fn enter_groups(&self) -> Result<Vec<GroupMembership<'_>>, Failure> {
         let has_files = self.stores.iter().any(|s| !s.product.has_server());
-        let group = self.group.as_ref().filter(|_| has_files);
-        Ok(group.map(MemoryGroup::enter).transpose()?)
+        if has_files { self.groups.enter() } else { Ok(Vec::new()) }
     }
 
     /// Keys that the stores report as evicted since they started.
@@ -191,7 +191,7 @@ impl Ready {
 
     /// Memory used under the limit so far; `None` if there is no limit.
     pub(crate) fn memory_use(&self) -> Result<Option<MemoryUse>, Failure> {
-        Ok(self.group.as_ref().map(MemoryGroup::usage).transpose()?)
+        self.groups.memory_use()
     }
 
     /// Removes the trial's data and stops private servers. Continues with the other stores if one
@@ -200,9 +200,9 @@ impl Ready {
         let (layout, patience) = (self.layout, &mut CleanupDeadline::new(stop));
         let stores = self.stores.into_iter();
         let finished: Vec<_> = stores.map(|store| store.finish(layout, patience)).collect();
-        let removed = self.group.map_or(Ok(()), MemoryGroup::remove);
+        let removed = self.groups.remove();
         finished.into_iter().collect::<Result<(), Failure>>()?;
-        Ok(removed?)
+        removed
     }
 
     /// Reopens the administrative connections, since another server may have taken over.

@@ -48,7 +48,7 @@ impl Sampler {
     pub(crate) fn start(ready: &Ready, generator: &[usize], zero: Instant) -> Self {
         let endpoints: Vec<Endpoint> = ready.endpoints().cloned().collect();
         let (servers, cpus) = (ready.server_pids(), generator.to_vec());
-        let group = ready.group.as_ref().map(|group| group.path().to_path_buf());
+        let group = ready.groups.memory_path();
         let (stop, stopped) = mpsc::channel();
         let (live_sender, live) = mpsc::sync_channel(LIVE_MAX);
         let run = move || {

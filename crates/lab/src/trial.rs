@@ -151,6 +151,7 @@ fn measure(
         trial.facts.retain(|fact| !fact.is_of_a_save());
     }
     measured.samples.append(&mut readings);
+    trial.facts.extend(ready.groups.disk_use());
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();
     let is_own = !ready.server_pids().is_empty();
@@ -222,9 +223,9 @@ fn offer(
                 stop,
             };
             let recorder = record();
-            let inside = ready.enter_group()?;
+            let inside = ready.enter_groups()?;
             let finished = engine.run(clients, &mut meter, progress);
-            inside.map_or(Ok(()), GroupMembership::leave)?;
+            inside.into_iter().try_for_each(GroupMembership::leave)?;
             (finished, recorder.stop())
         }
     };

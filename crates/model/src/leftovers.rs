@@ -8,7 +8,7 @@
 use crate::plan::{Layout, Plan, PlannedTarget, Product};
 use crate::record::{Header, is_run_id};
 use crate::shell::shell_words;
-use crate::study::TargetChoice;
+use crate::study::{TargetChoice, is_target_name};
 use crate::target::{Endpoint, NetAddress};
 use std::path::Path;
 
@@ -110,11 +110,8 @@ fn choice(header: &Header, target: &PlannedTarget) -> Option<String> {
 /// part of it.
 fn clean(header: &Header, target: &PlannedTarget) -> Option<String> {
     let address = target.address.as_ref()?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let fits = is_run_id(&header.run)
-        && !target.name.is_empty()
-        && target.name.chars().all(is_name)
-        && !target.name.starts_with('-');
+    let fits =
+        is_run_id(&header.run) && is_target_name(&target.name) && !target.name.starts_with('-');
     let choice = choice(header, target)?;
     let mut words = vec!["cachedyno", "clean", &header.run, "--target", &choice];
     words.extend(address.contains(UNVERIFIED).then_some("--tls-insecure"));

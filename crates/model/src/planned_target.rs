@@ -2,16 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::app_cache::{Backend, CM_PREFIX};
 use crate::cache_aside;
+use crate::disk_limit::DiskLimit;
 use crate::product::Product;
 use crate::program::Program;
 
 /// A store under test, as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedTarget {
-    /// Name in this run, for example `redis`.
+    /// Name in this run, for example `redis`, or `nvme:redis` with a label.
     pub name: String,
     /// Product, which determines driver and server; for a cache backend, that of its first store.
     pub product: Product,
@@ -24,6 +26,13 @@ pub struct PlannedTarget {
     pub cache: Option<Product>,
     /// Address without credentials; `None` for a private server.
     pub address: Option<String>,
+    /// Absolute directory in which a private store gets its own for data; `None` for that of
+    /// `--disk`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// Limit of its disk, enforced by the kernel; `None` for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_limit: Option<DiskLimit>,
     /// Settings of a private server, named as in its configuration file; for a cache backend, and
     /// for a cache in front of a database, with the product as prefix: `redis.save`.
     pub settings: BTreeMap<String, String>,

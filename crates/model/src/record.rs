@@ -11,10 +11,19 @@ use crate::trial::Failure;
 /// Version of the record's directory that this code writes and reads.
 pub const RECORD_FORMAT: u32 = 1;
 
+/// Group of the facts about the disk of `--disk`.
+pub const DISK: &str = "disk";
+
+/// Group of the facts about the disk of a target with its own directory.
+pub fn disk_group(target: &str) -> String {
+    format!("{DISK} of {target}")
+}
+
 /// A fact about host or server, with a warning if it can disturb a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// Group: `host`, `cpu`, `memory`, `disk`, `limits`, `pinning`, or `target <name>`.
+    /// Group: `host`, `cpu`, `memory`, `disk`, `disk of <target>`, `limits`, `pinning`, or
+    /// `target <name>`.
     pub group: String,
     /// Name of the fact, for example `transparent huge pages`.
     pub name: String,
@@ -29,6 +38,14 @@ pub struct Condition {
 pub struct Conditions {
     /// All facts, in display order.
     pub facts: Vec<Condition>,
+}
+
+impl Conditions {
+    /// A fact about the disk of a target: its own, or that of `--disk`.
+    pub fn of_disk(&self, target: &str, name: &str) -> Option<&Condition> {
+        let of = |group: &str| self.facts.iter().find(|f| f.group == group && f.name == name);
+        of(&disk_group(target)).or_else(|| of(DISK))
+    }
 }
 
 /// Written before the first trial: `header.json`.

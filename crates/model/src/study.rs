@@ -33,7 +33,8 @@ mod workload;
 
 pub use advice::{Advice, AdviceNote, AdviceRow, ShopSize};
 pub use app_cache::determined_by_files;
-pub use choices::{Choices, TargetChoice};
+pub(crate) use choices::is_target_name;
+pub use choices::{Choices, TargetChoice, label, unlabelled};
 pub use claims::{Claim, Expectation};
 pub use ramp::RAMP;
 pub use source::Source;

@@ -29,6 +29,7 @@ use percent::is_invalid_utf8;
 
 pub use address::{NetAddress, Secret, TlsFiles};
 pub use database::Database;
+pub(crate) use mask::is_store_scheme;
 pub use mask::{mask_text, without_password};
 pub use memcached::{Memcached, MemcachedProtocol};
 pub use parts::UrlError;

@@ -75,6 +75,9 @@ fn on_profiles(
         claim.profiles.is_empty() || claim.profiles.iter().any(of_study)
     };
     let about: Vec<&str> = measured.iter().filter(is_about).copied().collect();
+    if let Some(why) = conditions::same_disk(claim, &results.recorded.header) {
+        return vec![view(claim, None, not_run(why))];
+    }
     let mut unmet = Vec::new();
     let mut views = Vec::new();
     for profile in &about {

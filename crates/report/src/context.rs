@@ -41,6 +41,7 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
         kind: planned.product,
         product: state.and_then(|s| s.version.clone()).or(seen),
         place: planned.address.clone().unwrap_or_else(|| private_place(planned)),
+        disk_limit: planned.disk_limit.map(|limit| limit.to_string()),
         settings: planned.settings.clone(),
         not_run: state.and_then(|s| s.unavailable.as_ref()).map(ToString::to_string),
         control_of: planned.control_of.clone(),
@@ -55,11 +56,13 @@ fn server(planned: &PlannedTarget) -> &'static str {
 /// Location of a target that the run creates.
 fn private_place(planned: &PlannedTarget) -> String {
     let files = planned.products().iter().filter(|product| !product.has_server()).count();
-    let (own, fresh) = ("a private directory", "started fresh for each trial");
+    let within = planned.directory.as_ref().map(|parent| format!(" in {}", parent.display()));
+    let within = within.unwrap_or_default();
+    let (own, fresh) = (format!("a private directory{within}"), "started fresh for each trial");
     match (files, planned.products().len() - files) {
         (_, 0) => format!("{own}, created and removed by the run"),
-        (0, 1) => format!("a private {}, {fresh}", server(planned)),
-        (0, _) => format!("private servers, {fresh}"),
+        (0, 1) => format!("a private {}{within}, {fresh}", server(planned)),
+        (0, _) => format!("private servers{within}, {fresh}"),
         (_, _) => format!("a private server, {fresh}, and {own}"),
     }
 }

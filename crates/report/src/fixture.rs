@@ -107,6 +107,8 @@ fn target(name: &str) -> PlannedTarget {
         cache: None,
         address: None,
         settings: BTreeMap::new(),
+        directory: None,
+        disk_limit: None,
         control_of: name.strip_suffix("-again").map(Into::into),
         named: false,
     }

@@ -1,6 +1,6 @@
 //! Footnotes on a phase or a cell that are not part of the rules.
 
-use model::{Generation, Header, Sample, Workload};
+use model::{Fact, Generation, Header, Sample, Workload};
 
 use crate::cache;
 use crate::notes::Notes;
@@ -36,6 +36,7 @@ pub(crate) fn of_phase(
             workload.profile()
         )));
     }
+    carried.extend(disk(phase, recorded).map(|text| notes.add(text)));
     if is_serverless(phase.products) {
         carried.push(notes.add(
             "without a server process the CPU time of the store's work, also that of the file \
@@ -45,6 +46,28 @@ pub(crate) fn of_phase(
     carried.extend(pinning(&recorded.header, notes));
     carried.extend(outages::notes(phase, notes));
     carried
+}
+
+/// That the kernel throttled the target's disk, and what went through the throttle in a trial.
+fn disk(phase: &MeasuredPoint<'_>, recorded: &Recorded) -> Option<String> {
+    let target = recorded.header.plan.target(&phase.cell.target)?;
+    let limit = target.disk_limit?;
+    let most = |name: &str| {
+        let counts = phase.trials.iter().filter_map(|(trial, _)| trial.fact(name));
+        counts.fold(0.0, f64::max) as u64
+    };
+    let bytes = |name| stats::format_bytes(most(name));
+    Some(format!(
+        "the disk of {} was throttled by the kernel to {limit}, reads and writes each: not a real \
+         disk. At most {} in {} reads and {} in {} writes of a trial went through the throttle; \
+         what the page cache answers and, with control groups of version 1, what the kernel \
+         writes back later does not",
+        target.name,
+        bytes(Fact::DISK_READ_BYTES),
+        most(Fact::DISK_READS),
+        bytes(Fact::DISK_WRITTEN_BYTES),
+        most(Fact::DISK_WRITES),
+    ))
 }
 
 /// Warnings about CPU pinning.

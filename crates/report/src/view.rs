@@ -81,6 +81,9 @@ pub struct TargetView {
     pub product: Option<String>,
     /// Readable location, without credentials.
     pub place: String,
+    /// Limit of its disk, enforced by the kernel, as text; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_limit: Option<String>,
     /// Settings given to a private server.
     pub settings: BTreeMap<String, String>,
     /// Why it was not measured; null if it was.

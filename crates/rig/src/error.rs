@@ -85,6 +85,16 @@ pub enum RigError {
         /// What is missing and what is expected.
         problem: String,
     },
+    /// A control group that throttles a disk cannot be created.
+    #[error(
+        "disk_limit cannot be enforced: {problem} (omit disk_limit to measure the disk as it is)"
+    )]
+    DiskLimit {
+        /// Its error class.
+        class: ErrorClass,
+        /// What is missing and what is expected.
+        problem: String,
+    },
     /// Files remain in the page cache although they should be read from disk.
     #[error(
         "the page cache cannot be emptied, so cold reads cannot be measured: {problem} (expected \
@@ -126,7 +136,7 @@ impl RigError {
                 io::ErrorKind::PermissionDenied => ErrorClass::Denied,
                 _ => ErrorClass::Other,
             },
-            Self::MemoryLimit { class, .. } => *class,
+            Self::MemoryLimit { class, .. } | Self::DiskLimit { class, .. } => *class,
             Self::Cpu { .. }
             | Self::SocketPath { .. }
             | Self::Guard { .. }

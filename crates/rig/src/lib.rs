@@ -23,7 +23,9 @@
 //! panic, and even after `kill -9`.
 
 mod child;
+mod control_group;
 pub mod cpu;
+pub mod disk_group;
 pub mod error;
 mod free;
 pub mod guard;
@@ -53,15 +55,17 @@ pub mod tree;
 pub mod trial_dirs;
 pub mod usage;
 
+pub use control_group::GroupMembership;
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
+pub use disk_group::DiskGroup;
 pub use error::RigError;
 pub use free::{FreeSpace, memory_bytes};
 pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
-pub use host::conditions;
+pub use host::{conditions, disk_conditions};
 pub use host_mark::host_mark;
 pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};
-pub use memory_group::{GroupMembership, MemoryGroup, anonymous_bytes};
+pub use memory_group::{MemoryGroup, anonymous_bytes};
 pub use noise::{NoiseRecorder, StolenCpuReader, StolenCpuTime};
 pub use page_cache::empty_page_cache;
 pub use scratch::Scratch;

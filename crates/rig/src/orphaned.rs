@@ -7,6 +7,7 @@
 //! Without a mark, a directory is removed only if it is empty, has our name and mode, and has not
 //! changed for a minute: its creation or removal was interrupted.
 
+use crate::disk_group::V1_BLKIO;
 use crate::error::{Result, RigError};
 use crate::host::limits::{V1_MEMORY, V2};
 use crate::measurement_lock;
@@ -85,7 +86,7 @@ pub fn look(places: &[PathBuf], groups: bool) -> Vec<Found> {
     }
     if groups {
         let mut paths = Vec::new();
-        for mount in V1_MEMORY.iter().chain(&V2) {
+        for mount in V1_MEMORY.iter().chain(&V1_BLKIO).chain(&V2) {
             our_groups(&Path::new("/").join(mount), GROUP_LEVELS, &mut paths);
         }
         found.extend(paths.iter().filter_map(|path| Found::at(path)));

@@ -1,10 +1,10 @@
 //! A started program: pinned, logged, owned by the guard, and killed on drop.
 
 use crate::child;
+use crate::control_group::procs;
 use crate::cpu::{allowed_by_the_system, cpu_set};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
-use crate::memory_group::procs;
 use crate::procfs::Identity;
 use crate::search::SearchPath;
 use crate::tree::ProcessTree;
@@ -47,8 +47,10 @@ pub(crate) struct Launch<'a> {
     /// Receives standard output and standard error.
     pub(crate) log: PathBuf,
     pub(crate) cpus: Option<&'a [usize]>,
-    /// Control group to start it in; `None` for that of this process.
+    /// Control group with a memory limit to start it in; `None` for that of this process.
     pub(crate) group: Option<&'a Path>,
+    /// Control group with a disk limit to start it in; `None` for that of this process.
+    pub(crate) disk_group: Option<&'a Path>,
     pub(crate) search: &'a SearchPath,
 }
 
@@ -62,7 +64,8 @@ impl<'a> Launch<'a> {
         search: &'a SearchPath,
     ) -> Self {
         let log = directory.join("install.log");
-        Self { name, program, arguments, directory, log, cpus: None, group: None, search }
+        let (cpus, group, disk_group) = (None, None, None);
+        Self { name, program, arguments, directory, log, cpus, group, disk_group, search }
     }
 }
 
@@ -83,16 +86,16 @@ impl Process {
     /// Starts it as the leader of its own process group, so that Ctrl-C in the terminal does not
     /// reach it. The kernel kills it when the calling thread ends.
     pub(crate) fn spawn(guard: &Guard, launch: Launch) -> Result<Self> {
-        let Launch { name, program, arguments, directory, log, cpus, group, search } = launch;
+        let Launch { name, program, arguments, directory, log, cpus, search, .. } = launch;
         let set = cpu_set(cpus.unwrap_or_default(), &allowed_by_the_system())?;
         let out = File::create(&log).map_err(RigError::io("create log", &log))?;
         let err = out.try_clone().map_err(RigError::io("create log", &log))?;
-        let joins = group.map(|group| {
+        let joins = launch.group.into_iter().chain(launch.disk_group).map(|group| {
             let file = procs(group);
             let opened = File::options().write(true).open(&file);
             opened.map_err(RigError::io("put a process into", &file))
         });
-        let joins = joins.transpose()?;
+        let joins = joins.collect::<Result<Vec<File>>>()?;
         let mut command = child::command(&program);
         command
             .args(&arguments)
@@ -124,7 +127,7 @@ impl Process {
             guard: guard.clone(),
         };
         guard.own_process(pid)?;
-        if group.is_some() {
+        if launch.group.is_some() {
             // When the group runs out of memory, the kernel should kill the server and not its
             // clients. Best effort: some systems refuse the write.
             let _ = fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE);
@@ -262,9 +265,9 @@ impl Drop for Process {
 }
 
 /// Makes the kernel kill the child when the thread that started it ends, pins it to `cpus` if
-/// given, and moves it to the control group of which `joins` is the open `cgroup.procs`.
+/// given, and moves it to the control groups of which `joins` are the open `cgroup.procs`.
 #[expect(unsafe_code, reason = "Command::pre_exec has no safe wrapper")]
-fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Option<File>) {
+fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Vec<File>) {
     let parent = getpid();
     let before_exec = move || {
         set_pdeathsig(Signal::SIGKILL)?;
@@ -272,7 +275,7 @@ fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Option<Fil
         if getppid() != parent {
             return Err(io::Error::from(Errno::ESRCH));
         }
-        if let Some(processes) = &joins {
+        for processes in &joins {
             // 0 means the writing process.
             nix::unistd::write(processes, b"0")?;
         }

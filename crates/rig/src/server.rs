@@ -27,8 +27,10 @@ pub struct ServerSpec {
     pub cpus: Option<Vec<usize>>,
     /// Maximum time until it replies; `None` for the product's default.
     pub deadline: Option<Duration>,
-    /// Control group to start it in; `None` for that of this process.
+    /// Control group with a memory limit to start it in; `None` for that of this process.
     pub group: Option<PathBuf>,
+    /// Control group with a disk limit to start it in; `None` for that of this process.
+    pub disk_group: Option<PathBuf>,
     /// Search path for its program.
     pub search: SearchPath,
 }
@@ -43,6 +45,7 @@ impl ServerSpec {
             cpus: None,
             deadline: None,
             group: None,
+            disk_group: None,
             search: SearchPath::of_process(),
         }
     }
@@ -64,6 +67,7 @@ impl ServerSpec {
             log: sockets.path().join("server.log"),
             cpus: self.cpus.as_deref(),
             group: self.group.as_deref(),
+            disk_group: self.disk_group.as_deref(),
             search: &self.search,
         };
         Process::spawn(guard, launch)

@@ -11,21 +11,20 @@ use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-/// Template data directories by server program; removed on drop.
+/// Template data directories by server program and the disk of its data; removed on drop.
 #[derive(Debug, Default)]
-pub struct Templates(BTreeMap<&'static str, Scratch>);
+pub struct Templates(BTreeMap<(&'static str, PathBuf), Scratch>);
 
 impl Templates {
-    /// The template data directory of a server; the first call creates it in `parent` with
-    /// `install`. `parent` should be on the disk under test, so the file system can copy by
-    /// reference.
+    /// The template data directory of a server with data in `parent`; the first call creates it
+    /// there with `install`, so that the file system can copy by reference.
     pub(crate) fn of(
         &mut self,
         server: &'static str,
         (guard, parent): (&Guard, &Path),
         install: impl FnOnce(&Scratch) -> Result<()>,
     ) -> Result<PathBuf> {
-        let template = match self.0.entry(server) {
+        let template = match self.0.entry((server, parent.into())) {
             Entry::Occupied(existing) => existing.into_mut(),
             Entry::Vacant(vacant) => {
                 let scratch = Scratch::new(guard, parent)?;

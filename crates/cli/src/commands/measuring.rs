@@ -26,7 +26,7 @@ use crate::output;
 use crate::progress::{Collector, Display, RemovalDisplay};
 use crate::random::random;
 use crate::signals::watch_signals;
-use crate::{reach, serve, studies, trust};
+use crate::{disks, reach, serve, studies, trust};
 
 /// Delay before slow file removal is reported.
 const REMOVAL_NOTICE_AFTER: Duration = Duration::from_secs(1);
@@ -41,6 +41,7 @@ pub(super) fn header(
     plan.check().map_err(|e| CliError::usage(format!("invalid plan: {e}")))?;
     reach::check(&plan, &setup.endpoints)?;
     let mut facts = doctor::conditions(&setup.disk);
+    disks::describe(&plan, setup, &mut facts);
     facts.extend(unprotected_stores(setup));
     let calibration = calibrate::stored(records, &facts, setup, silent);
     let null_rates = lab::null_rates(&plan, setup);

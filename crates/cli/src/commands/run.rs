@@ -14,7 +14,7 @@ use crate::exit::CliError;
 use crate::measurement_lock::acquire;
 use crate::orphaned;
 use crate::random::random;
-use crate::{limits, output, preflight, serve, studies, trust};
+use crate::{disks, limits, output, preflight, serve, studies, trust};
 
 /// Option that sets the number of clients, for error messages.
 const CLIENTS: &str = "--set clients";
@@ -67,7 +67,7 @@ fn start_new(
     if !silent {
         warn_of_a_small_budget(&plan);
     }
-    let lock = acquire(&setup.guard, &orphaned::disks(setup))?;
+    let lock = acquire(&setup.guard, &orphaned::disks(setup, &plan))?;
     let header = header(plan, setup, (&arguments.common.records.out, silent))?;
     let writer = Writer::create(&arguments.common.records.out, &header)?;
     Ok((header, writer, Vec::new(), lock))
@@ -113,7 +113,8 @@ fn resume(
     trust::consent(&record.header, setup, arguments.resume.trust_record)?;
     check_data_set_files(plan)?;
     limits::allow_connections(CLIENTS, plan)?;
-    let lock = acquire(&setup.guard, &orphaned::disks(setup))?;
+    disks::check_planned(plan)?;
+    let lock = acquire(&setup.guard, &orphaned::disks(setup, plan))?;
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials.
     let archive::Record { mut header, trials, .. } = super::read(&path)?;

@@ -49,6 +49,10 @@ pub struct Conditions {
     /// Whether the memory of each target is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<bool>,
+    /// True if its targets must be on different disks, or on disks that the kernel throttles
+    /// differently.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub different_disks: bool,
     /// Minimum length of the load, in lifetimes of a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetimes: Option<f64>,
@@ -100,6 +104,11 @@ pub enum Expectation {
 }
 
 impl Expectation {
+    /// Targets that it names.
+    pub fn targets(&self) -> Vec<&str> {
+        self.parts().targets
+    }
+
     /// True if only a ramp can test it.
     pub fn is_of_ramps(&self) -> bool {
         match self {

@@ -4,7 +4,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::advice::{Advice, AdviceRow, ShopSize};
-use super::choices::is_target_name;
+use super::choices::{NAME_EXPECTED, is_target_name};
 use super::claims::{Claim, Parts};
 use super::phases::unknown_operation;
 use super::planning::{Keys, SHARED, WorkloadTables};
@@ -51,8 +51,7 @@ impl Study {
         };
         let unfit = self.targets.iter().find_map(|t| Some((t.name.span().start, stores.fault(t)?)));
         let odd = self.targets.iter().find(|t| !is_target_name(t.name.get_ref())).map(|t| {
-            let expected = "1 to 40 letters, digits, `-`, `_` or `.`";
-            let problem = format!("target name `{}` (expected {expected})", t.name.get_ref());
+            let problem = format!("target name `{}` (expected {NAME_EXPECTED})", t.name.get_ref());
             (t.name.span().start, problem)
         });
         odd.or(unfit)
@@ -100,7 +99,9 @@ impl Study {
         let Parts { targets, operations, numbers, clients, range } = expect.parts();
         let together = if K::IS_RAISED { RAMP } else { "mixed" };
         let is_known = |name: &str| K::OPERATIONS.contains(&name) || name == together;
-        let unknown_target = targets.iter().find_map(|t| self.unknown_target(t, offset));
+        // A claim can name a target with a label that only the command line gives.
+        let unlisted = targets.iter().find(|t| self.target(t).is_none());
+        let unknown_target = unlisted.and_then(|t| self.unknown_target(t, offset));
         let unknown_profile = || profiles.iter().find_map(|p| self.unknown_profile(p, offset));
         let unknown_operation = || {
             let unknown = operations.iter().find(|name| !is_known(name))?;

@@ -8,10 +8,11 @@ use toml::de::DeTable;
 
 use super::choices::Choices;
 use super::set::{self, Key, list, number, put};
-use super::targets::{Settings, Stores, check_cm_setting};
+use super::targets::{DISK_LIMIT, Settings, Stores, check_cm_setting};
 use super::wire::{Study, StudyScale};
 use super::{Fault, StudyError, quoted_list};
 use crate::app_cache::CM_PREFIX;
+use crate::disk_limit::DiskLimit;
 use crate::load::Load;
 use crate::plan::{Cell, Effort, Plan, PlannedTarget, Scale, Workload};
 use crate::product::Product;
@@ -214,6 +215,12 @@ impl<'a, K: Keys> Run<'a, K> {
             self.settings.cm.insert(key.into(), value.into());
             return Ok(());
         }
+        if let Some(of) = key.strip_prefix(DISK_LIMIT).and_then(|rest| rest.strip_prefix('.')) {
+            let limit = DiskLimit::parse(value);
+            let limit = limit.ok_or_else(|| set::bad(key, value, DiskLimit::EXPECTED))?;
+            self.settings.disks.insert(of.into(), limit);
+            return Ok(());
+        }
         let product = key.split_once('.').and_then(|(product, name)| {
             let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
             let has_server = K::STORES.servers().any(|server| server == product);
@@ -230,11 +237,12 @@ impl<'a, K: Keys> Run<'a, K> {
         if K::STORES == Stores::Caches {
             settings.push(format!("{CM_PREFIX}NAME"));
         }
+        settings.push(format!("{DISK_LIMIT}.LABEL"));
         let own = K::SET.iter().map(|key| key.0);
         let known = ["profile"].into_iter().chain(own).chain(SHARED.iter().map(|key| key.0));
         StudyError::Choice(format!(
             "unknown key `{key}` in --set for study `{}` (known: {}, and {} for settings of \
-             servers and software)",
+             servers, software and disks)",
             self.study.name,
             quoted_list(known),
             quoted_list(settings.iter().map(String::as_str))

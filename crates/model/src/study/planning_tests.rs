@@ -202,6 +202,61 @@ fn duplicate_targets_are_rejected() {
 }
 
 #[test]
+fn a_label_and_a_directory_belong_to_a_target() {
+    let parsed = |text: &str| {
+        let choice = TargetChoice::parse(text).unwrap();
+        (choice.name, choice.directory, choice.endpoint.is_some())
+    };
+    let own = |name: &str, place: Option<&str>| (name.to_string(), place.map(Into::into), false);
+    assert_eq!(parsed("nvme:files"), own("nvme:files", None));
+    assert_eq!(parsed("nvme:files=/mnt/a b"), own("nvme:files", Some("/mnt/a b")));
+    assert_eq!(parsed("files=/mnt"), own("files", Some("/mnt")));
+    assert!(parsed("far:redis=redis://h/1").2);
+    let targets = ["redis", "a:redis", "b:redis=/b", "c:valkey=/c", "d:x=redis://h/1"];
+    let targets = targets.map(|t| TargetChoice::parse(t).unwrap()).to_vec();
+    let plan = study().plan(&Choices { targets, ..choices() }).unwrap();
+    let places: Vec<_> = plan.targets.iter().map(|t| (&*t.name, t.directory.is_some())).collect();
+    let expected = [
+        ("redis", false),
+        ("a:redis", false),
+        ("b:redis", true),
+        ("c:valkey", true),
+        ("d:x", false),
+    ];
+    assert_eq!(places, expected);
+    assert_eq!(plan.targets[1].settings, plan.targets[0].settings, "a label changes no settings");
+    assert_eq!(plan.targets[3].program, Program::of_target("valkey"));
+}
+
+#[test]
+fn wrong_labels_and_directories_are_explained() {
+    let message = |text: &str| TargetChoice::parse(text).unwrap_err().to_string();
+    for name in ["a:b:c", ":files", "nvme:", "a b:files", "n/m:files"] {
+        let text = message(name);
+        assert!(text.starts_with("invalid --target name"), "{text}");
+        assert!(text.contains("as in `nvme:zend-file`"), "{text}");
+    }
+    // Could be a URL whose slashes were forgotten, with a password.
+    let text = message("redis:hush=/b");
+    assert!(text.contains("label `redis`") && text.contains("`redis://`"), "{text}");
+    assert!(!text.contains("hush"), "{text}");
+    for (target, place) in
+        [("a:files=./b", "`./b`"), ("files=~/b", "`~/b`"), ("a:x=/b\n", "/b\\n`")]
+    {
+        let text = message(target);
+        assert!(text.contains(place) && text.contains("is not an absolute directory"), "{text}");
+    }
+    let text = message("a:files=b");
+    assert!(text.contains("is not a URL") && text.contains("a:files=/mnt/nvme"), "{text}");
+    let unknown = Choices { targets: vec![TargetChoice::parse("a:oracle").unwrap()], ..choices() };
+    let text = study().plan(&unknown).unwrap_err().to_string();
+    assert!(text.starts_with("unknown target `a:oracle` (known: `files`"), "{text}");
+    let twice = ["a:files=/a", "a:files=/b"].map(|t| TargetChoice::parse(t).unwrap()).to_vec();
+    let text = study().plan(&Choices { targets: twice, ..choices() }).unwrap_err().to_string();
+    assert!(text.contains("given twice") && text.contains("LABEL:files"), "{text}");
+}
+
+#[test]
 fn values_in_a_file_are_limited_to_the_ranges_of_set() {
     let read = |from: &str, to: &str| {
         assert!(SESSIONS.contains(from), "{from}");

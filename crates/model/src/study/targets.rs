@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::choices::{Choices, TargetChoice};
+use super::choices::{Choices, TargetChoice, label};
 use super::set::bad;
 use super::wire::{Study, StudyTarget};
 use super::{StudyError, quoted_list};
 use crate::app_cache::{Backend, CM_PREFIX, CM_SETTINGS};
 use crate::cache_aside::pair;
+use crate::disk_limit::DiskLimit;
 use crate::plan::PlannedTarget;
 use crate::product::Product;
 use crate::program::Program;
@@ -101,7 +102,12 @@ pub(super) struct Settings {
     pub(super) servers: BTreeMap<Product, BTreeMap<String, String>>,
     /// Settings of `Cm_Cache_Backend_Redis`, with their prefix.
     pub(super) cm: BTreeMap<String, String>,
+    /// Limits of disks, by label or name of a target.
+    pub(super) disks: BTreeMap<String, DiskLimit>,
 }
+
+/// Key of a disk's limit in `--set`, followed by a label or a target's name.
+pub(super) const DISK_LIMIT: &str = "disk_limit";
 
 impl Study {
     pub(super) fn planned_targets(
@@ -123,8 +129,10 @@ impl Study {
         for choice in &choices.targets {
             if targets.iter().any(|t| t.name == choice.name) {
                 return Err(StudyError::Choice(format!(
-                    "target `{}` is given twice (give each its own name: --target NAME=URL)",
-                    choice.name
+                    "target `{name}` is given twice (give each its own name or label: --target \
+                     NAME=URL, --target LABEL:{store})",
+                    name = choice.name,
+                    store = choice.store()
                 )));
             }
             let target = match stores {
@@ -137,9 +145,11 @@ impl Study {
                 settings.retain(|key, _| key.starts_with(CM_PREFIX));
             }
             let address = choice.endpoint.as_ref().map(ToString::to_string);
-            targets.push(PlannedTarget { address, named: true, settings, ..target });
+            let directory = choice.directory.clone();
+            targets.push(PlannedTarget { address, directory, named: true, settings, ..target });
         }
         settings_used(&targets, settings)?;
+        limit_disks(&mut targets, &settings.disks)?;
         if choices.control {
             targets.push(self.control_target(&targets)?);
         }
@@ -183,7 +193,7 @@ impl Study {
     fn chosen_cache(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
         let name = &choice.name;
         let of_study = self.target(name).and_then(|t| t.backend);
-        let Some(backend) = of_study.or_else(|| Backend::of_name(name)) else {
+        let Some(backend) = of_study.or_else(|| Backend::of_name(choice.store())) else {
             let own = self.target_names().filter(|n| Backend::of_name(n).is_none());
             let known = quoted_list(own.chain(Backend::ALL.map(Backend::name)));
             return Err(StudyError::Choice(format!(
@@ -283,6 +293,8 @@ fn planned(
         backend,
         cache: None,
         address: None,
+        directory: None,
+        disk_limit: None,
         settings: BTreeMap::new(),
         control_of: None,
         named: false,
@@ -326,6 +338,39 @@ fn settings_used(targets: &[PlannedTarget], set: &Settings) -> Result<(), StudyE
         }
         _ => Ok(()),
     }
+}
+
+/// Limits the disks of the targets that have a label or a name. Errors: there is no such target, or
+/// it is a server whose disk another machine or user has.
+fn limit_disks(
+    targets: &mut [PlannedTarget],
+    limits: &BTreeMap<String, DiskLimit>,
+) -> Result<(), StudyError> {
+    for (of, limit) in limits {
+        let key = format!("{DISK_LIMIT}.{of}");
+        let is_meant = |t: &PlannedTarget| t.name == *of || label(&t.name) == Some(of);
+        let chosen = quoted_list(targets.iter().map(|t| t.name.as_str()));
+        let mut meant = targets.iter_mut().filter(|t| is_meant(t)).peekable();
+        if meant.peek().is_none() {
+            let why = format!(
+                "no chosen target has this label or name (chosen: {chosen}; choose one, as in \
+                 --target {of}:NAME=DIRECTORY)"
+            );
+            return Err(no_effect(&key, &limit.to_string(), &why));
+        }
+        for target in meant {
+            if target.is_at_url() {
+                let why = format!(
+                    "`{}` is a server at a URL, whose disk cachedyno does not limit (leave out \
+                     the URL to start a private server)",
+                    target.name
+                );
+                return Err(no_effect(&key, &limit.to_string(), &why));
+            }
+            target.disk_limit = Some(*limit);
+        }
+    }
+    Ok(())
 }
 
 fn no_effect(key: &str, value: &str, why: &str) -> StudyError {

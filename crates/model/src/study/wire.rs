@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::advice::Advice;
+use super::choices::unlabelled;
 use super::claims::Claim;
 use super::source::Source;
 use super::{Fault, StudyError};
@@ -194,9 +195,10 @@ impl Study {
         self.targets.iter().map(|t| t.name.get_ref().as_str())
     }
 
-    /// Returns the target with this name.
+    /// Returns the target with this name or, for a name with a label, the one that it labels.
     pub fn target(&self, name: &str) -> Option<&StudyTarget> {
-        self.targets.iter().find(|t| t.name.get_ref() == name)
+        let named = |name: &str| self.targets.iter().find(|t| t.name.get_ref() == name);
+        named(name).or_else(|| named(unlabelled(name)))
     }
 
     /// Names of the profiles.

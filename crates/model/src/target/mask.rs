@@ -19,7 +19,9 @@ const HARMLESS: [&str; 5] = ["cluster", "database", "db", "protocol", "user"];
 pub fn mask_text(text: &str) -> String {
     let mut rest = text;
     // Names before a URL, as in `--target=NAME=URL`.
-    while let Some((key, value)) = rest.split_once('=').filter(|(key, _)| is_name(key)) {
+    while let Some((key, value)) =
+        rest.split_once('=').filter(|(key, value)| is_name(key) || is_labelled(key, value))
+    {
         if is_secret(key) {
             return [&text[..text.len() - value.len()], MASK].concat();
         }
@@ -65,6 +67,15 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(good)
 }
 
+/// True for `LABEL:NAME` before a proper URL or a path. Before anything else, the text could be a
+/// mistyped URL whose password contains a `=`.
+fn is_labelled(key: &str, value: &str) -> bool {
+    let is_place = value.contains("://") || is_path(value) && !value.contains('@');
+    key.split_once(':').is_some_and(|(label, name)| {
+        is_place && is_name(label) && is_name(name) && !is_store_scheme(label)
+    })
+}
+
 /// True if the text is a file path, which may contain an `@`.
 fn is_path(text: &str) -> bool {
     (text.starts_with(['/', '.']) && !text.starts_with("//")) && !text.contains(':')
@@ -88,7 +99,14 @@ fn misspelled_scheme(text: &str) -> Option<usize> {
     (is_left && is_store(scheme.split('+').next()?)).then_some(blank + end)
 }
 
-/// True for the scheme of a store's URL, or one that is easily mistaken for it.
+/// True for the scheme of a store's URL in any spelling, or one that is easily mistaken for it.
+pub(crate) fn is_store_scheme(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    is_store(&lower)
+        || matches!(lower.as_str(), "file" | "sqlite" | "postgresql" | "http" | "https")
+}
+
+/// True for the scheme of a store's URL in lower case, or one that is easily mistaken for it.
 fn is_store(scheme: &str) -> bool {
     let serves = |program: Program| matches!(scheme.strip_prefix(program.target), Some("" | "s"));
     let mut products = Product::ALL.into_iter().filter_map(Product::url);
@@ -245,6 +263,10 @@ mod tests {
             "h:1?password=hush",
             "/run/s?password=hush",
             "u:hush@redis://h",
+            "x:redis=redis://:hush@h",
+            "--target=x:redis=redis://u:hush@h/1",
+            "redis:hush=redis://h",
+            "http:hush=/x@h",
         ] {
             let masked = mask_text(text);
             assert!(!masked.contains("hush") && masked.contains("***"), "{text} -> {masked}");
@@ -282,6 +304,9 @@ mod tests {
             "file:///a@b/c",
             "http://h",
             "redis//localhost",
+            "nvme:zend-file",
+            "nvme:zend-file=/mnt/nvme",
+            "--target=nvme:cm-redis=redis://h:6379/1",
         ] {
             assert_eq!(mask_text(text), text);
         }

@@ -36,6 +36,15 @@ impl Fact {
     /// Growth of the files or of the table with its indexes during the fill, by sessions filled.
     pub const SESSION_DISK_BYTES: &str = "session_disk_bytes";
 
+    /// Read from a throttled disk by the target's clients and servers, bytes.
+    pub const DISK_READ_BYTES: &str = "disk_read_bytes";
+    /// Written to a throttled disk through the throttle, bytes.
+    pub const DISK_WRITTEN_BYTES: &str = "disk_written_bytes";
+    /// Reads from a throttled disk.
+    pub const DISK_READS: &str = "disk_reads";
+    /// Writes to a throttled disk through the throttle.
+    pub const DISK_WRITES: &str = "disk_writes";
+
     /// True if it is about a server's last save, at any time.
     pub fn is_of_a_save(&self) -> bool {
         [Self::COPIED_BYTES, Self::FORK_NS].contains(&self.name.as_str())

@@ -1,7 +1,8 @@
 //! Whether a profile meets the conditions that a claim is about.
 
+use model::study::Claim;
 use model::study::claims::Conditions;
-use model::{Cell, PageCache, Plan, Workload};
+use model::{Cell, Header, PageCache, Plan, PlannedTarget, Workload};
 
 use crate::show;
 
@@ -22,8 +23,29 @@ pub(super) fn unmet(conditions: &Conditions, plan: &Plan, profile: &str) -> Opti
     cells(plan, profile).find_map(|cell| of_cell(conditions, cell))
 }
 
+/// Why the measured targets of a claim are not on different disks, if it is about such.
+pub(super) fn same_disk(claim: &Claim, header: &Header) -> Option<String> {
+    let targets = claim.expect.targets();
+    let all = targets.iter().map(|name| header.plan.target(name)).collect::<Option<Vec<_>>>();
+    let all = all.filter(|_| claim.conditions.different_disks)?;
+    let device = |target: &PlannedTarget| {
+        header.conditions.of_disk(&target.name, "device").map(|device| device.value.clone())
+    };
+    let (first, rest) = all.split_first()?;
+    let twin = rest
+        .iter()
+        .find(|other| device(other) == device(first) && other.disk_limit == first.disk_limit)?;
+    let device = device(first).unwrap_or_else(|| "an unknown disk".into());
+    Some(format!(
+        "it is about different disks, and {} and {} are both on {device}: directories on two disks \
+         by `--target LABEL:NAME=DIRECTORY`, or `--set disk_limit.LABEL=…`",
+        first.name, twin.name
+    ))
+}
+
 fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {
-    let Conditions { records, page_cache, memory_limit, lifetimes } = conditions;
+    let Conditions { records, page_cache, memory_limit, lifetimes, different_disks: _ } =
+        conditions;
     let profile = cell.workload.profile();
     let things = show::things(&cell.workload);
     let of_records = records.and_then(|(fewest, most)| {

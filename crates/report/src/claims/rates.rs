@@ -1,5 +1,6 @@
 //! Rates of rows, read for a claim.
 
+use model::study::label;
 use model::{Load, Workload};
 use stats::{Doubt, Verdict};
 
@@ -89,7 +90,14 @@ impl Context<'_> {
         if cells.any(|c| self.recorded.has_failed(&c.id)) {
             return not_run(what + " has no result; see the failed trials");
         }
-        not_run(what + " was not measured")
+        // Only the command line says where such a target has its data.
+        let is_labelled = self.plan.target(target).is_none() && label(target).is_some();
+        let cure = if is_labelled {
+            format!(": `--target {target}=DIRECTORY` measures it")
+        } else {
+            String::new()
+        };
+        not_run(what + " was not measured" + &cure)
     }
 
     /// Name of an operation's rows; in a profile that runs a list, it starts with the list's name.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::Condition;
+use model::record::DISK;
 
 use super::searches;
 use crate::show;
@@ -11,7 +12,7 @@ use crate::view::{RampView, TargetView, View};
 /// Facts about the moment at which a run started, by group and name. They differ between any two
 /// runs, so a difference counts only if one of the runs has a warning for it.
 const MOMENTARY: [(&str, &str); 4] =
-    [("host", "load average"), ("host", "steal"), ("memory", "available"), ("disk", "free space")];
+    [("host", "load average"), ("host", "steal"), ("memory", "available"), (DISK, "free space")];
 
 /// One sentence per different condition.
 pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
@@ -38,7 +39,8 @@ pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
     for key in keys {
         let both = [one.get(key), two.get(key)];
         let has_warning = both.iter().flatten().any(|c| c.warning.is_some());
-        if has_warning || !MOMENTARY.contains(key) {
+        let group = if key.0.starts_with(DISK) { DISK } else { key.0 };
+        if has_warning || !MOMENTARY.contains(&(group, key.1)) {
             let [a, b] = both.map(|c| c.map_or("", |c| &c.value));
             check(&format!("{} {}", key.0, key.1), a, b);
         }

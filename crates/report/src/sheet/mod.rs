@@ -30,13 +30,14 @@ use crate::view::View;
 pub(crate) use failures::few;
 pub(crate) use overview::section as overview;
 pub(crate) use requirements::section as requirements;
-pub(crate) use stores::not_run;
+pub(crate) use stores::{not_run, throttled};
 
 /// All sections with content, in reading order.
 pub(crate) fn sections(view: &View) -> Vec<Section> {
     let is_measured = !(view.cells.is_empty() && view.searches.is_empty() && view.ramps.is_empty());
     let mut all = vec![
         stores::not_run(view),
+        stores::throttled(view),
         requirements::section(view),
         Section::part("chart", "At a glance", (Part::Answer, is_measured)),
         ramps::section(view),

@@ -1,5 +1,8 @@
 //! The conditions under which the study's source measured, beside those of this run.
 
+use model::Condition;
+use model::record::DISK;
+
 use crate::section::{Block, Section};
 use crate::show;
 use crate::table::{Cell, Column, Line, NONE, Table};
@@ -33,7 +36,7 @@ fn here(view: &View, condition: &str) -> Option<String> {
         "CPU" => fact("cpu", "model"),
         "cores" => fact("cpu", "CPUs"),
         "memory" => fact("memory", "size"),
-        "disk" => Some(format!("{}, {}", fact("disk", "device")?, fact("disk", "file system")?)),
+        "disk" => disks(view),
         "versions" => {
             let mut products: Vec<String> = measured().filter_map(|t| t.product.clone()).collect();
             products.dedup();
@@ -58,4 +61,21 @@ fn here(view: &View, condition: &str) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// Device and file system of each disk, with the target that has it unless it is that of `--disk`.
+fn disks(view: &View) -> Option<String> {
+    let facts = &view.setup.conditions.facts;
+    let disks = facts.iter().filter(|f| f.name == "device" && f.group.starts_with(DISK));
+    let disks: Vec<String> = disks
+        .map(|device| {
+            let is_kind = |f: &&Condition| f.group == device.group && f.name == "file system";
+            let kind = facts.iter().find(is_kind);
+            let kind = kind.map_or_else(String::new, |kind| format!(", {}", kind.value));
+            let owner = device.group.strip_prefix("disk of ");
+            let owner = owner.map_or_else(String::new, |target| format!("{target}: "));
+            format!("{owner}{}{kind}", device.value)
+        })
+        .collect();
+    (!disks.is_empty()).then(|| disks.join("; "))
 }

@@ -12,6 +12,18 @@ pub(crate) fn not_run(view: &View) -> Section {
     Section { id: "not-run", title: "Not run", blocks: reasons.map(Block::item).collect() }
 }
 
+/// Targets whose disk is not a real one.
+pub(crate) fn throttled(view: &View) -> Section {
+    let said = view.setup.targets.iter().filter_map(|target| {
+        let limit = target.disk_limit.as_ref()?;
+        Some(Block::item(format!(
+            "{}: its disk was throttled by the kernel to {limit}: not a real disk",
+            target.name
+        )))
+    });
+    Section { id: "throttled", title: "Throttled disks", blocks: said.collect() }
+}
+
 /// Version, address and settings of the targets.
 pub(crate) fn section(view: &View) -> Section {
     let columns = ["target", "product", "place", "state", "settings given"].map(Column::words);

@@ -13,8 +13,13 @@ use table::{Forms, Paint, marks, paragraph, section, width};
 /// colours. Words or marks repeat the meaning of every colour.
 pub fn summary(view: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
-    let sections =
-        [sheet::not_run(view), sheet::requirements(view), sheet::overview(view), sheet::few(view)];
+    let sections = [
+        sheet::not_run(view),
+        sheet::throttled(view),
+        sheet::requirements(view),
+        sheet::overview(view),
+        sheet::few(view),
+    ];
     let mut parts = vec![heading(view, columns, paint)];
     parts.extend(sections.iter().map(|section| render_section(view, section, columns, paint)));
     parts.push(paragraph("", 0, &details_hint(view), columns));

@@ -4,7 +4,6 @@ use super::facts::{Facts, Root, bytes, chosen, warn_if};
 use crate::free::FreeSpace;
 use std::path::{Path, PathBuf};
 
-const GROUP: &str = "disk";
 const GIB: u64 = 1 << 30;
 
 /// File systems whose files are on another machine.
@@ -21,29 +20,30 @@ struct Mount {
     options: String,
 }
 
-pub(super) fn facts(root: &Root, disk: &Path, facts: &mut Facts) {
+/// The facts of `disk` in the group of that name.
+pub(super) fn facts(root: &Root, (group, disk): (&str, &Path), facts: &mut Facts) {
     let path = disk.canonicalize().unwrap_or_else(|_| disk.into());
-    facts.fact(GROUP, "directory", path.display().to_string());
-    space(&path, facts);
+    facts.fact(group, "directory", path.display().to_string());
+    space(group, &path, facts);
     let table = root.text("proc/self/mountinfo").unwrap_or_default();
     let Some(mount) = mount_of(&table, &path) else { return };
-    facts.judged(GROUP, "file system", &mount.kind, file_system_warning(&mount.kind));
+    facts.judged(group, "file system", &mount.kind, file_system_warning(&mount.kind));
     let synchronous = mount.options.split(',').any(|o| o == "sync" || o == "dirsync");
     let warning = warn_if(
         synchronous,
         "every write waits for the disk, unlike on common hosts; mount without `sync`",
     );
-    facts.judged(GROUP, "mount options", mount.options.clone(), warning);
-    device(root, &mount, facts);
+    facts.judged(group, "mount options", mount.options.clone(), warning);
+    device(root, (group, &mount), facts);
 }
 
-fn space(path: &Path, facts: &mut Facts) {
+fn space(group: &str, path: &Path, facts: &mut Facts) {
     let Some(free) = FreeSpace::on(path).disk_bytes else { return };
     let warning = warn_if(
         free < GIB,
         "writes slow down or fail when the disk fills up; make room or choose another directory",
     );
-    facts.judged(GROUP, "free space", bytes(free), warning);
+    facts.judged(group, "free space", bytes(free), warning);
 }
 
 fn file_system_warning(kind: &str) -> Option<String> {
@@ -94,20 +94,34 @@ fn unescape(text: &str) -> String {
     escapes.into_iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to))
 }
 
-/// Facts of the block device; a partition uses the queue of its whole disk.
-fn device(root: &Root, mount: &Mount, facts: &mut Facts) {
+/// Major and minor number, as in `254:0`, of the disk with the files of a directory: the whole disk
+/// of a partition. `None` if they are on no block device.
+pub(super) fn number(root: &Root, directory: &Path) -> Option<String> {
+    let path = directory.canonicalize().ok()?;
+    let mount = mount_of(&root.text("proc/self/mountinfo")?, &path)?;
+    let number = std::fs::read_to_string(whole_disk(root, &mount)?.join("dev")).ok()?;
+    Some(number.trim().into())
+}
+
+/// The directory of a mount's disk in `/sys`: the whole disk of a partition.
+fn whole_disk(root: &Root, mount: &Mount) -> Option<PathBuf> {
     let link = match mount.source.strip_prefix("/dev/") {
         // Some file systems report their own device number.
         Some(name) if !name.contains('/') => root.path(&format!("sys/class/block/{name}")),
         _ => root.path(&format!("sys/dev/block/{}", mount.device)),
     };
-    let Ok(directory) = link.canonicalize() else {
-        facts.fact(GROUP, "device", format!("{} (no block device)", mount.source));
+    let directory = link.canonicalize().ok()?;
+    match directory.parent() {
+        Some(parent) if !directory.join("queue").is_dir() => Some(parent.to_path_buf()),
+        _ => Some(directory),
+    }
+}
+
+/// Facts of the block device; a partition uses the queue of its whole disk.
+fn device(root: &Root, (group, mount): (&str, &Mount), facts: &mut Facts) {
+    let Some(whole) = whole_disk(root, mount) else {
+        facts.fact(group, "device", format!("{} (no block device)", mount.source));
         return;
-    };
-    let whole = match directory.parent() {
-        Some(parent) if !directory.join("queue").is_dir() => parent.to_path_buf(),
-        _ => directory,
     };
     let read = |name: &str| {
         let text = std::fs::read_to_string(whole.join(name)).ok()?;
@@ -121,18 +135,18 @@ fn device(root: &Root, mount: &Mount, facts: &mut Facts) {
         (None, true) => format!("{name} (virtual disk)"),
         (None, false) => name,
     };
-    facts.fact(GROUP, "device", described);
-    rotation(read("queue/rotational").as_deref(), is_virtual, facts);
+    facts.fact(group, "device", described);
+    rotation(group, (read("queue/rotational").as_deref(), is_virtual), facts);
     if let Some(scheduler) = read("queue/scheduler") {
-        facts.fact(GROUP, "scheduler", chosen(&scheduler));
+        facts.fact(group, "scheduler", chosen(&scheduler));
     }
     if let Some(cache) = read("queue/write_cache") {
-        facts.fact(GROUP, "write cache", cache);
+        facts.fact(group, "write cache", cache);
     }
 }
 
 /// A virtual disk often reports itself as rotational, whatever the real device is.
-fn rotation(text: Option<&str>, is_virtual: bool, facts: &mut Facts) {
+fn rotation(group: &str, (text, is_virtual): (Option<&str>, bool), facts: &mut Facts) {
     let (value, warning) = match (text, is_virtual) {
         (Some("0"), _) => ("no", None),
         (Some("1"), true) => ("yes, but unreliable (virtual disk)", None),
@@ -142,5 +156,5 @@ fn rotation(text: Option<&str>, is_virtual: bool, facts: &mut Facts) {
         }
         _ => return,
     };
-    facts.judged(GROUP, "rotational", value, warning);
+    facts.judged(group, "rotational", value, warning);
 }

@@ -12,6 +12,7 @@ pub(crate) mod limits;
 mod memory;
 
 use facts::{Facts, Root};
+use model::record::DISK;
 use model::{Condition, Conditions};
 use std::io;
 use std::path::Path;
@@ -44,12 +45,25 @@ fn disturbers(root: &Root, permitted: io::Result<()>) -> Condition {
     Condition { group, name, value, warning: None }
 }
 
+/// Facts about the disk of a directory, in a group of that name.
+pub fn disk_conditions(group: &str, directory: &Path) -> Vec<Condition> {
+    let mut facts = Facts::default();
+    disk::facts(&Root("/".into()), (group, directory), &mut facts);
+    facts.0
+}
+
+/// Major and minor number, as in `254:0`, of the whole disk with the files of a directory; `None` if
+/// they are on no block device.
+pub(crate) fn block_device(directory: &Path) -> Option<String> {
+    disk::number(&Root("/".into()), directory)
+}
+
 fn conditions_of(root: &Root, disk: &Path, allowed: &[usize]) -> Conditions {
     let mut facts = Facts::default();
     cpu::facts(root, allowed, &mut facts);
     memory::facts(root, &mut facts);
     limits::facts(root, &mut facts);
-    disk::facts(root, disk, &mut facts);
+    disk::facts(root, (DISK, disk), &mut facts);
     Conditions { facts: facts.0 }
 }
 

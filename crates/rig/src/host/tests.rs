@@ -120,7 +120,7 @@ fn disk(table: &str, make: impl Fn(&Path)) -> BTreeMap<String, Condition> {
     let (base, root) = root(&[("proc/self/mountinfo", table)]);
     make(base.path());
     let mut facts = Facts::default();
-    disk::facts(&root, Path::new("/data/of a/shop"), &mut facts);
+    disk::facts(&root, (DISK, Path::new("/data/of a/shop")), &mut facts);
     by_name(Conditions { facts: facts.0 })
 }
 

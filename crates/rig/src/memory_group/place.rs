@@ -1,76 +1,30 @@
-//! Finds the parent of new groups, and sets and reads limits, for both versions of control groups.
-//! Sources: cgroups(7) and the kernel's pages "Memory Resource Controller" (version 1) and "Control
-//! Group v2".
-//!
-//! Version 1: groups are created below our own. Version 2 forbids processes in a group that
-//! delegates a controller to its children (except the root), so groups are created next to our own,
-//! below the parent that delegates the controller. Leaving our own group would escape its limit, so
-//! that is refused if it has one.
+//! Sets and reads memory limits, for both versions of control groups. Sources: the kernel's pages
+//! "Memory Resource Controller" (version 1) and "Control Group v2".
 
+use crate::control_group::{Controller, Place, Version, set, word};
 use crate::error::{Result, RigError};
-use crate::host::limits::{V1_MEMORY, V2, directories};
+use crate::host::limits::V1_MEMORY;
 use crate::procfs::page_bytes;
 use model::{ErrorClass, MemoryPlan, MemoryUse, SwapUse};
 use stats::format_bytes;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Largest page size of all machines supported by Linux, bytes.
 const PAGE_BYTES_MAX: u64 = 64 << 10;
 /// The kernel's default.
 const SWAPPINESS: u64 = 60;
 
-/// Version of control groups whose memory controller is in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
-    V1,
-    V2,
-}
-
-/// Location of new groups.
-#[derive(Debug)]
-pub(super) struct Place {
-    pub(super) version: Version,
-    /// Directory of the group that this process is in.
-    pub(super) own: PathBuf,
-    /// Directory in which groups are created.
-    pub(super) parent: PathBuf,
-    /// Directory that contains `proc`: `/`, or another one in tests.
-    root: PathBuf,
-}
+/// The controller of memory.
+pub(super) static MEMORY: Controller = Controller {
+    v1: "memory",
+    mounts: &V1_MEMORY,
+    v2: "memory",
+    limit: "memory.max",
+    error: limit_error,
+};
 
 impl Place {
-    /// Finds the memory controller; `root` is the directory that contains `proc` and `sys`.
-    pub(super) fn find(root: &Path, pid: u32) -> Result<Self> {
-        let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-        // A group can be visible under a different path; take the one that lists our process.
-        let lists_us = |directory: &String| {
-            let list = fs::read_to_string(procs(&root.join(directory))).unwrap_or_default();
-            list.lines().any(|line| line.parse() == Ok(pid))
-        };
-        let own_of = |controller, mounts: &[&str]| {
-            directories(&groups, controller, mounts).into_iter().find(lists_us)
-        };
-        if let Some(own) = own_of("memory", &V1_MEMORY) {
-            let own = root.join(own);
-            let (version, parent) = (Version::V1, own.clone());
-            return Ok(Self { version, own, parent, root: root.into() });
-        }
-        let Some(own) = own_of("", &V2) else {
-            return Err(limit_error(
-                ErrorClass::Missing,
-                "control groups do not exist or are not visible from here (expected them at \
-                 `/sys/fs/cgroup`)",
-            ));
-        };
-        let above = Path::new(&own).parent().filter(|_| !V2.contains(&own.as_str()));
-        let above = above.map(|above| root.join(above));
-        let own = root.join(own);
-        let parent = parent_of_version_2(&own, above)?;
-        Ok(Self { version: Version::V2, own, parent, root: root.into() })
-    }
-
     /// Sets the memory limit of a group that was created here, and its swap limit; without planned
     /// swap, swapping is disabled.
     pub(super) fn limit(&self, group: &Path, plan: MemoryPlan) -> Result<()> {
@@ -189,58 +143,6 @@ impl Place {
             of_machine: of_group.is_none(),
         }
     }
-
-    /// The error for a group that could not be created.
-    pub(super) fn creation_error(&self, error: &io::Error) -> RigError {
-        let class = match error.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                ErrorClass::Denied
-            }
-            _ => ErrorClass::Other,
-        };
-        limit_error(
-            class,
-            &format!(
-                "cannot create a control group in `{}`: {error} (expected root, or delegated \
-                 groups as from `systemd-run --user --scope -p Delegate=yes`)",
-                self.parent.display()
-            ),
-        )
-    }
-}
-
-/// The group that delegates the memory controller to its children: our own, or its parent.
-fn parent_of_version_2(own: &Path, above: Option<PathBuf>) -> Result<PathBuf> {
-    let delegates = |group: &Path| {
-        let list = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
-        list.split_ascii_whitespace().any(|controller| controller == "memory")
-    };
-    if delegates(own) {
-        return Ok(own.into());
-    }
-    let Some(above) = above.filter(|above| delegates(above)) else {
-        return Err(limit_error(
-            ErrorClass::Denied,
-            &format!(
-                "neither the control group `{}`, which contains processes, nor its parent \
-                 delegates the memory controller (expected cachedyno in its own group, as with \
-                 `systemd-run --scope -p Delegate=yes`)",
-                own.display()
-            ),
-        ));
-    };
-    if let Some(limit) = number(&own.join("memory.max")) {
-        return Err(limit_error(
-            ErrorClass::Denied,
-            &format!(
-                "the control group `{}` has its own limit of {}, which a group next to it would \
-                 escape (expected cachedyno in a group without `memory.max`)",
-                own.display(),
-                format_bytes(limit)
-            ),
-        ));
-    }
-    Ok(above)
 }
 
 /// Sets the limits, and returns those of the parent groups: for memory, and for swap (memory and
@@ -262,11 +164,6 @@ fn limit_version_1(group: &Path, plan: MemoryPlan) -> Result<(Option<u64>, Optio
     let both = stat(group, "hierarchical_memsw_limit");
     let swap = both.map(|both| both.saturating_sub(limit_bytes));
     Ok((stat(group, "hierarchical_memory_limit"), swap))
-}
-
-fn set(group: &Path, name: &str, value: u64) -> Result<()> {
-    let file = group.join(name);
-    fs::write(&file, value.to_string()).map_err(RigError::io("set", &file))
 }
 
 fn unaccounted() -> RigError {
@@ -296,17 +193,6 @@ pub fn anonymous_bytes(group: &Path) -> Option<u64> {
     let list = fs::read_to_string(group.join("memory.stat")).ok()?;
     // Names in versions 2 and 1.
     word(&list, "anon").or_else(|| word(&list, "rss"))
-}
-
-/// The number after `name` at the start of a line.
-fn word(text: &str, name: &str) -> Option<u64> {
-    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-    lines.find(|(key, _)| *key == name)?.1.trim().parse().ok()
-}
-
-/// The file that lists a group's processes; writing a process id to it moves the process there.
-pub(crate) fn procs(group: &Path) -> PathBuf {
-    group.join("cgroup.procs")
 }
 
 #[cfg(test)]

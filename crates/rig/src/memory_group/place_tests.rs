@@ -1,4 +1,6 @@
 use super::*;
+use std::io;
+use std::path::PathBuf;
 use tempfile::TempDir;
 
 const PID: u32 = 4711;
@@ -15,7 +17,7 @@ fn host(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn found(root: &TempDir) -> Result<Place> {
-    Place::find(root.path(), PID)
+    Place::find(root.path(), PID, &MEMORY)
 }
 
 fn refusal(root: &TempDir) -> String {

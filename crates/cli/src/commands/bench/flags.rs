@@ -149,7 +149,7 @@ impl KvFlags {
         // Raise the limit before the guard and the servers start, since they inherit it.
         limits::allow_connections("--clients", &plan)?;
         let setup = self.common.setup(choices, false)?;
-        let _lock = acquire(&setup.guard, &orphaned::disks(&setup))?;
+        let _lock = acquire(&setup.guard, &orphaned::disks(&setup, &plan))?;
         let silent = self.common.printing.is_silent();
         let mut header = measuring::header(plan, &setup, (&self.common.records.out, silent))?;
         header.conditions.facts.extend(targets::tls_warnings(choices));

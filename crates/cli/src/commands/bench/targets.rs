@@ -137,6 +137,8 @@ pub(super) fn planned(
             program,
             address: choice.endpoint.as_ref().map(ToString::to_string),
             settings,
+            directory: choice.directory.clone(),
+            disk_limit: None,
             control_of: None,
             named: true,
         });
