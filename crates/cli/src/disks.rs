@@ -11,25 +11,26 @@ use crate::exit::CliError;
 
 /// Checks that the directories of `--target NAME=DIRECTORY` exist. Errors: one does not.
 pub(crate) fn check(choices: &[TargetChoice]) -> Result<(), CliError> {
-    let directories = choices.iter().filter_map(|c| Some((&*c.name, c.directory.as_deref()?)));
-    directories.map(|(name, directory)| exists(name, directory)).collect()
+    let mut directories = choices.iter().filter_map(|c| Some((&*c.name, c.directory.as_deref()?)));
+    directories.try_for_each(|(name, directory)| exists(name, directory))
 }
 
 /// The same for the targets of a plan that is resumed.
 pub(crate) fn check_planned(plan: &Plan) -> Result<(), CliError> {
-    let directories = plan.targets.iter().filter_map(|t| Some((&*t.name, t.directory.as_deref()?)));
-    directories.map(|(name, directory)| exists(name, directory)).collect()
+    let mut directories =
+        plan.targets.iter().filter_map(|t| Some((&*t.name, t.directory.as_deref()?)));
+    directories.try_for_each(|(name, directory)| exists(name, directory))
 }
 
 fn exists(name: &str, directory: &Path) -> Result<(), CliError> {
     let shown = directory.display();
-    match directory.is_absolute() && directory.is_dir() {
-        true => Ok(()),
-        false => Err(CliError::usage(format!(
-            "--target `{name}`: `{shown}` is not a directory (expected an existing, absolute one, \
-             in which the run creates and removes its own)"
-        ))),
+    if directory.is_absolute() && directory.is_dir() {
+        return Ok(());
     }
+    Err(CliError::usage(format!(
+        "--target `{name}`: `{shown}` is not a directory (expected an existing, absolute one, in \
+         which the run creates and removes its own)"
+    )))
 }
 
 /// Replaces the facts about `--disk` by facts about each disk of the run: those of `--disk` in the

@@ -255,7 +255,7 @@ pub(crate) fn word(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Writes a value to a file of a group.
-pub(crate) fn set(group: &Path, name: &str, value: impl ToString) -> Result<()> {
+pub(crate) fn set(group: &Path, name: &str, value: &impl ToString) -> Result<()> {
     let file = group.join(name);
     fs::write(&file, value.to_string()).map_err(RigError::io("set", &file))
 }

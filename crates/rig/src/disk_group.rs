@@ -1,5 +1,5 @@
-//! A private control group in which the kernel throttles the disk of a target. Sources: the kernel's
-//! pages "Block IO Controller" (version 1) and "Control Group v2".
+//! A private control group in which the kernel throttles the disk of a target. Sources: the
+//! kernel's pages "Block IO Controller" (version 1) and "Control Group v2".
 //!
 //! The kernel delays requests to the device, so what the page cache answers is not throttled. In
 //! version 1, only requests that a process of the group sends itself are: reads, direct writes and
@@ -163,12 +163,12 @@ fn throttle(version: Version, group: &Path, device: &str, limit: DiskLimit) -> R
             pair(["rbps", "wbps"], bytes_per_s),
             pair(["riops", "wiops"], operations_per_s),
         ];
-        return set(group, MAX, limits.into_iter().flatten().collect::<Vec<_>>().join(" "));
+        return set(group, MAX, &limits.into_iter().flatten().collect::<Vec<_>>().join(" "));
     }
     for (files, value) in [(BPS, bytes_per_s), (IOPS, operations_per_s)] {
         let Some(value) = value else { continue };
         for file in files {
-            set(group, file, format!("{device} {value}"))?;
+            set(group, file, &format!("{device} {value}"))?;
         }
     }
     Ok(())

@@ -219,7 +219,7 @@ fn a_throttled_disk_is_marked_everywhere_and_counted() {
     let disks = TwoDisks::new();
     let targets = disks.targets("zend-file").map(|word| word.replace("hdd:", "slow:"));
     let limit = ["--set", "disk_limit.slow=4MiB/s,500iops", "--set", "profile=cold"];
-    let arguments = [&limit, &["--set", "keys=100"], &strs(&targets)[..]].concat();
+    let arguments = [&limit[..], &["--set", "keys=100"], &strs(&targets)].concat();
     let finished = Place::finish(super::app_cache::small(&disks.place, &arguments));
     let summary = finished.json();
     let slow = target(&summary, "slow:zend-file");

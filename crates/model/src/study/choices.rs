@@ -55,7 +55,7 @@ impl TargetChoice {
                     ..none
                 });
             }
-            let endpoint = Endpoint::parse(place).map_err(|e| no_place(&name, e))?;
+            let endpoint = Endpoint::parse(place).map_err(|e| no_place(&name, &e))?;
             return Ok(Self { name, endpoint: Some(endpoint), ..none });
         }
         if text.contains("://") {
@@ -148,7 +148,7 @@ fn checked_directory(name: &str, place: &str) -> Result<PathBuf, StudyError> {
 }
 
 /// The error for something after `NAME=` that is neither a URL nor a directory.
-fn no_place(name: &str, error: UrlError) -> StudyError {
+fn no_place(name: &str, error: &UrlError) -> StudyError {
     let directory = match error {
         UrlError::NotUrl(_) => format!(
             "; or an absolute directory for the data of a private store, as in --target \

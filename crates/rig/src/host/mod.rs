@@ -52,8 +52,8 @@ pub fn disk_conditions(group: &str, directory: &Path) -> Vec<Condition> {
     facts.0
 }
 
-/// Major and minor number, as in `254:0`, of the whole disk with the files of a directory; `None` if
-/// they are on no block device.
+/// Major and minor number, as in `254:0`, of the whole disk with the files of a directory; `None`
+/// if they are on no block device.
 pub(crate) fn block_device(directory: &Path) -> Option<String> {
     disk::number(&Root("/".into()), directory)
 }

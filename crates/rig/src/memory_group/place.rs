@@ -56,9 +56,9 @@ impl Place {
         plan: MemoryPlan,
     ) -> Result<(Option<u64>, Option<u64>)> {
         let has_file = |name: &str| group.join(name).exists();
-        set(group, "memory.max", plan.limit_bytes)?;
+        set(group, "memory.max", &plan.limit_bytes)?;
         if has_file("memory.swap.max") {
-            set(group, "memory.swap.max", plan.swap_bytes)?;
+            set(group, "memory.swap.max", &plan.swap_bytes)?;
         } else if plan.swap_bytes > 0 {
             return Err(unaccounted());
         } else if self.swaps() {
@@ -77,7 +77,7 @@ impl Place {
         }
         // zswap would keep compressed pages in memory and leave the disk idle.
         if plan.swap_bytes > 0 && has_file("memory.zswap.max") {
-            set(group, "memory.zswap.max", 0)?;
+            set(group, "memory.zswap.max", &0)?;
         }
         let least = |name: &str| {
             let above = self.parent.ancestors().take_while(|d| d.starts_with(&self.root));
@@ -149,17 +149,17 @@ impl Place {
 /// swap combined, minus our memory limit).
 fn limit_version_1(group: &Path, plan: MemoryPlan) -> Result<(Option<u64>, Option<u64>)> {
     let MemoryPlan { limit_bytes, swap_bytes } = plan;
-    set(group, "memory.limit_in_bytes", limit_bytes)?;
+    set(group, "memory.limit_in_bytes", &limit_bytes)?;
     // `memsw` limits memory and swap combined. Without swap accounting, swappiness 0 disables swap.
     if group.join("memory.memsw.limit_in_bytes").exists() {
-        set(group, "memory.memsw.limit_in_bytes", limit_bytes.saturating_add(swap_bytes))?;
+        set(group, "memory.memsw.limit_in_bytes", &limit_bytes.saturating_add(swap_bytes))?;
     } else if swap_bytes > 0 {
         return Err(unaccounted());
     } else {
-        set(group, "memory.swappiness", 0)?;
+        set(group, "memory.swappiness", &0)?;
     }
     if swap_bytes > 0 && number(&group.join("memory.swappiness")) == Some(0) {
-        set(group, "memory.swappiness", SWAPPINESS)?;
+        set(group, "memory.swappiness", &SWAPPINESS)?;
     }
     let both = stat(group, "hierarchical_memsw_limit");
     let swap = both.map(|both| both.saturating_sub(limit_bytes));
