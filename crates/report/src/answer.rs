@@ -17,12 +17,14 @@ use crate::view::{Answer, Comparison, Piece, PieceStyle, SearchView, Sentence, V
 const PLACES_MAX: usize = 2;
 
 /// Names of operations within a sentence.
-const DOING: [(&str, &str); 5] = [
+const DOING: [(&str, &str); 7] = [
     ("write", "writing"),
     ("read", "reading"),
     ("change", "changing"),
     ("mixed", "the mix"),
     ("page", "a whole page"),
+    ("with", "pages with deletion of expired sessions"),
+    ("without", "pages without it"),
 ];
 
 type Pieces = Vec<Piece>;

@@ -9,7 +9,7 @@
 #[expect(dead_code, reason = "shared with tests of other kinds")]
 mod common;
 
-use cachedyno_rig::{DiskGroup, RigError, empty_page_cache};
+use cachedyno_rig::{DiskGroup, GroupMembership, RigError, empty_page_cache};
 use common::guard;
 use model::{DiskLimit, ErrorClass, Fact, MemoryPlan};
 use std::fs;
@@ -66,7 +66,8 @@ fn reads_that_miss_the_page_cache_wait_and_others_do_not() {
     assert!(cold > Duration::from_secs(1), "{cold:?} for {FILE_BYTES} bytes at 1 MiB/s");
     assert!(warm_from >= FILE_BYTES as f64 * 0.9, "{warm_from} bytes counted");
     assert!(fact(&group, Fact::DISK_READS) >= 1.0);
-    assert_eq!(fact(&group, Fact::DISK_READ_BYTES), warm_from, "the page cache is not throttled");
+    let warm = fact(&group, Fact::DISK_READ_BYTES) - warm_from;
+    assert!(warm < 1.0, "{warm} bytes: the page cache is not throttled");
     let path = group.path().unwrap().to_path_buf();
     assert!(path.exists());
     group.remove().unwrap();
@@ -95,7 +96,7 @@ fn a_memory_limit_and_a_disk_limit_hold_together() {
         let name = path.file_name().unwrap().to_str().unwrap();
         assert!(groups.contains(name), "{name} in {groups}");
     }
-    of_disk.map_or(Ok(()), |inside| inside.leave()).unwrap();
+    of_disk.map_or(Ok(()), GroupMembership::leave).unwrap();
     of_memory.leave().unwrap();
     disk.remove().unwrap();
     memory.remove().unwrap();
