@@ -109,6 +109,9 @@ fn on_profiles(
 fn judge(expect: &Expectation, profile: &str, results: Results<'_>) -> Judged {
     let context = Context::new(results, profile);
     let mut judged = kind(expect).judge(&context).unwrap_or_else(|open| open);
+    if let Some(throttled) = conditions::throttled(expect, &results.recorded.header.plan) {
+        judged.2 += &throttled;
+    }
     if context.misses.get() {
         judged.2 += hits::CLAIMED;
     }

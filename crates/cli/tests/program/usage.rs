@@ -47,7 +47,7 @@ fn unknown_names_list_the_known_ones() {
     );
     refused(
         &["sessions", "--set", "profile=steddy"],
-        &["unknown profile `steddy`", "`steady`, `maxcluster-2019`, `page` and `gc`"],
+        &["unknown profile `steddy`", "`steady`, `maxcluster-2019`, `page`, `visitors` and `gc`"],
     );
 }
 

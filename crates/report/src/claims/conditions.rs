@@ -1,7 +1,7 @@
 //! Whether a profile meets the conditions that a claim is about.
 
-use model::study::Claim;
 use model::study::claims::Conditions;
+use model::study::{Claim, Expectation};
 use model::{Cell, Header, PageCache, Plan, PlannedTarget, Workload};
 
 use crate::show;
@@ -41,6 +41,22 @@ pub(super) fn same_disk(claim: &Claim, header: &Header) -> Option<String> {
          by `--target LABEL:NAME=DIRECTORY`, or `--set disk_limit.LABEL=…`",
         first.name, twin.name
     ))
+}
+
+/// Says which disks of a claim's targets the kernel throttles; `None` if none.
+pub(super) fn throttled(expect: &Expectation, plan: &Plan) -> Option<String> {
+    let targets = expect
+        .targets()
+        .into_iter()
+        .filter(|name| plan.target(name).is_some_and(|target| target.disk_limit.is_some()));
+    let names: Vec<String> = targets.map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "; the disk of {} is throttled by the kernel, which shows the direction and not what \
+             another disk would do",
+            show::listed(&names)
+        )
+    })
 }
 
 fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {

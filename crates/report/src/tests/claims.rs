@@ -1,8 +1,9 @@
 //! Claims: each verdict and direction, and claims that cannot be judged.
 
+use model::record::disk_group;
 use model::study::claims::{Conditions, Extreme};
 use model::study::{Claim, Expectation, Source};
-use model::{Condition, ErrorClass, Failure, Layout};
+use model::{Condition, DiskLimit, ErrorClass, Failure, Layout};
 
 use crate::fixture::{Rates, ratio, run, sessions, usual};
 use crate::recorded::Recorded;
@@ -260,6 +261,34 @@ fn a_claim_is_judged_on_its_profiles_and_shows_the_sources_figure() {
     assert_eq!(other.note, "it is about profile `cold`, not measured here: `--set profile=cold`");
     let text = text::render(&view, 200, false);
     assert!(text.contains("(the source's figure: 33 %)"), "{text}");
+}
+
+#[test]
+fn a_claim_about_disks_needs_two_of_them() {
+    let mut recorded = run(&["files", "redis"], 3, usual);
+    let conditions = Conditions { different_disks: true, ..Conditions::default() };
+    let claim = Claim { conditions, ..ratio("redis", "files", "read", 8, (1.9, 2.3)) };
+    recorded.header.plan.claims = vec![claim];
+    let disk = |target: &str, device: &str| Condition {
+        group: disk_group(target),
+        name: "device".into(),
+        value: device.into(),
+        warning: None,
+    };
+    recorded.header.conditions.facts.push(disk("files", "/dev/sda1"));
+    recorded.header.conditions.facts.push(disk("redis", "/dev/sda1"));
+    let note = judge(&recorded).claims[0].note.clone();
+    assert!(note.contains("redis and files are both on /dev/sda1"), "{note}");
+    let mut slow = recorded.clone();
+    slow.header.plan.targets[1].disk_limit = DiskLimit::parse("20MiB/s");
+    let claim = &judge(&slow).claims[0];
+    assert_ne!(claim.verdict, ClaimVerdict::NotRun, "{}", claim.note);
+    assert!(claim.note.contains("the disk of redis is throttled by the kernel"), "{}", claim.note);
+    recorded.header.conditions.facts.pop();
+    recorded.header.conditions.facts.push(disk("redis", "/dev/sdb1"));
+    let claim = &judge(&recorded).claims[0];
+    assert_ne!(claim.verdict, ClaimVerdict::NotRun, "{}", claim.note);
+    assert!(!claim.note.contains("throttled"), "{}", claim.note);
 }
 
 #[test]
