@@ -165,7 +165,7 @@ fn sentence(
             format!("{fast} and {other} do not differ significantly in {what} ({ratios})")
         }
         (Found::BreakEven | Found::TooFew, None) => {
-            format!("no break-even of {fast} and {other} in every block ({ratios})")
+            format!("not every block has a break-even of {fast} and {other} ({ratios})")
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn by_profile(plan: &Plan) -> BTreeMap<String, String> {
     data.collect()
 }
 
-/// `2,000 sessions of 1,500 bytes`, with `that live for 60 s; in phase with, one request in 100
+/// `2,000 sessions of 1,500 bytes`, with `that live for 60 s; in phase `with`, one request in 100
 /// deletes expired ones` if handlers delete.
 fn of_sessions(sessions: &Sessions) -> String {
     let bytes = commas(sessions.value_bytes as u64);
@@ -28,7 +28,7 @@ fn of_sessions(sessions: &Sessions) -> String {
     };
     let Some(gc) = &sessions.gc else { return text };
     format!(
-        "{text} that live for {} s, of all ages; in phase {}, one request in {} deletes expired \
+        "{text} that live for {} s, of all ages; in phase `{}`, one request in {} deletes expired \
          ones",
         commas(sessions.ttl_s),
         gc.phases.join(", "),

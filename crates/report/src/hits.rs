@@ -48,8 +48,7 @@ pub(crate) fn apart(cells: &[Row], comparison: &Comparison) -> Option<String> {
         cells.iter().filter(here).find(|r| r.target == *target)
     };
     let (of_a, of_b) = (row(a)?, row(b)?);
-    let refused = |row: &Row| too_large(&row.counts) as f64 / row.counts.total().max(1) as f64;
-    let (one, two) = (refused(of_a), refused(of_b));
+    let (one, two) = (refused_share(of_a), refused_share(of_b));
     if (one - two).abs() > HITS_APART_MAX {
         let [one, two] = [one, two].map(show::share_of_all);
         return Some(format!(
@@ -76,13 +75,11 @@ pub(crate) fn doubt(cells: &[Row], comparisons: &mut [Comparison]) {
     }
 }
 
-/// Adds a footnote to each row with a much lower hit ratio than another row. If it is the best of
+/// Adds a footnote to each row of which records were refused, or with a much lower hit ratio than
+/// another row. If it is the best of
 /// its operation, the rows with a much higher hit ratio get the footnote too.
 pub(crate) fn note(view: &mut View) {
-    let tables = standings(view);
-    let groups = tables.iter().flat_map(|table| &table.groups);
-    let marks: Vec<(usize, String)> = groups.flat_map(|group| marks(view, group)).collect();
-    for (row, text) in marks {
+    for (row, text) in caveats(view) {
         let known = view.footnotes.iter().position(|note| *note == text);
         let note = known.unwrap_or_else(|| {
             view.footnotes.push(text);
@@ -90,6 +87,39 @@ pub(crate) fn note(view: &mut View) {
         });
         view.cells[row].footnotes.push(note);
     }
+}
+
+/// Those footnotes, each with the position of a row that needs it. Without them figures mislead, so
+/// a summary shows them, too.
+pub(crate) fn caveats(view: &View) -> Vec<(usize, String)> {
+    let tables = standings(view);
+    let groups = tables.iter().flat_map(|table| &table.groups);
+    groups.flat_map(|group| [marks(view, group), refusals(view, group)].concat()).collect()
+}
+
+/// Share of a row's operations that failed because of the size of their value.
+fn refused_share(row: &Row) -> f64 {
+    too_large(&row.counts) as f64 / row.counts.total().max(1) as f64
+}
+
+/// Rows of a group of which the store refused records as too large, each with its footnote.
+fn refusals(view: &View, group: &Group<'_>) -> Vec<(usize, String)> {
+    let rows = group.standings.iter().map(|standing| standing.row);
+    let refused = rows.filter(|row| refused_share(row) > HITS_APART_MAX);
+    let mark = |row: &Row| {
+        let at = view.cells.iter().position(|r| std::ptr::eq(r, row))?;
+        let text = format!(
+            "{} {} on {}, {}: {} of the records were refused as too large, and the rate is that of \
+             the others",
+            row.workload,
+            row.operation,
+            row.target,
+            row.load,
+            show::share_of_all(refused_share(row))
+        );
+        Some((at, text))
+    };
+    refused.filter_map(mark).collect()
 }
 
 /// Positions of rows in the view, each with a footnote that it needs.

@@ -4,7 +4,7 @@
 //! block. Scores are compared in pairs by block with the same rules as rates, also by wall time.
 //! The page does the same with a reader's weights (web/src/ranking.ts).
 
-use model::study::{Advice, ShopSize};
+use model::study::{Advice, ShopSize, unlabelled};
 use model::{Load, Plan};
 use stats::{Doubt, Paired, Stricter, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,14 +102,18 @@ pub(crate) fn sizes<'a>(
     }
     let of_sizes = found.iter().map(|(.., m)| m.as_ref().map_or(&[][..], |(.., scores)| scores));
     let rankings = rank_all(plan.equivalence_zone, &of_sizes.collect::<Vec<_>>());
+    let is_planned = |names: &[String]| {
+        let measured = plan.targets.iter().map(|target| unlabelled(&target.name));
+        measured.into_iter().any(|target| names.iter().any(|name| name == target))
+    };
     let size =
         |((place, size, measured), ranking): ((Place<'a>, &ShopSize, Option<_>), Vec<Ranked>)| {
             let clients = size.clients();
             let ranking = match &ranking[..] {
-                [] if !place.1.is_empty() => Err(format!(
+                [] if !place.1.is_empty() && !is_planned(place.1) => Err(format!(
                     "none of {} was measured: `--target {}` measures them",
                     place.1.join(", "),
-                    place.1.join(",")
+                    place.1.join(" --target ")
                 )),
                 [] => Err(nothing(recorded, advice, size)),
                 [only] => Err(format!(

@@ -158,6 +158,11 @@ pub(crate) fn commas(number: u64) -> String {
     text
 }
 
+/// `1 more line`, `7 more lines`.
+pub(crate) fn more_lines(count: usize) -> String {
+    format!("{count} more line{}", if count == 1 { "" } else { "s" })
+}
+
 /// Name of a workload's items.
 pub(crate) fn things(workload: &Workload) -> &'static str {
     match workload {

@@ -88,7 +88,8 @@ fn reasons(
             None => reasons.push((place, sentence.clone())),
         }
     }
-    if let ([(places, _)], 2..) = (reasons.as_mut_slice(), advice.len()) {
+    let has_all = advice.iter().all(|row| read(row).is_some());
+    if let ([(places, _)], 2.., true) = (reasons.as_mut_slice(), advice.len(), has_all) {
         *places = "every shop".into();
     }
     reasons

@@ -9,8 +9,9 @@ use crate::view::{CapabilityView, OperatingView, View};
 
 /// What the tables are based on.
 const NOTE: &str = "servers, settings given by the run, and kinds of failures in this run are \
-                    counted; properties are those of the products with default settings, by their \
-                    documentation, and most of them are tested on real servers";
+                    counted; properties are those of the products with default settings, not as \
+                    this run configures them, by their documentation; most of them are tested on \
+                    real servers";
 
 pub(crate) fn section(view: &View) -> Section {
     let own = &view.advised.capabilities;
@@ -27,30 +28,29 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "capabilities", title: "What speed does not show", blocks }
 }
 
-/// `whatever their speed, for data types and replication: redis, not files or memcached`; `None`
-/// if all products have the same.
+/// `data types and replication: only redis; persistence: only files and redis`; `None` if all
+/// products have the same.
 fn needs(capabilities: &[CapabilityView]) -> Option<String> {
     let of = |property: Property, has: bool| -> Vec<&str> {
         let own = capabilities.iter().filter(|c| c.property == property && c.has == Some(has));
         own.map(|c| c.kind.name()).collect()
     };
-    let mut groups: Vec<(Vec<String>, Vec<&str>, Vec<&str>)> = Vec::new();
+    let mut groups: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
     for property in Property::ALL {
-        let (with, without) = (of(property, true), of(property, false));
-        if with.is_empty() || without.is_empty() {
+        let with = of(property, true);
+        if with.is_empty() || of(property, false).is_empty() {
             continue;
         }
-        match groups.iter_mut().find(|(_, own, _)| *own == with) {
-            Some((properties, ..)) => properties.push(property.to_string()),
-            None => groups.push((vec![property.to_string()], with, without)),
+        match groups.iter_mut().find(|(_, own)| *own == with) {
+            Some((properties, _)) => properties.push(property.to_string()),
+            None => groups.push((vec![property.to_string()], with)),
         }
     }
-    let sentence = |(properties, with, without): (Vec<String>, Vec<&str>, Vec<&str>)| {
-        let (properties, with) = (show::listed(&properties), with.join(" or "));
-        format!("for {properties}: {with}, not {}", without.join(" or "))
+    let sentence = |(properties, with): (Vec<String>, Vec<&str>)| {
+        format!("{}: only {}", show::listed(&properties), with.join(" and "))
     };
     let sentences: Vec<String> = groups.into_iter().map(sentence).collect();
-    (!sentences.is_empty()).then(|| format!("whatever their speed, {}", sentences.join("; ")))
+    (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
 fn operated(operating: &OperatingView) -> Line {

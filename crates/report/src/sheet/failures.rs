@@ -1,6 +1,7 @@
 //! Failed trials and probes.
 
 use crate::section::{Block, Section};
+use crate::show;
 use crate::view::{FailureView, View};
 
 /// Maximum lines of failures in a summary.
@@ -22,7 +23,7 @@ pub(crate) fn few(view: &View) -> Section {
     let mut section = section(view);
     let more = section.blocks.len().saturating_sub(FEW);
     section.blocks.truncate(FEW);
-    section.blocks.extend((more > 0).then(|| Block::item(format!("{more} more lines"))));
+    section.blocks.extend((more > 0).then(|| Block::item(show::more_lines(more))));
     section
 }
 

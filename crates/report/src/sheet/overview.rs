@@ -1,6 +1,7 @@
 //! One table of the whole run for the first screen: a line per case, with its targets side by side.
 
 use super::ramps;
+use crate::hits;
 use crate::search::per_s;
 use crate::section::{Block, Section};
 use crate::show;
@@ -74,9 +75,24 @@ fn of_results(view: &View, tables: &[Standings<'_>]) -> Vec<Block> {
         side_by_side(&cases, &targets)
     };
     if cases.len() > LINES_MAX {
-        note += &format!("; {} more lines with --details", cases.len() - LINES_MAX);
+        note += &format!("; {} with --details", show::more_lines(cases.len() - LINES_MAX));
     }
-    vec![Block::table(table), Block::note(note)]
+    let mut caveats: Vec<String> = Vec::new();
+    for (_, text) in hits::caveats(view) {
+        if !caveats.contains(&text) {
+            caveats.push(text);
+        }
+    }
+    let caveats = caveats.into_iter().map(Block::item);
+    [Block::table(table), Block::note(note)].into_iter().chain(caveats).collect()
+}
+
+/// Meaning of `≥`.
+const NEVER_SHORTER: &str = "; ≥: operations failed, and count as slower than all others";
+
+/// True if operations of a target failed, so that a percentile can be one of them.
+fn has_failures(group: &Group<'_>) -> bool {
+    group.standings.iter().any(|standing| standing.row.counts.error > 0)
 }
 
 /// A profile and load with one of its operations.
@@ -98,7 +114,9 @@ fn each(cases: &[Case<'_>], is_one: bool) -> (Table, String) {
     let shown = cases.iter().take(LINES_MAX);
     let lines = shown.flat_map(|case| case.1.standings.iter().map(move |s| line(case, s)));
     let marks = if is_one { String::new() } else { marks(cases) };
-    let note = format!("operations per second{marks}; times are {}", times(cases));
+    let failed =
+        if cases.iter().any(|(_, group)| has_failures(group)) { NEVER_SHORTER } else { "" };
+    let note = format!("operations per second{marks}; times are {}{failed}", times(cases));
     (Table::new(columns, lines.collect()), note)
 }
 

@@ -38,7 +38,10 @@ fn here(view: &View, condition: &str) -> Option<String> {
         "memory" => fact("memory", "size"),
         "disk" => disks(view),
         "versions" => {
-            let mut products: Vec<String> = measured().filter_map(|t| t.product.clone()).collect();
+            let all = measured().filter_map(|t| t.product.as_deref());
+            let mut products: Vec<String> =
+                all.flat_map(|all| all.split(" and ")).map(Into::into).collect();
+            products.sort_unstable();
             products.dedup();
             (!products.is_empty()).then(|| show::listed(&products))
         }

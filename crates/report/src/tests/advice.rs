@@ -171,7 +171,7 @@ fn a_shop_is_advised_from_its_own_targets() {
     assert!(shopware.why.starts_with("files is 4.00× ["), "{}", shopware.why);
     let magento = row(&view, "Magento 2", "small");
     assert_eq!(magento.recommended, None);
-    let why = "none of valkey, keydb was measured: `--target valkey,keydb` measures them";
+    let why = "none of valkey, keydb was measured: `--target valkey --target keydb` measures them";
     assert_eq!(magento.why, why);
     let ranked: Vec<&str> =
         view.advised.rankings[1].targets.iter().map(|t| t.target.as_str()).collect();

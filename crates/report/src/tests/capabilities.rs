@@ -19,8 +19,8 @@ fn needs_are_met_by_the_products_that_have_the_properties() {
     let view = judge(&recorded);
     assert_eq!(view.advised.capabilities.len(), 3 * Property::ALL.len());
     let shown = text::render(&view, 140, false);
-    assert!(shown.contains("for data types and replication: redis or mysql, not files"), "{shown}");
-    assert!(!shown.contains("for persistence"), "all three keep data: {shown}");
+    assert!(shown.contains("data types and replication: only redis and mysql"), "{shown}");
+    assert!(!shown.contains("persistence: only"), "all three keep data: {shown}");
     let lines: Vec<&str> = shown.lines().skip_while(|l| !l.starts_with("What speed")).collect();
     let of = |name: &str| *lines.iter().find(|l| l.starts_with(name)).unwrap();
     assert!(of("files ").ends_with('–') && of("files ").contains(" 0 "), "{}", of("files "));
