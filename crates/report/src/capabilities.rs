@@ -1,7 +1,7 @@
 //! What speed does not show: properties of the measured products, and what it takes to run the
 //! targets.
 
-use model::{Counts, Product, Trial};
+use model::{Counts, PlannedTarget, Product, Trial};
 use std::collections::BTreeMap;
 
 use crate::recorded::Recorded;
@@ -28,30 +28,31 @@ pub(crate) fn with_capabilities(recorded: &Recorded, advised: Advised) -> Advise
     Advised { capabilities, operating: operating(recorded), ..advised }
 }
 
-/// Products of the targets that were measured, each once, in display order.
+/// Targets that were measured, except repetitions of the control.
+fn measured(recorded: &Recorded) -> impl Iterator<Item = &PlannedTarget> {
+    let is_measured = |target: &&PlannedTarget| {
+        target.control_of.is_none() && recorded.unavailable(&target.name).is_none()
+    };
+    recorded.header.plan.targets.iter().filter(is_measured)
+}
+
+/// Their products, each once, in display order.
 fn products(recorded: &Recorded) -> Vec<Product> {
-    let targets = &recorded.header.plan.targets;
-    let measured = targets.iter().filter(|target| recorded.unavailable(&target.name).is_none());
-    let mut products: Vec<Product> = measured.flat_map(|t| t.products().to_vec()).collect();
+    let mut products: Vec<Product> =
+        measured(recorded).flat_map(PlannedTarget::products).copied().collect();
     products.sort_unstable();
     products.dedup();
     products
 }
 
-/// Each measured target, except repetitions of the control.
 fn operating(recorded: &Recorded) -> Vec<OperatingView> {
-    let targets = &recorded.header.plan.targets;
-    let measured = targets
-        .iter()
-        .filter(|t| t.control_of.is_none() && recorded.unavailable(&t.name).is_none());
-    measured
-        .map(|target| OperatingView {
-            target: target.name.clone(),
-            servers: target.products().iter().copied().filter(|p| p.has_server()).collect(),
-            settings: target.settings.len(),
-            failures: failures(recorded, &target.name),
-        })
-        .collect()
+    let view = |target: &PlannedTarget| OperatingView {
+        target: target.name.clone(),
+        servers: target.products().iter().copied().filter(|p| p.has_server()).collect(),
+        settings: target.settings.len(),
+        failures: failures(recorded, &target.name),
+    };
+    measured(recorded).map(view).collect()
 }
 
 /// Kinds of failures of a target over all points and trials, most frequent first.
