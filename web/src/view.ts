@@ -340,6 +340,8 @@ export interface ClaimView {
   source: string;
   source_value?: string;
   workload: string | null;
+  /** About tables that the source publishes, not about this run. */
+  of_tables?: boolean;
   expected: string;
   measured: Value | null;
   unit: "ratio" | "clients" | "ns" | "exponent";

@@ -308,6 +308,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
             workload: Workload::Kv(kv),
             load,
         }],
+        tables: Vec::new(),
         claims: Vec::new(),
         advice: None,
         requirements: Vec::new(),

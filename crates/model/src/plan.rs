@@ -13,7 +13,7 @@ use crate::cache_aside::CacheAside;
 use crate::load::{Load, Schedule};
 use crate::memory::MemoryPlan;
 use crate::require::Requirement;
-use crate::study::{Advice, Claim, Source};
+use crate::study::{Advice, Claim, PublishedTable, Source};
 use crate::trial::Trial;
 
 pub use crate::phase::{Control, Phase, Stop};
@@ -421,6 +421,9 @@ pub struct Plan {
     pub targets: Vec<PlannedTarget>,
     /// All cells; each block runs every one once.
     pub cells: Vec<Cell>,
+    /// Tables of the source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<PublishedTable>,
     /// Statements to judge.
     pub claims: Vec<Claim>,
     /// The recommendation table.

@@ -32,6 +32,7 @@ impl Plan {
         let effort = &self.effort;
         within("plan.targets", self.targets.len(), 0, TARGETS_MAX as u64)?;
         within("plan.cells", self.cells.len(), 0, CELLS_MAX as u64)?;
+        within("plan.tables", self.tables.len(), 0, ROWS_MAX as u64)?;
         within("plan.claims", self.claims.len(), 0, CLAIMS_MAX as u64)?;
         within("plan.profiles", self.profiles.len(), 0, ROWS_MAX as u64)?;
         within("plan.effort.blocks_min", effort.blocks_min, 0, BLOCKS_MAX)?;

@@ -5,6 +5,7 @@
 //! - [`wire`]: the tables and keys that all workloads share.
 //! - [`source`]: the origin of a study and its conditions.
 //! - [`claims`]: statements of the source and the relations that they expect.
+//! - [`published`]: tables of the source.
 //! - [`advice`]: the recommendation table.
 //! - `workload`: dispatch to the module of the workload: `sessions`, `app_cache`, `ramp`,
 //!   `beyond_ram`, `failover` or `cache_aside`.
@@ -23,6 +24,7 @@ mod failover;
 mod faults;
 mod phases;
 mod planning;
+pub mod published;
 mod ramp;
 mod sessions;
 mod set;
@@ -36,6 +38,7 @@ pub use app_cache::determined_by_files;
 pub(crate) use choices::is_target_name;
 pub use choices::{Choices, TargetChoice, label, unlabelled};
 pub use claims::{Claim, Expectation};
+pub use published::{PublishedCell, PublishedTable};
 pub use ramp::RAMP;
 pub use source::Source;
 pub use wire::{Study, StudyWorkload};

@@ -5,18 +5,22 @@
 //! - `conditions`: whether a profile meets the conditions of a claim.
 //! - `judged`: the result of a claim, and judgement of a ratio.
 //! - One module for each kind: `ratio`, `order`, `spread`, `rises`, `gains`, `growth`, `crossover`,
-//!   `diverges`, `slower`, `steady`, `ceiling` and `pick`.
+//!   `diverges`, `slower`, `steady`, `ceiling`, `pick`, `fits` and `monotone`; the last two check
+//!   `published` tables.
 
 mod ceiling;
 mod conditions;
 mod context;
 mod crossover;
 mod diverges;
+mod fits;
 mod gains;
 mod growth;
 mod judged;
+mod monotone;
 mod order;
 mod pick;
+mod published;
 mod ramps;
 mod rates;
 mod ratio;
@@ -39,15 +43,17 @@ use order::{ByEnd, End};
 use spread::{BySpread, Way};
 
 /// Judges every claim on every measured profile of plain operations; claims about ramps on every
-/// profile with ramps.
+/// profile with ramps; claims about published tables once.
 pub(crate) fn claims(results: Results<'_>) -> Vec<ClaimView> {
     let Results { recorded, rows, growth, ramps, .. } = results;
     let plan = &recorded.header.plan;
     let measured = plain_profiles(plan, rows);
     let mut raised: Vec<&str> = ramps.iter().map(|(_, view)| view.workload.as_str()).collect();
     raised.dedup();
+    let (of_tables, of_runs): (Vec<&Claim>, Vec<&Claim>) =
+        plan.claims.iter().partition(|claim| claim.expect.is_of_tables());
     let (of_ramps, of_rows): (Vec<&Claim>, Vec<&Claim>) =
-        plan.claims.iter().partition(|claim| claim.expect.is_of_ramps());
+        of_runs.into_iter().partition(|claim| claim.expect.is_of_ramps());
     let mut sized: Vec<&str> = growth.iter().map(|curve| curve.workload.as_str()).collect();
     sized.dedup();
     let no_ramp = || "no ramp was measured".to_string();
@@ -58,7 +64,9 @@ pub(crate) fn claims(results: Results<'_>) -> Vec<ClaimView> {
         Expectation::Growth(_) => on_profiles(claim, &sized, no_sizes, results),
         _ => on_profiles(claim, &measured, no_rows, results),
     });
-    of_ramps.chain(of_rows).collect()
+    let of_tables =
+        of_tables.into_iter().map(|claim| view(claim, None, judge(&claim.expect, "", results)));
+    of_ramps.chain(of_rows).chain(of_tables).collect()
 }
 
 /// Judges a claim on each measured profile that it is about. If there is none, it is not run;
@@ -136,6 +144,8 @@ fn kind(expect: &Expectation) -> Box<dyn Kind + '_> {
         Expectation::Steady(steady) => Box::new(steady),
         Expectation::Ceiling(ceiling) => Box::new(ceiling),
         Expectation::Pick(pick) => Box::new(pick),
+        Expectation::Fits(fits) => Box::new(fits),
+        Expectation::Monotone(monotone) => Box::new(monotone),
         Expectation::Unknown => Box::new(Unknown),
     }
 }
@@ -162,6 +172,7 @@ fn view(claim: &Claim, profile: Option<&str>, judged: Judged) -> ClaimView {
         source: claim.source.clone(),
         source_value: claim.source_value.clone(),
         workload: profile.map(Into::into),
+        of_tables: claim.expect.is_of_tables(),
         expected: kind.expected(),
         shown: measured.as_ref().map(|value| shown(value, kind.unit())),
         unit: kind.unit(),

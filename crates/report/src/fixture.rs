@@ -86,6 +86,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         timeout_ns: 1_000_000_000,
         targets: targets.iter().map(|t| target(t)).collect(),
         cells: targets.iter().flat_map(|t| cells(t)).collect(),
+        tables: Vec::new(),
         claims: Vec::new(),
         advice: None,
         requirements: Vec::new(),

@@ -117,6 +117,7 @@ fn asked(recorded: &Recorded) -> Asked {
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
         source_unmatched: plan.source.unmatched.clone(),
+        published: plan.tables.clone(),
         scale: plan.scale.name().into(),
         profiles: plan.profiles.clone(),
         seed: plan.seed,

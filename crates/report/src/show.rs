@@ -195,3 +195,8 @@ pub(crate) fn listed(parts: &[String]) -> String {
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
+
+/// A published figure: `180,000` or `2.5`.
+pub(crate) fn published(number: f64) -> String {
+    if number.fract() == 0.0 { commas(number as u64) } else { number.to_string() }
+}

@@ -4,7 +4,7 @@
 //! data of the HTML page (with `charts`). Keys are stable.
 
 use model::leftovers;
-use model::study::AdviceNote;
+use model::study::{AdviceNote, PublishedTable};
 use model::{Calibration, Conditions, Load, Product, shell_words};
 use serde::{Deserialize, Serialize};
 use stats::Verdict;
@@ -132,9 +132,12 @@ pub struct ClaimView {
     pub source_value: Option<String>,
     /// Profile on which it was tested.
     pub workload: Option<String>,
+    /// True if it is about published tables, not about this run; omitted otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub of_tables: bool,
     /// Readable expectation: `redis / files from 1.13 to 1.53`.
     pub expected: String,
-    /// The measured value; null if not run.
+    /// The measured or published value; null if not run.
     pub measured: Option<Value>,
     /// What it is.
     pub unit: ClaimUnit,
@@ -144,6 +147,13 @@ pub struct ClaimView {
     pub verdict: ClaimVerdict,
     /// One sentence of explanation.
     pub note: String,
+}
+
+impl ClaimView {
+    /// What it was judged on: a profile, or tables of the source.
+    pub(crate) fn judged_on(&self) -> Option<&str> {
+        if self.of_tables { Some("the source's tables") } else { self.workload.as_deref() }
+    }
 }
 
 /// A row of the recommendation table.
@@ -316,6 +326,9 @@ pub struct Asked {
     /// Conditions of the source that no run can match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source_unmatched: Vec<String>,
+    /// Tables that the source publishes; omitted if the study has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedTable>,
     /// Scale.
     pub scale: String,
     /// Profiles measured.

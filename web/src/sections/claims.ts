@@ -1,4 +1,4 @@
-/** Claims of the source, judged by these measurements. */
+/** Claims of the source, judged by these measurements or by the source's own tables. */
 
 import type { Context } from "../context";
 import { cards, chip, type Column, fold, h, none, prose, sub } from "../dom";
@@ -20,8 +20,9 @@ const COLUMNS: readonly Column<ClaimView>[] = [
   ],
   [
     "Measured",
-    ({ shown, workload }) => [
+    ({ shown, workload, of_tables }) => [
       shown === null ? none() : h("span", { class: "nowrap" }, shown),
+      of_tables === true ? sub("from the source's tables") : null,
       workload === null ? null : sub(`on ${workload}`),
     ],
   ],

@@ -7,8 +7,8 @@ mod parts;
 use serde::{Deserialize, Serialize};
 
 pub use self::kinds::{
-    Ceiling, Crossover, Diverges, Extreme, Figure, Gains, Growth, Order, Pick, Ratio, Rises,
-    Slower, Spread, Steady,
+    Ceiling, Crossover, Diverges, Extreme, Figure, Fits, Gains, Growth, Monotone, Order, Pick,
+    Ratio, Rises, Slower, Spread, Steady,
 };
 pub(super) use self::parts::Parts;
 use crate::memory::PageCache;
@@ -98,6 +98,10 @@ pub enum Expectation {
     Ceiling(Ceiling),
     /// A target is preferable to another.
     Pick(Pick),
+    /// The published rates of the source fit the bandwidth that it states.
+    Fits(Fits),
+    /// Published figures of the source rise from step to step.
+    Monotone(Monotone),
     /// A kind of a newer or older version, in a record.
     #[serde(other)]
     Unknown,
@@ -122,6 +126,8 @@ impl Expectation {
             | Self::Gains(_)
             | Self::Growth(_)
             | Self::Crossover(_)
+            | Self::Fits(_)
+            | Self::Monotone(_)
             | Self::Unknown => false,
             Self::Diverges(_)
             | Self::Slower(_)
@@ -129,6 +135,11 @@ impl Expectation {
             | Self::Ceiling(_)
             | Self::Pick(_) => true,
         }
+    }
+
+    /// True if it is about tables that the source publishes, and about no measurement.
+    pub fn is_of_tables(&self) -> bool {
+        matches!(self, Self::Fits(_) | Self::Monotone(_))
     }
 
     /// What contradicts itself, for the author of a study; `None` if nothing does.
@@ -154,6 +165,11 @@ impl Expectation {
             Self::Growth(Growth { min, max, .. }) if min > max => {
                 Some(format!("exponents {min} to {max} of a claim (expected min <= max)"))
             }
+            Self::Monotone(Monotone { columns, across: true, .. }) if columns.len() < 2 => Some(
+                "a claim across fewer than two columns (expected two or more, or `across = \
+                 false`)"
+                    .into(),
+            ),
             Self::Unknown => Some(format!("unknown kind of claim (known: {KINDS})")),
             _ => None,
         }
@@ -162,8 +178,8 @@ impl Expectation {
 
 /// Kinds of claims, as named in errors.
 const KINDS: &str = "`ratio`, `order`, `highest`, `lowest`, `narrowest`, `widest`, `rises`, \
-                     `gains`, `growth`, `crossover`, `diverges`, `slower`, `steady`, `ceiling` \
-                     and `pick`";
+                     `gains`, `growth`, `crossover`, `diverges`, `slower`, `steady`, \
+                     `ceiling`, `pick`, `fits` and `monotone`";
 
 #[cfg(test)]
 mod tests {

@@ -23,6 +23,7 @@ impl Study {
             .or_else(|| self.fault_in_names(K::STORES))
             .or_else(|| self.fault_in_values(document))
             .or_else(|| own.fault(document))
+            .or_else(|| self.fault_in_tables())
             .or_else(|| self.claims.iter().find_map(|c| self.fault_in_claim::<K>(c)))
             .or_else(|| self.advice.as_ref().and_then(|a| self.fault_in_advice(a))))
     }
@@ -88,6 +89,30 @@ impl Study {
         Some((offset, format!("unknown target `{name}` (known: {known})")))
     }
 
+    fn fault_in_tables(&self) -> Option<Fault> {
+        self.tables.iter().enumerate().find_map(|(i, table)| {
+            let id = &table.get_ref().id;
+            let twice = self.tables[..i].iter().any(|other| other.get_ref().id == *id);
+            let twice = twice.then(|| format!("duplicate table `{id}`"));
+            let problem = twice.or_else(|| table.get_ref().contradiction())?;
+            Some((table.span().start, problem))
+        })
+    }
+
+    /// A table or a column that a claim names and the study does not have.
+    fn unknown_column(&self, tables: &[&str], columns: &[&str], offset: usize) -> Option<Fault> {
+        let all = || self.tables.iter().map(Spanned::get_ref);
+        tables.iter().find_map(|id| {
+            let Some(table) = all().find(|table| table.id == *id) else {
+                let known = quoted_list(all().map(|table| table.id.as_str()));
+                return Some((offset, format!("unknown table `{id}` (known: {known})")));
+            };
+            let unknown = columns.iter().find(|name| !table.has_column(name))?;
+            let known = quoted_list(table.columns.iter().map(String::as_str));
+            Some((offset, format!("table `{id}` has no column `{unknown}` (it has {known})")))
+        })
+    }
+
     fn fault_in_claim<K: Keys>(&self, claim: &Spanned<Claim>) -> Option<Fault> {
         let offset = claim.span().start;
         let Claim { expect, profiles, .. } = claim.get_ref();
@@ -96,7 +121,8 @@ impl Study {
                            rates with a number of clients)";
             return Some((offset, problem.into()));
         }
-        let Parts { targets, operations, numbers, clients, range } = expect.parts();
+        let Parts { targets, operations, numbers, clients, tables, columns, range } =
+            expect.parts();
         let together = if K::IS_RAISED { RAMP } else { "mixed" };
         let is_known = |name: &str| K::OPERATIONS.contains(&name) || name == together;
         // A claim can name a target with a label that only the command line gives.
@@ -124,6 +150,7 @@ impl Study {
             .or_else(odd_number)
             .or_else(no_range)
             .or_else(no_clients)
+            .or_else(|| self.unknown_column(&tables, &columns, offset))
             .or_else(|| Some((offset, expect.contradiction()?)))
     }
 

@@ -292,6 +292,7 @@ impl Study {
             timeout_ns: study.timeout_ms * 1_000_000,
             cells,
             targets,
+            tables: study.tables.into_iter().map(Spanned::into_inner).collect(),
             claims: study.claims.into_iter().map(Spanned::into_inner).collect(),
             advice: study.advice.map(Spanned::into_inner),
             requirements: Vec::new(),

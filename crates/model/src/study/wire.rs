@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::advice::Advice;
 use super::choices::unlabelled;
 use super::claims::Claim;
+use super::published::PublishedTable;
 use super::source::Source;
 use super::{Fault, StudyError};
 use crate::app_cache::{Backend, Magento};
@@ -74,16 +75,25 @@ pub struct Study {
     pub targets: Vec<StudyTarget>,
     /// Usage patterns.
     pub profiles: Vec<StudyProfile>,
+    /// Tables of the source.
+    #[serde(default)]
+    pub tables: Vec<Spanned<PublishedTable>>,
     /// Statements to judge.
     #[serde(default)]
     pub claims: Vec<Spanned<Claim>>,
     /// The recommendation table.
     pub advice: Option<Spanned<Advice>>,
-    /// File name for errors; set by [`Study::parse`].
+    /// Set by [`Study::parse`].
     #[serde(skip)]
-    file: String,
-    /// The whole file, from which each plan reads the keys of its workload.
-    #[serde(skip)]
+    file: File,
+}
+
+/// The file of a study.
+#[derive(Clone, Debug, Default)]
+struct File {
+    /// File name for errors.
+    name: String,
+    /// Its text, from which each plan reads the keys of its workload.
     text: String,
 }
 
@@ -168,7 +178,7 @@ impl Study {
     pub fn parse(file: &str, text: &str) -> Result<Self, StudyError> {
         let located = |e: toml::de::Error| located(file, text, &e);
         let mut study: Self = toml::from_str(text).map_err(located)?;
-        (study.file, study.text) = (file.into(), text.into());
+        study.file = File { name: file.into(), text: text.into() };
         let document = DeTable::parse(text).map_err(located)?;
         let mut all = document.get_ref().iter();
         let controlled = all.find_map(|(key, value)| control_character(key.get_ref(), value));
@@ -182,7 +192,8 @@ impl Study {
     /// Parses the keys of the study's workload. Fails if a key is unknown, missing or of the wrong
     /// type.
     pub(super) fn own<T: DeserializeOwned>(&self) -> Result<T, StudyError> {
-        toml::from_str(&self.text).map_err(|e| located(&self.file, &self.text, &e))
+        let File { name, text } = &self.file;
+        toml::from_str(text).map_err(|e| located(name, text, &e))
     }
 
     /// True if the profile runs by default.

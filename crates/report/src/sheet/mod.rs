@@ -17,6 +17,7 @@ mod locks;
 mod overview;
 mod probes;
 mod problems;
+mod published;
 mod ramps;
 mod requirements;
 mod results;
@@ -50,6 +51,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         capabilities::section(view),
         Section::part("claims", "Claims", (Part::Claims, !view.claims.is_empty())),
         source::section(view),
+        published::section(view),
         through_cache::section(view),
         locks::section(view),
         deletions::section(view),

@@ -21,6 +21,7 @@ mod happened;
 mod hits;
 mod list;
 mod outputs;
+mod published;
 mod ramp;
 mod ramp_faults;
 mod ramp_helps;

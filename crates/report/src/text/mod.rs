@@ -169,7 +169,7 @@ fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
         ClaimVerdict::Refuted => paint.doubtful(&verdict),
         ClaimVerdict::Undecided | ClaimVerdict::NotRun => paint.dim(&verdict),
     };
-    let place = claim.workload.as_ref().map_or(String::new(), |w| format!(" on {w}"));
+    let place = claim.judged_on().map_or(String::new(), |what| format!(" on {what}"));
     let measured = claim.shown.as_ref().map_or(String::new(), |shown| format!("{shown}, "));
     let value = claim.source_value.as_ref();
     let value = value.map_or(String::new(), |value| format!(" (the source's figure: {value})"));

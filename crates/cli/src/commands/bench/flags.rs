@@ -203,6 +203,7 @@ impl KvFlags {
             timeout_ns: timeout_ms * 1_000_000,
             cells: targets.iter().map(cell).collect(),
             targets,
+            tables: Vec::new(),
             claims: Vec::new(),
             advice: None,
             requirements: Vec::new(),

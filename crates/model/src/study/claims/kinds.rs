@@ -281,6 +281,41 @@ pub struct Pick {
     pub share: f64,
 }
 
+/// In every row of published tables, the rate times the size of a value is no more than the
+/// bandwidth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fits {
+    /// Tables checked.
+    pub tables: Vec<String>,
+    /// Column of the rate, requests per second.
+    pub rate: String,
+    /// Bytes that each request carries at least.
+    pub bytes: f64,
+    /// Column of the bandwidth, Mbit/s.
+    pub bandwidth: String,
+}
+
+/// In published tables, a figure divided by the one before it is between `min` and `max`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Monotone {
+    /// Tables checked.
+    pub tables: Vec<String>,
+    /// Columns with the figures.
+    pub columns: Vec<String>,
+    /// True to go from column to column within each row; otherwise from row to row within each
+    /// column.
+    #[serde(default)]
+    pub across: bool,
+    /// Smallest factor of a step that confirms the statement.
+    #[serde(default = "one")]
+    pub min: f64,
+    /// Largest factor that confirms it; absent for no upper bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
 fn one() -> f64 {
     1.0
 }

@@ -10,6 +10,10 @@ pub(in crate::study) struct Parts<'a> {
     /// Must be above 0.
     pub(in crate::study) numbers: Vec<f64>,
     pub(in crate::study) clients: Vec<u32>,
+    /// Published tables.
+    pub(in crate::study) tables: Vec<&'a str>,
+    /// Columns that each of these tables has.
+    pub(in crate::study) columns: Vec<&'a str>,
     /// Smallest and largest value that confirm the statement.
     pub(in crate::study) range: Option<(f64, f64)>,
 }
@@ -25,6 +29,7 @@ impl Expectation {
                 numbers: r.shares.clone(),
                 clients: r.clients.into_iter().collect(),
                 range: Some((r.min, r.max.unwrap_or(f64::INFINITY))),
+                ..none()
             },
             Self::Order(o) => Parts {
                 targets: names(&o.targets),
@@ -71,7 +76,27 @@ impl Expectation {
                 range: Some((c.min, c.max)),
                 ..none()
             },
+            Self::Fits(_) | Self::Monotone(_) => self.parts_of_tables(),
             of_ramps => of_ramps.parts_of_ramps(),
+        }
+    }
+
+    fn parts_of_tables(&self) -> Parts<'_> {
+        let none = Parts::default;
+        match self {
+            Self::Fits(f) => Parts {
+                tables: names(&f.tables),
+                columns: vec![&f.rate, &f.bandwidth],
+                numbers: vec![f.bytes],
+                ..none()
+            },
+            Self::Monotone(m) => Parts {
+                tables: names(&m.tables),
+                columns: names(&m.columns),
+                range: Some((m.min, m.max.unwrap_or(f64::INFINITY))),
+                ..none()
+            },
+            _ => none(),
         }
     }
 
