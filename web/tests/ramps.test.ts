@@ -6,7 +6,8 @@ import { contextOf } from "../src/context";
 import { head } from "../src/sections/head";
 import { method } from "../src/sections/method";
 import { parseView } from "../src/parse";
-import type { RampBlock, RampView, SearchView, View } from "../src/view";
+import type { SearchView } from "../src/searchview";
+import type { RampBlock, RampView, View } from "../src/view";
 import { sheetOf } from "./sheets.mjs";
 import * as variants from "./variants.mjs";
 

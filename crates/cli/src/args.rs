@@ -37,7 +37,7 @@ pub(crate) struct Printing {
 /// Format and level of detail of a result.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Shape {
-    /// Format of the result
+    /// Format of the result; `cachedyno export` writes CSV
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
     /// Also print all tables, claims, events and notes, like the page and Markdown

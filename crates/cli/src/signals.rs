@@ -11,6 +11,9 @@ use std::thread;
 use crate::exit::{CliError, INTERRUPTED};
 use crate::output;
 
+/// What the first signal does, for the user.
+const STOPPING: &str = "stopping after the operations in flight; Ctrl-C again exits at once";
+
 /// The first signal ends the run after the operations in flight. The second exits the program with
 /// `last_words`, and the guard cleans up. A third exits without waiting for that output.
 pub(crate) fn watch_signals(last_words: Option<String>) -> Result<Arc<AtomicBool>, CliError> {
@@ -26,12 +29,14 @@ pub(crate) fn watch_signals(last_words: Option<String>) -> Result<Arc<AtomicBool
     let stopped = stop.clone();
     thread::spawn(move || {
         for _ in signals.forever() {
-            if stopped.swap(true, Ordering::Relaxed) {
-                is_exiting.store(true, Ordering::Relaxed);
-                if let Some(words) = &last_words {
-                    let line_end = if output::stderr_is_terminal() { "\n" } else { "" };
-                    output::say(&format!("{line_end}{words}"));
-                }
+            let is_second = stopped.swap(true, Ordering::Relaxed);
+            is_exiting.store(is_second, Ordering::Relaxed);
+            if let Some(words) = &last_words {
+                let line_end = if output::stderr_is_terminal() { "\n" } else { "" };
+                let words = if is_second { words } else { STOPPING };
+                output::say(&format!("{line_end}{words}"));
+            }
+            if is_second {
                 low_level::exit(exits);
             }
         }

@@ -23,8 +23,8 @@ const DOING: [(&str, &str); 7] = [
     ("change", "changing"),
     ("mixed", "the mix"),
     ("page", "a whole page"),
-    ("with", "pages with deletion of expired sessions"),
-    ("without", "pages without it"),
+    ("with-gc", "pages with deletion of expired sessions"),
+    ("without-gc", "pages without it"),
 ];
 
 type Pieces = Vec<Piece>;

@@ -18,8 +18,8 @@ pub(crate) fn by_profile(plan: &Plan) -> BTreeMap<String, String> {
     data.collect()
 }
 
-/// `2,000 sessions of 1,500 bytes`, with `that live for 60 s; in phase `with`, one request in 100
-/// deletes expired ones` if handlers delete.
+/// `2,000 sessions of 1,500 bytes`, with `that live for 60 s; in phase `with-gc`, one request in
+/// 100 deletes expired ones` if handlers delete.
 fn of_sessions(sessions: &Sessions) -> String {
     let bytes = commas(sessions.value_bytes as u64);
     let text = match sessions.filled {

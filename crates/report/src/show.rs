@@ -139,8 +139,13 @@ pub(crate) fn bounds(value: &Value) -> Option<(f64, f64)> {
     Some((value.lo?, value.hi?))
 }
 
-/// Rounded to three significant digits, with thousands separators: `123,000`.
+/// Rounded to three significant digits, with thousands separators: `123,000`; below 10 to two
+/// digits: `5.4`, `0.32`.
 pub(crate) fn grouped(rate: f64) -> String {
+    if rate < 9.95 {
+        let scale = if rate < 0.995 { 100.0 } else { 10.0 };
+        return ((rate * scale).round() / scale).to_string();
+    }
     let step = 10_f64.powi((rate.max(1.0).log10().floor() as i32 - 2).max(0));
     commas(((rate / step).round() * step) as u64)
 }

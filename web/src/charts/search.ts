@@ -3,8 +3,8 @@
 import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts";
 import type { Context } from "../context";
 import * as format from "../format";
+import type { ProbeVerdict, ProbeView, SearchView } from "../searchview";
 import * as theme from "../theme";
-import type { ProbeVerdict, ProbeView, SearchView } from "../view";
 import { rateAxis, timeAxis } from "./axes";
 import { type Drawing, filled, ink, type LegendEntry, mount, tip, zoom } from "./base";
 import { figure } from "./figure";

@@ -80,12 +80,12 @@ fn expired_sessions_are_deleted_within_requests() {
     assert_eq!(summary["failures"], Value::Array(Vec::new()));
     for target in ["files", "redis", "mysql", "sqlite"] {
         let names = operations(&rows(&summary, target, "gc"), 2, false);
-        let mut expected: Vec<String> = ["with", "without"]
+        let mut expected: Vec<String> = ["with-gc", "without-gc"]
             .iter()
             .flat_map(|phase| ["", ".open", ".close"].map(|call| [*phase, call].concat()))
             .collect();
         if target != "redis" {
-            expected.push("with.gc".into());
+            expected.push("with-gc.gc".into());
         }
         expected.sort();
         assert_eq!(names, expected, "{target}");
@@ -124,7 +124,7 @@ fn expired_sessions_are_deleted_within_requests() {
         }
     }
     for trial in place.record().trials() {
-        let with = among(&trial["points"], |point| point["phase"] == "with");
+        let with = among(&trial["points"], |point| point["phase"] == "with-gc");
         let gc = among(&with[0]["operations"], |operation| operation["operation"] == "gc");
         let is_redis = trial["cell"].as_str().unwrap().starts_with("redis/");
         assert_eq!(gc.iter().any(|gc| count(gc, "deleted") > 0), !is_redis, "{trial}");

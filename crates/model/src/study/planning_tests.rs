@@ -90,7 +90,7 @@ fn one_profile_deletes_expired_sessions() {
     assert_eq!((page.ttl_s, page.gc.is_none()), (900, true));
     assert_eq!(gc.ttl_s, 60);
     let planned = gc.gc.as_ref().unwrap();
-    assert_eq!((planned.divisor, planned.phases.as_slice()), (50, &["with".to_string()][..]));
+    assert_eq!((planned.divisor, planned.phases.as_slice()), (50, &["with-gc".to_string()][..]));
     assert_eq!(gc.phases[0].mix, gc.phases[1].mix);
     let set = vec![set("profile", "gc"), set("gc_maxlifetime_s", "7")];
     let plan = study().plan(&Choices { sets: set, ..choices() }).unwrap();
@@ -309,9 +309,9 @@ fn faults_in_a_study_are_located() {
         fault("name = \"page\"\nabout", "name = \"steady\"\nabout")
             .contains("duplicate profile `steady`")
     );
-    let text = fault("gc = [\"with\"]", "gc = [\"later\"]");
-    assert!(text.contains("unknown phase `later` (known: `with` and `without`)"), "{text}");
-    let text = fault("gc = [\"with\"]", "gc = [\"with\"]\none_session = true");
+    let text = fault("gc = [\"with-gc\"]", "gc = [\"later\"]");
+    assert!(text.contains("unknown phase `later` (known: `with-gc` and `without-gc`)"), "{text}");
+    let text = fault("gc = [\"with-gc\"]", "gc = [\"with-gc\"]\none_session = true");
     assert!(text.contains("expected no operation `new`"), "{text}");
     let text = fault("order = \"random\"\nstop", "order = \"random\"\ngc = [\"mixed\"]\nstop");
     assert!(text.contains("expected layout `page` and stop `time`"), "{text}");

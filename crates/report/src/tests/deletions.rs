@@ -12,7 +12,7 @@ const SESSIONS: &str = include_str!("../../../../studies/sessions.toml");
 /// Deletion costs a fifth of the rate of files, and nothing else.
 fn rates(target: &str, operation: &str, _: u32) -> f64 {
     match (target, operation) {
-        ("files", "with") => 800.0,
+        ("files", "with-gc") => 800.0,
         _ => 1_000.0,
     }
 }
@@ -35,7 +35,7 @@ fn run() -> Recorded {
     let mut samples = Vec::new();
     for trial in &mut recorded.trials {
         let by_server = trial.cell.starts_with("redis/");
-        let with = trial.points.iter_mut().find(|point| point.phase == "with").unwrap();
+        let with = trial.points.iter_mut().find(|point| point.phase == "with-gc").unwrap();
         if by_server {
             let sample = |tenth: u64| Sample {
                 at_ns: tenth * 100_000_000,
@@ -72,7 +72,10 @@ fn a_phase_with_deletion_is_compared_with_one_without() {
     let files = deletion(&view, "files");
     assert!((files.rate_ratio.unwrap().center - 0.8).abs() < 1e-9, "{files:?}");
     assert!((files.p99_ratio.unwrap().center - 1.25).abs() < 0.01, "{files:?}");
-    assert_eq!((files.without.phase.as_str(), files.with.phase.as_str()), ("without", "with"));
+    assert_eq!(
+        (files.without.phase.as_str(), files.with.phase.as_str()),
+        ("without-gc", "with-gc")
+    );
     assert_eq!((files.by_handler, files.collections), (true, 80));
     assert_eq!((files.without.deleted, files.with.deleted), (Some(0), Some(400)));
     let redis = deletion(&view, "redis");

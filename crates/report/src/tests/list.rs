@@ -154,3 +154,9 @@ fn targets_that_do_not_fit_are_omitted_at_the_end() {
     assert!(listed.contains("\n77777777\n    started (UTC): 2026-11-22 18:02\n"), "{listed}");
     assert!(!listed.contains('…'), "{listed}");
 }
+
+#[test]
+fn rates_below_ten_keep_two_digits() {
+    let shown = [0.0, 0.324, 0.996, 5.0, 5.43, 9.96, 123_456.0].map(crate::show::grouped);
+    assert_eq!(shown, ["0", "0.32", "1", "5", "5.4", "10", "123,000"]);
+}
