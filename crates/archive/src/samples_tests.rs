@@ -1,7 +1,7 @@
 //! Tests of [`super`].
 
 use super::*;
-use model::{NetworkUse, ProcessUse, StoreCounters, ThreadCpu};
+use model::{DeviceUse, NetworkUse, ProcessUse, StoreCounters, ThreadCpu};
 use std::fs::{self, OpenOptions};
 
 /// A sample of a server whose thread 7 does all the work, with a thread that starts later.
@@ -21,6 +21,8 @@ fn sample(n: u64) -> Sample {
             voluntary_switches: 17 * n,
             involuntary_switches: n / 2,
             run_delay_ns: u64::MAX - n,
+            major_faults: n,
+            calls: 3 * n,
         }),
         generator: ProcessUse {
             cpu_ns: 1 << 40,
@@ -36,6 +38,7 @@ fn sample(n: u64) -> Sample {
             ..StoreCounters::default()
         }),
         group_bytes: (n != 2).then_some(3_000_000 + 4096 * n),
+        device: (n != 3).then(|| DeviceUse { read_bytes: n * 512, ..DeviceUse::default() }),
         network: (n > 0).then(|| NetworkUse {
             interface: "lo".into(),
             received_bytes: 1_000_000 * n,

@@ -1,7 +1,7 @@
 //! A synthetic run, event by event.
 
 use model::{
-    Counts, ErrorClass, Event, Failure, Header, NetworkUse, ProcessUse, Recorded,
+    Counts, DeviceUse, ErrorClass, Event, Failure, Header, NetworkUse, ProcessUse, Recorded,
     RecordedOperation, Sample, Seal, SealStatus, StoreCounters, TargetState, ThreadCpu, Trial,
 };
 use serde_json::json;
@@ -100,6 +100,8 @@ pub(crate) fn sampled(second: u64) -> Event {
         voluntary_switches: second * 10,
         involuntary_switches: second,
         run_delay_ns: second * 20_000_000,
+        major_faults: second,
+        calls: second * 100,
     };
     let count = Some(second * 30);
     let store = StoreCounters {
@@ -117,6 +119,7 @@ pub(crate) fn sampled(second: u64) -> Event {
         saving: None,
         received_bytes: count,
         sent_bytes: count,
+        flash_hits: None,
     };
     let network = NetworkUse {
         interface: "eth0".into(),
@@ -132,6 +135,7 @@ pub(crate) fn sampled(second: u64) -> Event {
         store: Some(store),
         group_bytes: None,
         network: Some(network),
+        device: Some(DeviceUse { read_bytes: second * 4096, ..DeviceUse::default() }),
     };
     Event::Sampled { cell: CELL.into(), sample: Box::new(sample) }
 }

@@ -437,13 +437,25 @@ impl Opened<'_> {
         Pacing::Open { arrivals, stages: stages.iter().map(paced).collect() }
     }
 
+    /// Send times of a fill, which ends after its number of keys.
+    fn fill_pacing(&self) -> Pacing {
+        match self.offered.kv.fill_per_s {
+            0 => Pacing::Closed { think: ThinkTime::default(), stages: Vec::new() },
+            per_s => {
+                let (rate, length_ns) = (per_s as f64, u64::MAX / 2);
+                let stage = pacer::Stage { rate_from_per_s: rate, rate_to_per_s: rate, length_ns };
+                Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] }
+            }
+        }
+    }
+
     fn fill_offer(&self, keys: u64) -> Offer {
         Offer {
             threads: 1,
             // No more clients than the load has, so that the fill never exceeds its connections.
             clients: self.offered.load.clients.min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
-            pacing: Pacing::Closed { think: ThinkTime::default(), stages: Vec::new() },
+            pacing: self.fill_pacing(),
             until: Until::Requests(keys),
             warmup_ns: 0,
             timeout_ns: self.offered.plan.timeout_ns,

@@ -185,6 +185,7 @@ impl<'a> TargetProvisioner<'a> {
             is_kv: matches!(workload, Workload::Kv(_)),
             has_rows: matches!(workload, Workload::CacheAside(_)),
             groups,
+            disk: self.disk_with_data(target),
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {
                 connections,
@@ -194,6 +195,14 @@ impl<'a> TargetProvisioner<'a> {
                 directory,
             },
         })
+    }
+
+    /// Directory of a target's data on this machine; `None` for a server at a URL.
+    fn disk_with_data(&self, target: &PlannedTarget) -> Option<PathBuf> {
+        match self.setup.endpoints.get(&target.name) {
+            Some(endpoint) => endpoint.directory().map(Path::to_path_buf),
+            None => Some(self.setup.disk_of(target).to_path_buf()),
+        }
     }
 
     /// Starts a private store, or admits an existing one: it must be empty unless sharing is
@@ -206,11 +215,7 @@ impl<'a> TargetProvisioner<'a> {
     ) -> Result<Store, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
-        let disk = match &existing {
-            Some(endpoint) => endpoint.directory().map(Path::to_path_buf),
-            None => Some(self.setup.disk_of(target).to_path_buf()),
-        };
-        let machine = disk.map(|disk| self.machine(&disk));
+        let machine = self.disk_with_data(target).map(|disk| self.machine(&disk));
         let (endpoint, servers, trial_dirs) = if product.has_server() {
             let (endpoint, servers) = match existing {
                 Some(endpoint) => (endpoint, Vec::new()),

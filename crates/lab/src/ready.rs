@@ -5,6 +5,7 @@ use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, Magento, Memor
 use rig::{GroupMembership, Role, Server, TrialDirs};
 use stats::format_bytes;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -38,6 +39,8 @@ pub struct Ready {
     pub(crate) options: SessionOptions,
     /// Prefix of every session name.
     pub(crate) prefix: String,
+    /// Directory on the disk with its data; `None` for a server at a URL.
+    pub(crate) disk: Option<PathBuf>,
     /// Control groups of servers and of clients of files. Dropped after the servers.
     pub(crate) groups: Groups,
 }

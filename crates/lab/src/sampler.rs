@@ -7,7 +7,7 @@
 use drivers::Admin;
 use load::Progress;
 use model::{Endpoint, Event, Failure, SAMPLE_NS, Sample, StoreCounters};
-use rig::{InterfaceReader, UsageReader, anonymous_bytes, pin_current_thread};
+use rig::{DeviceReader, InterfaceReader, UsageReader, anonymous_bytes, pin_current_thread};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
@@ -49,12 +49,14 @@ impl Sampler {
         let endpoints: Vec<Endpoint> = ready.endpoints().cloned().collect();
         let (servers, cpus) = (ready.server_pids(), generator.to_vec());
         let group = ready.groups.memory_path();
+        let disk = ready.disk.clone();
         let (stop, stopped) = mpsc::channel();
         let (live_sender, live) = mpsc::sync_channel(LIVE_MAX);
         let run = move || {
             // If pinning is refused, the thread runs on any CPU.
             let _ = pin_current_thread(&cpus);
-            let readers = Readers { group, ..Readers::new(&servers, endpoints) };
+            let device = disk.as_deref().and_then(DeviceReader::of);
+            let readers = Readers { group, device, ..Readers::new(&servers, endpoints) };
             sample(readers, zero, &stopped, &live_sender)
         };
         let thread = thread::Builder::new().name("sampler".into()).spawn(run).ok();
@@ -167,6 +169,8 @@ struct Readers {
     network: Option<InterfaceReader>,
     /// The servers' control group.
     group: Option<PathBuf>,
+    /// The disk with the target's data.
+    device: Option<DeviceReader>,
     poller: Option<CounterPoller>,
 }
 
@@ -178,6 +182,7 @@ impl Readers {
             generator: UsageReader::new(&[std::process::id()]),
             network,
             group: None,
+            device: None,
             poller: CounterPoller::start(endpoints),
         }
     }
@@ -193,6 +198,7 @@ impl Readers {
             generator,
             group_bytes: self.group.as_deref().and_then(anonymous_bytes),
             network: self.network.as_mut().and_then(InterfaceReader::read),
+            device: self.device.as_mut().and_then(DeviceReader::read),
             store: pending.and_then(|(poller, pending)| poller.answer(pending)),
         }
     }

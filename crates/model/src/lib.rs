@@ -58,7 +58,7 @@ pub use capability::{Capability, Property};
 pub use disk_limit::DiskLimit;
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
 pub use load::{FILL, Load, PEAK, Schedule, Shares};
-pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryUse, PageCache, SwapUse};
+pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryShare, MemoryUse, PageCache, SwapUse};
 pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
     Plan, PlannedTarget, Product, Scale, SessionGc, Sessions, Stop, Workload,
@@ -69,7 +69,8 @@ pub use read_back::{ReadBack, StoredVersion};
 pub use record::{Condition, Conditions, Header, Listed, Seal, SealStatus, TargetState};
 pub use require::{Requirement, RequirementError};
 pub use saturation::{
-    COUNTERS, Counter, NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu,
+    COUNTERS, Counter, DeviceUse, NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters,
+    ThreadCpu,
 };
 pub use search::{Blame, Search, Slo, SloError, TAKEN_SHARE_MAX};
 pub use shell::shell_words;

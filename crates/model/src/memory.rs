@@ -68,6 +68,24 @@ impl TryFrom<String> for MemoryLimit {
     }
 }
 
+/// A server's setting as a share of the memory limit: `70% of memory`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryShare(f64);
+
+impl MemoryShare {
+    /// Parses a share; `None` if the text is anything else, an error if the share is out of range.
+    pub fn parse(text: &str) -> Option<Result<Self, &'static str>> {
+        let percent = text.strip_suffix("% of memory")?.parse::<f64>();
+        let share = percent.ok().filter(|percent| (1.0..=10_000.0).contains(percent));
+        Some(share.map(|percent| Self(percent / 100.0)).ok_or("1 to 10000% of memory"))
+    }
+
+    /// Bytes of a memory limit.
+    pub fn of(self, limit: MemoryLimit) -> u64 {
+        (limit.bytes() as f64 * self.0) as u64
+    }
+}
+
 /// Memory and swap limits of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPlan {
@@ -130,6 +148,16 @@ mod tests {
         for wrong in ["lots", "", "63MiB", "0", "2TiB", "256M", "-1GiB"] {
             assert_eq!(bytes(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_setting_can_be_a_share_of_the_limit() {
+        let limit = MemoryLimit::parse("100MiB").unwrap();
+        let share = |text: &str| MemoryShare::parse(text).map(|share| Some(share.ok()?.of(limit)));
+        assert_eq!(share("70% of memory"), Some(Some(70 << 20)));
+        assert_eq!(share("400% of memory"), Some(Some(400 << 20)));
+        assert_eq!([share("0% of memory"), share("much% of memory")], [Some(None), Some(None)]);
+        assert_eq!([share("70mb"), share("70%")], [None, None]);
     }
 
     #[test]

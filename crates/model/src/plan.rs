@@ -165,6 +165,9 @@ pub struct Kv {
     pub ttl_s: u64,
     /// Share of the keys that exist before the first phase, 0 to 1.
     pub filled_share: f64,
+    /// Keys filled per second; 0 for as many as the server takes.
+    #[serde(default, skip_serializing_if = "crate::trial::is_zero")]
+    pub fill_per_s: u64,
     /// One in this many values read is compared byte by byte; length is always checked.
     pub verify_one_in: u64,
     /// Threads of the generator.
@@ -440,6 +443,12 @@ impl Plan {
     /// The planned target with this name.
     pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
         self.targets.iter().find(|t| t.name == name)
+    }
+
+    /// True if the cell limits the memory of a server with settings by which it then drops keys.
+    pub fn drops_keys(&self, cell: &Cell) -> bool {
+        let evicts = self.target(&cell.target).is_some_and(PlannedTarget::evicts);
+        evicts && cell.workload.memory().is_some()
     }
 
     /// The next probe of a trial whose load is a search; `None` if the search is over, the trial

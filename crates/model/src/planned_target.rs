@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::app_cache::{Backend, CM_PREFIX};
 use crate::cache_aside;
 use crate::disk_limit::DiskLimit;
+use crate::memory::{MemoryLimit, MemoryShare};
 use crate::product::Product;
 use crate::program::Program;
 
@@ -55,6 +56,41 @@ impl PlannedTarget {
     /// True for a server at a URL, on which nothing except load is allowed.
     pub(crate) fn is_at_url(&self) -> bool {
         self.address.is_some() && self.product.has_server()
+    }
+
+    /// True if its server is started with settings by which it drops keys when its memory is full.
+    pub fn evicts(&self) -> bool {
+        let set = |name: &str| self.settings.get(name).map(String::as_str);
+        match self.product {
+            Product::Memcached => set("evictions") != Some("no"),
+            Product::Redis => {
+                let is_limited = set("maxmemory").is_some_and(|bytes| bytes != "0");
+                is_limited && set("maxmemory-policy").is_some_and(|policy| policy != "noeviction")
+            }
+            Product::Files | Product::Mysql | Product::Postgres | Product::Sqlite => false,
+        }
+    }
+
+    /// Replaces shares of a memory limit in its settings by amounts. Errors: such a share without
+    /// a limit, or out of range.
+    pub(crate) fn resolve_memory(&mut self, limit: Option<MemoryLimit>) -> Result<(), String> {
+        for (name, value) in &mut self.settings {
+            let Some(share) = MemoryShare::parse(value) else { continue };
+            let bytes = share.and_then(|share| match limit {
+                Some(limit) => Ok(share.of(limit)),
+                None => Err("an amount: this study limits no memory"),
+            });
+            *value = match bytes {
+                Ok(bytes) => self.product.memory_value(bytes),
+                Err(expected) => {
+                    let target = &self.name;
+                    return Err(format!(
+                        "setting `{name}` of target `{target}` is `{value}` (expected {expected})"
+                    ));
+                }
+            };
+        }
+        Ok(())
     }
 
     /// Products of its stores: one, those of its backend in order, or the cache and the database

@@ -66,6 +66,16 @@ impl Product {
         }
     }
 
+    /// An amount of memory in the unit of the server's settings: megabytes for memcached, kilobytes
+    /// for PostgreSQL, else bytes.
+    pub(crate) fn memory_value(self, bytes: u64) -> String {
+        match self {
+            Self::Memcached => (bytes >> 20).max(1).to_string(),
+            Self::Postgres => format!("{}kB", (bytes >> 10).max(1)),
+            Self::Redis | Self::Files | Self::Mysql | Self::Sqlite => bytes.to_string(),
+        }
+    }
+
     /// True if the action is possible on this product.
     pub fn supports(self, act: Act) -> bool {
         match act {

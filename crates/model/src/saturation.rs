@@ -21,6 +21,8 @@ pub struct Sample {
     pub group_bytes: Option<u64>,
     /// Traffic of the network interface towards the server; `None` for unix sockets.
     pub network: Option<NetworkUse>,
+    /// Use of the disk with the target's data by everyone; `None` if it is no block device.
+    pub device: Option<DeviceUse>,
 }
 
 /// An integer of a sample.
@@ -78,16 +80,17 @@ macro_rules! counters {
 /// Every number of a sample except its time and those of threads, in column order.
 pub const COUNTERS: &[Counter] = counters! {
     server: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches
-        run_delay_ns;
+        run_delay_ns major_faults calls;
     generator: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches
-        run_delay_ns;
+        run_delay_ns major_faults calls;
     store: used_bytes limit_bytes keys connections refused commands hits misses evicted expired
-        saving received_bytes sent_bytes;
+        saving received_bytes sent_bytes flash_hits;
     network: received_bytes sent_bytes received_packets sent_packets;
+    device: read_bytes written_bytes reads writes;
 };
 
 /// Resources used by processes. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`,
-/// and the process CPU clock.
+/// `/proc/<pid>/stat` and `io`, and the process CPU clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUse {
     /// CPU time including ended threads, nanoseconds.
@@ -106,6 +109,25 @@ pub struct ProcessUse {
     pub involuntary_switches: u64,
     /// Time for which threads were runnable and waited for a CPU, nanoseconds; likewise.
     pub run_delay_ns: u64,
+    /// Page faults that waited for a disk.
+    pub major_faults: u64,
+    /// Calls of `read` and `write` and their variants, but not of `recv` and `send`; 0 if the
+    /// kernel does not tell.
+    pub calls: u64,
+}
+
+/// Use of a whole disk since it was attached. Source: the kernel's page "Block layer statistics in
+/// /sys/block/<dev>/stat".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceUse {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Completed reads.
+    pub reads: u64,
+    /// Completed writes.
+    pub writes: u64,
 }
 
 /// CPU time of a thread as last accounted by the kernel, at least at every timer tick.
@@ -150,6 +172,8 @@ pub struct StoreCounters {
     pub received_bytes: Option<u64>,
     /// Bytes sent to clients.
     pub sent_bytes: Option<u64>,
+    /// Values that were read from the server's file of values, not from memory.
+    pub flash_hits: Option<u64>,
 }
 
 impl StoreCounters {
@@ -184,6 +208,7 @@ impl StoreCounters {
             saving: sum(self.saving, other.saving),
             received_bytes: sum(self.received_bytes, other.received_bytes),
             sent_bytes: sum(self.sent_bytes, other.sent_bytes),
+            flash_hits: sum(self.flash_hits, other.flash_hits),
         }
     }
 

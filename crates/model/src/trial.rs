@@ -20,6 +20,7 @@ mod slowest;
 mod times;
 
 pub use counts::Counts;
+pub(crate) use counts::is_zero;
 pub use disturbance::Disturbance;
 pub use disturbers::{Disturber, Disturbers};
 pub use fact::Fact;

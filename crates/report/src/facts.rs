@@ -73,8 +73,21 @@ const KNOWN: [(&str, &str, Rank, Over); 24] = [
     ("writes_unknown", "writes of unknown outcome", Rank::Plain, Over::Largest),
 ];
 
+/// Window over which the variation of a rate is judged, nanoseconds.
+const SECOND_NS: u64 = 1_000_000_000;
+
 /// Suffix of the name of a time for which an operation was unavailable.
 const UNAVAILABLE: &str = ".unavailable_ns";
+
+/// Facts of a phase on a store with swap: suffix of the name, and label after the phase's.
+const OF_PHASES: [(&str, &str); 3] = [
+    (STALL, "longest stall"),
+    (VARIATION, "variation of its rate per second"),
+    (SLOW, "seconds below a tenth of the median rate"),
+];
+const STALL: &str = ".stall_ns";
+const VARIATION: &str = ".variation_share";
+const SLOW: &str = ".slow_seconds_share";
 
 /// Suffix of the name of the time until the rate recovered from an event.
 const RECOVERY: &str = "_recovery_ns";
@@ -230,11 +243,16 @@ pub(crate) fn is_requested(name: &str) -> bool {
 }
 
 fn label(name: &str) -> String {
-    match (known(name), name.strip_suffix(UNAVAILABLE)) {
-        (Some((label, ..)), _) => label.into(),
-        (None, Some(operation)) => format!("{operation} unavailable"),
-        (None, None) => name.replace('_', " "),
+    if let Some((label, ..)) = known(name) {
+        return label.into();
     }
+    if let Some(operation) = name.strip_suffix(UNAVAILABLE) {
+        return format!("{operation} unavailable");
+    }
+    let of_phase = OF_PHASES
+        .iter()
+        .find_map(|(suffix, label)| Some(format!("{}: {label}", name.strip_suffix(suffix)?)));
+    of_phase.unwrap_or_else(|| name.replace('_', " "))
 }
 
 fn over(name: &str) -> Over {
@@ -306,6 +324,9 @@ fn of_trial(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
     for point in trial.points.iter().filter(|point| point.stage.is_none()) {
         if let Some(series) = trial.series(&point.phase) {
             all.extend(around(cell, trial, (point, series)));
+            if trial.memory.as_ref().is_some_and(|memory| memory.swap.is_some()) {
+                all.extend(unsteadiness(point, series));
+            }
         }
     }
     let is_killed = trial.events.iter().any(|event| event.kind == EventKind::Killed);
@@ -406,6 +427,18 @@ fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec
         }
     }
     all
+}
+
+/// How erratic the rate of a phase is.
+fn unsteadiness(point: &Point, series: &Series) -> Vec<TrialNumber> {
+    let stall_ns = point.silences.iter().map(|silence| silence.length_ns).max().unwrap_or(0);
+    let found = stats::erratic(&series.done_per_interval, series.interval_ns, SECOND_NS);
+    let found = found.into_iter().flat_map(|e| [(VARIATION, e.variation), (SLOW, e.slow_share)]);
+    let all = [(STALL, stall_ns as f64)].into_iter().chain(found);
+    let number = |(suffix, value): (&str, f64)| {
+        TrialNumber::by_clients(format!("{}{suffix}", point.phase), Some(value))
+    };
+    all.map(number).collect()
 }
 
 /// The longest time for which each operation went unanswered after a server was killed,

@@ -13,13 +13,18 @@ use crate::view::{Comparison, Row, View};
 pub(crate) const CLAIMED: &str = "; the targets found or accepted different shares of the records, \
                                   so misses or refusals are compared with hits or writes";
 
+/// Names of reads: of records, and of keys and values.
+const READS: [&str; 2] = ["read", "get"];
+
 /// Hit ratio of a row's reads; for a phase with parts, that of its read part. `None` if nothing was
 /// read.
 fn share(cells: &[Row], row: &Row) -> Option<f64> {
-    let is_read = |operation: &str| operation.split('.').next_back() == Some("read");
-    let part = format!("{}.read", row.operation);
+    let is_read = |operation: &str| {
+        operation.split('.').next_back().is_some_and(|name| READS.contains(&name))
+    };
+    let parts = READS.map(|name| format!("{}.{name}", row.operation));
     let same = |r: &&Row| {
-        r.operation == part
+        parts.contains(&r.operation)
             && r.target == row.target
             && r.workload == row.workload
             && r.load == row.load
@@ -76,8 +81,8 @@ pub(crate) fn doubt(cells: &[Row], comparisons: &mut [Comparison]) {
 }
 
 /// Adds a footnote to each row of which records were refused, or with a much lower hit ratio than
-/// another row. If it is the best of
-/// its operation, the rows with a much higher hit ratio get the footnote too.
+/// another row. If it is the best of its operation, the rows with a much higher hit ratio get the
+/// footnote too.
 pub(crate) fn note(view: &mut View) {
     for (row, text) in caveats(view) {
         let known = view.footnotes.iter().position(|note| *note == text);

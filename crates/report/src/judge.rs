@@ -19,6 +19,7 @@ use crate::footnotes;
 use crate::growth::growth;
 use crate::hits;
 use crate::measurement::measurements;
+use crate::miss_cost::miss_costs;
 use crate::notes::Notes;
 use crate::pairs::comparisons;
 use crate::ramp::{self, Ramp};
@@ -66,6 +67,7 @@ fn judge_cells(recorded: &Recorded) -> View {
         facts: facts(recorded),
         events: events(recorded),
         deletions: deletions(recorded, &phases, &cells),
+        miss_costs: miss_costs(recorded, &phases),
     };
     View {
         format: VIEW_FORMAT,

@@ -37,7 +37,7 @@ pub(crate) struct Metric {
 }
 
 /// All metrics in the order of their CSV columns; append new ones.
-pub(crate) const METRICS: [Metric; 13] = [
+pub(crate) const METRICS: [Metric; 19] = [
     geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
     geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
     geometric("server_cpus", |w| w.by_time(w.point.server_cpu_ns?)),
@@ -51,6 +51,12 @@ pub(crate) const METRICS: [Metric; 13] = [
     arithmetic("hit_ratio", |w| w.through_a_cache()?.hit_ratio()),
     arithmetic("queries_saved_share", |w| w.through_a_cache()?.queries_saved_share()),
     geometric("queries_per_expiry", |w| w.through_a_cache()?.queries_per_expiry()),
+    geometric("server_calls_per_op", |w| w.per_op(w.grown(calls)?)),
+    arithmetic("server_major_faults_per_op", |w| w.per_op(w.grown(major_faults)?)),
+    arithmetic("device_read_bytes_per_op", |w| w.per_op(w.grown(device_read)?)),
+    arithmetic("device_written_bytes_per_op", |w| w.per_op(w.grown(device_written)?)),
+    arithmetic("evicted_per_op", |w| w.per_op(w.grown(evicted)?)),
+    arithmetic("flash_hit_share", flash_hit_share),
 ];
 
 /// Reads of a database's rows through a cache.
@@ -94,6 +100,36 @@ fn received(sample: &Sample) -> Option<u64> {
 
 fn sent(sample: &Sample) -> Option<u64> {
     sample.store.as_ref()?.sent_bytes
+}
+
+/// Calls of the server's processes that read and write.
+fn calls(sample: &Sample) -> Option<u64> {
+    Some(sample.server.as_ref()?.calls)
+}
+
+fn major_faults(sample: &Sample) -> Option<u64> {
+    Some(sample.server.as_ref()?.major_faults)
+}
+
+/// Bytes that everyone has read from the disk with the target's data.
+fn device_read(sample: &Sample) -> Option<u64> {
+    Some(sample.device?.read_bytes)
+}
+
+fn device_written(sample: &Sample) -> Option<u64> {
+    Some(sample.device?.written_bytes)
+}
+
+/// Keys that the server has dropped because its memory was full.
+fn evicted(sample: &Sample) -> Option<u64> {
+    sample.store.as_ref()?.evicted
+}
+
+/// Share of the values found that the server read from its file of values.
+fn flash_hit_share(whole: &Whole<'_>) -> Option<f64> {
+    let hits = whole.grown(|sample| sample.store.as_ref()?.hits)?;
+    let flash = whole.grown(|sample| sample.store.as_ref()?.flash_hits)?;
+    (hits > 0.0).then(|| flash / hits)
 }
 
 /// Keys that the server has expired, as it reports them.

@@ -201,6 +201,15 @@ pub(crate) fn listed(parts: &[String]) -> String {
     }
 }
 
+/// An amount per operation with two significant digits: `0`, `0.0021`, `3.4`, `32`.
+pub(crate) fn per_operation(amount: f64) -> String {
+    if amount <= 0.0 {
+        return "0".into();
+    }
+    let decimals = (1 - amount.log10().floor() as i32).clamp(0, 9);
+    format!("{amount:.*}", decimals as usize)
+}
+
 /// A published figure: `180,000` or `2.5`.
 pub(crate) fn published(number: f64) -> String {
     if number.fract() == 0.0 { commas(number as u64) } else { number.to_string() }

@@ -16,6 +16,7 @@ mod capabilities;
 mod deletions;
 mod growth;
 mod happened;
+mod miss_cost;
 mod ramps;
 mod rows;
 mod searches;
@@ -28,6 +29,7 @@ pub use capabilities::{CapabilityView, OperatingView};
 pub use deletions::{DeletionPhase, DeletionView};
 pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};
+pub use miss_cost::MissCostView;
 pub(crate) use ramps::{ALL, SAME_RATE};
 pub use ramps::{
     HelpsView, PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView,

@@ -8,8 +8,8 @@
 //! - [`server`]: a started server; [`servers`]: a table of all servers that can be started.
 //! - [`search`] and [`mod@installed`]: the program search path and the installed servers.
 //! - [`size`]: memory and disk space used by a store.
-//! - [`usage`] and [`interface`]: resource usage of processes and network traffic of a server,
-//!   sampled during a trial.
+//! - [`usage`], [`interface`] and [`device`]: resource usage of processes, network traffic of a
+//!   server and use of its disk, sampled during a trial.
 //! - [`cpu`]: CPU pinning, and CPU time from the process CPU clock; [`tree`]: CPU time of a server
 //!   including its children.
 //! - [`noise`]: disturbances during a trial.
@@ -25,7 +25,8 @@
 mod child;
 mod control_group;
 pub mod cpu;
-pub mod disk_group;
+pub mod device;
+mod disk_group;
 pub mod error;
 mod free;
 pub mod guard;
@@ -57,6 +58,7 @@ pub mod usage;
 
 pub use control_group::GroupMembership;
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
+pub use device::DeviceReader;
 pub use disk_group::DiskGroup;
 pub use error::RigError;
 pub use free::{FreeSpace, memory_bytes};

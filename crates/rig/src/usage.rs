@@ -63,6 +63,8 @@ impl UsageReader {
 struct Process {
     pid: u32,
     status: ProcFile,
+    stat: ProcFile,
+    io: ProcFile,
     threads: Vec<Thread>,
     /// True if the list of threads may be outdated.
     is_changed: bool,
@@ -103,6 +105,8 @@ impl Process {
         Self {
             pid,
             status: ProcFile::new(format!("/proc/{pid}/status")),
+            stat: ProcFile::new(format!("/proc/{pid}/stat")),
+            io: ProcFile::new(format!("/proc/{pid}/io")),
             threads: Vec::new(),
             is_changed: true,
             readings: 0,
@@ -119,8 +123,12 @@ impl Process {
         all.cpu_ns += process_cpu_ns(self.pid)?;
         all.resident_bytes += status.resident_bytes;
         all.swapped_bytes += status.swapped_bytes;
-        if self.readings.is_multiple_of(status.threads.div_ceil(THREADS_AT_ONCE).max(1)) {
-            if self.is_changed || status.threads != self.threads.len() {
+        let threads = status.threads;
+        // Both are of all threads, including ended ones. Another user's process may hide its calls.
+        all.major_faults += self.stat.read(true, buffer).map_or(0, major_faults);
+        all.calls += self.io.read(true, buffer).map_or(0, calls);
+        if self.readings.is_multiple_of(threads.div_ceil(THREADS_AT_ONCE).max(1)) {
+            if self.is_changed || threads != self.threads.len() {
                 self.list();
             }
             self.read_threads(buffer);
@@ -226,6 +234,22 @@ impl ProcFile {
         self.file = keep_open.then_some(file);
         Ok(&buffer[..bytes])
     }
+}
+
+/// Major faults in a `stat` file: field 12, where field 2 is the name in parentheses.
+fn major_faults(stat: &[u8]) -> u64 {
+    let after_name = stat.iter().rposition(|b| *b == b')').map_or(stat, |at| &stat[at + 1..]);
+    let field = after_name.split(|b| *b == b' ').filter(|field| !field.is_empty()).nth(9);
+    field.and_then(|field| numbers(field).next()).unwrap_or_default()
+}
+
+/// Calls that read and wrote in an `io` file.
+fn calls(io: &[u8]) -> u64 {
+    let value = |name: &[u8]| {
+        let mut lines = io.split(|b| *b == b'\n');
+        lines.find_map(|line| numbers(line.strip_prefix(name)?).next())
+    };
+    value(b"syscr:").unwrap_or_default() + value(b"syscw:").unwrap_or_default()
 }
 
 /// Fields of a `status` file that are used here.

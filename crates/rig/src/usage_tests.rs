@@ -46,6 +46,25 @@ fn status_fields_are_found_by_name() {
 }
 
 #[test]
+fn calls_and_major_faults_are_found_in_their_files() {
+    let io = b"rchar: 9\nwchar: 8\nsyscr: 70\nsyscw: 6\nread_bytes: 5\nwrite_bytes: 4\n";
+    assert_eq!((calls(io), calls(b"")), (76, 0));
+    let stat = b"12 (a) b (c) S 1 2 3 4 5 600 71 81 9 10 11 12";
+    assert_eq!((major_faults(stat), major_faults(b"12 (a")), (9, 0));
+}
+
+#[test]
+fn reading_counts_as_calls() {
+    let mut reader = UsageReader::new(&[std::process::id()]);
+    let before = reader.read().unwrap().calls;
+    for _ in 0..50 {
+        fs::read("/proc/self/cmdline").unwrap();
+    }
+    let after = reader.read().unwrap().calls;
+    assert!(after >= before + 50, "{before} {after}");
+}
+
+#[test]
 fn the_cpu_time_of_all_threads_equals_that_of_the_process() {
     // A shell has exactly one thread, and none that has ended.
     let child = shell(BUSY);

@@ -2,6 +2,7 @@
 //!
 //! - [`compare`]: paired comparison of two targets; the verdicts of a whole run.
 //! - [`mod@dip`]: effect of an event on a rate: lowest value and recovery time.
+//! - [`mod@erratic`]: variation of a rate over time.
 //! - [`episodes`]: confidence of a quantile when slow requests come in episodes.
 //! - [`growth`]: growth of a cost with a size: the exponent of a power law.
 //! - [`histogram`]: a distribution of nanoseconds that can be merged and stored.
@@ -23,6 +24,7 @@ pub mod compare;
 pub mod crossover;
 pub mod dip;
 pub mod episodes;
+pub mod erratic;
 pub mod growth;
 pub mod histogram;
 pub mod interval;
@@ -39,6 +41,7 @@ mod student;
 pub use compare::{Comparison, Doubt, Paired, Stricter, Verdict, strict_verdicts, verdicts};
 pub use crossover::{Crossing, crossover};
 pub use dip::{Dip, dip};
+pub use erratic::{Erratic, erratic};
 pub use growth::{Growth, Slope, power_law_slope, slope_over_blocks};
 pub use histogram::Histogram;
 pub use interval::{Estimate, Interval, IntervalError, Warning, geometric_mean_interval};

@@ -9,7 +9,7 @@ use super::family::{Family, Kind, Labels};
 /// A store statistic: name, help, kind and how to read it.
 type StoreMetric = (&'static str, &'static str, Kind, fn(&StoreCounters) -> Option<f64>);
 
-const STORE: [StoreMetric; 13] = [
+const STORE: [StoreMetric; 14] = [
     (
         "cachedyno_store_used_memory_bytes",
         "Memory of the store's data, as the store reports it.",
@@ -56,6 +56,12 @@ const STORE: [StoreMetric; 13] = [
     ("cachedyno_store_sent_bytes_total", "Bytes sent to clients.", Counter, |s| {
         number(s.sent_bytes)
     }),
+    (
+        "cachedyno_store_flash_hits_total",
+        "Values read from the store's file of values, not from memory.",
+        Counter,
+        |s| number(s.flash_hits),
+    ),
 ];
 
 fn number(count: Option<u64>) -> Option<f64> {
@@ -79,6 +85,7 @@ pub(super) fn families(target: &str, sample: &Sample) -> Vec<Family> {
         families.extend(value.map(|number| Family::new(kind, name, help).with(labels(), number)));
     }
     families.extend(of_network(target, sample));
+    families.extend(of_device(target, sample));
     families
 }
 
@@ -121,6 +128,18 @@ fn of_processes(sides: &[(Labels, &ProcessUse)]) -> Vec<Family> {
         one(Gauge, "cachedyno_process_swapped_memory_bytes", "Memory swapped out.", |used| {
             used.swapped_bytes as f64
         }),
+        one(
+            Counter,
+            "cachedyno_process_major_faults_total",
+            "Page faults that waited for a disk.",
+            |used| used.major_faults as f64,
+        ),
+        one(
+            Counter,
+            "cachedyno_process_read_write_calls_total",
+            "Calls of read and write and their variants.",
+            |used| used.calls as f64,
+        ),
         switches,
     ]
 }
@@ -153,6 +172,20 @@ pub(crate) fn threads(used: &ProcessUse) -> Vec<(String, u64)> {
         (name, thread.cpu_ns)
     });
     named.collect()
+}
+
+fn of_device(target: &str, sample: &Sample) -> Option<Family> {
+    let device = sample.device?;
+    let labels = |direction: &str| {
+        vec![("target", target.to_string()), ("direction", direction.to_string())]
+    };
+    let name = "cachedyno_device_bytes_total";
+    let family = Family::new(Counter, name, "Bytes read from and written to the disk under test.");
+    Some(
+        family
+            .with(labels("read"), device.read_bytes as f64)
+            .with(labels("written"), device.written_bytes as f64),
+    )
 }
 
 fn of_network(target: &str, sample: &Sample) -> Vec<Family> {

@@ -358,6 +358,7 @@ fn counters(stats: &[(String, String)]) -> StoreCounters {
         expired: sum(&["get_expired", "reclaimed", "crawler_reclaimed"]),
         received_bytes: value("bytes_read"),
         sent_bytes: value("bytes_written"),
+        flash_hits: value("get_extstore"),
     }
 }
 
@@ -385,6 +386,7 @@ mod tests {
             ("delete_misses", "1"),
             ("get_expired", "2"),
             ("crawler_reclaimed", "5"),
+            ("get_extstore", "6"),
             ("version", "1.6.18"),
         ];
         let stats = stats.map(|(name, value)| (name.to_string(), value.to_string()));
@@ -394,6 +396,7 @@ mod tests {
             connections: Some(3),
             commands: Some(15),
             expired: Some(7),
+            flash_hits: Some(6),
             ..StoreCounters::default()
         };
         assert_eq!(counters(&stats), expected);

@@ -82,6 +82,7 @@ pub(super) fn counters(info: &str) -> StoreCounters {
         saving: field("rdb_bgsave_in_progress"),
         received_bytes: field("total_net_input_bytes"),
         sent_bytes: field("total_net_output_bytes"),
+        flash_hits: None,
     }
 }
 

@@ -8,11 +8,11 @@ use super::phases::{fault_in_length, plain, timed};
 use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, VALUE_BYTES, number, put};
 use super::targets::Stores;
-use super::{Fault, StudyError};
+use super::{Fault, Study, StudyError};
 use crate::action::{Act, Action};
 use crate::load::Load;
 use crate::memory::{MemoryLimit, MemoryPlan};
-use crate::plan::{Cell, Kv, Workload};
+use crate::plan::{Cell, Kv, PlannedTarget, Workload};
 
 /// Operations; each has its own phase.
 const OPERATIONS: [&str; 2] = ["set", "get"];
@@ -24,6 +24,8 @@ const KEY_BYTES: u64 = 21;
 const ENTRY_BYTES: u64 = 24 + 12 + 16 + 8;
 /// Maximum amount of data, as a multiple of the memory.
 const DATA_MAX: f64 = 8.0;
+/// Largest exponent of Zipf's law.
+const ZIPF_MAX: f64 = 5.0;
 /// Memory of a store that must not swap, as a multiple of its data: a save may copy all of it.
 const MEMORY_FACTOR: u64 = 4;
 /// Swap, as a multiple of the data.
@@ -55,6 +57,15 @@ pub(super) struct Profile {
     data: Spanned<Vec<f64>>,
     /// Operations, in the order of their phases.
     operations: Spanned<Vec<String>>,
+    /// Targets that it measures; all without it.
+    targets: Option<Spanned<Vec<String>>>,
+    /// Bytes of a value, in place of those of `[defaults]`.
+    value_bytes: Option<Spanned<usize>>,
+    /// Keys filled per second; 0 for as many as the server takes.
+    #[serde(default)]
+    fill_per_s: u64,
+    /// Exponent of Zipf's law, by which keys are chosen; without it, all are equally likely.
+    zipf: Option<Spanned<f64>>,
     /// Length of a phase in units of the scale's `measure_ms`.
     length: Spanned<f64>,
     /// Requests that a client sends at once.
@@ -91,16 +102,44 @@ impl Keys for Defaults {
                 let load = Load::closed(clients).pipelined(pipeline);
                 for data in profile.data.get_ref() {
                     let kv = workload(profile, *data, run);
-                    cells.extend(run.on_each_target(&load, |_| Workload::Kv(kv.clone())));
+                    let own = run.targets.iter().filter(|t| profile.measures(t, &run.study));
+                    let own: Vec<&str> = own.map(|target| target.name.as_str()).collect();
+                    let all = run.on_each_target(&load, |_| Workload::Kv(kv.clone()));
+                    cells.extend(all.filter(|cell| own.contains(&cell.target.as_str())));
                 }
             }
         }
         Ok(cells)
     }
+
+    fn targets(profile: &Profile) -> Option<&Spanned<Vec<String>>> {
+        profile.targets.as_ref()
+    }
+
+    fn memory(size: &Size) -> Option<MemoryLimit> {
+        Some(size.memory)
+    }
+}
+
+impl Profile {
+    /// True if it measures a target: one that it lists, or a store that the study does not have
+    /// and that has the product of a listed one.
+    fn measures(&self, target: &PlannedTarget, study: &Study) -> bool {
+        let Some(listed) = &self.targets else { return true };
+        let original = target.control_of.as_ref().unwrap_or(&target.name);
+        let own = study.target(original).map(|own| own.name.get_ref());
+        let mut listed = listed.get_ref().iter();
+        match own {
+            Some(own) => listed.any(|name| name == own),
+            None => listed
+                .filter_map(|name| study.target(name))
+                .any(|listed| listed.product() == target.product),
+        }
+    }
 }
 
 fn fault_in_profile(profile: &Profile) -> Option<Fault> {
-    let Profile { data, operations, length, save_at, .. } = profile;
+    let Profile { data, operations, length, save_at, value_bytes, zipf, .. } = profile;
     let is_share = |share: &f64| (0.0..1.0).contains(share);
     let is_amount = |data: &f64| *data > 0.0 && *data <= DATA_MAX;
     let is_known = |name: &String| OPERATIONS.contains(&name.as_str());
@@ -115,6 +154,16 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
     }
     if let Some(fault) = fault_in_length(length) {
         return Some(fault);
+    }
+    let is_size = |bytes: &usize| (1..=*VALUE_BYTES.end()).contains(bytes);
+    if let Some(bytes) = value_bytes.as_ref().filter(|bytes| !is_size(bytes.get_ref())) {
+        let expected = format!("value_bytes must be 1 to {}", VALUE_BYTES.end());
+        return Some((bytes.span().start, expected));
+    }
+    let is_exponent = |exponent: &f64| *exponent > 0.0 && *exponent <= ZIPF_MAX;
+    if let Some(exponent) = zipf.as_ref().filter(|exponent| !is_exponent(exponent.get_ref())) {
+        let expected = format!("zipf must be a number above 0, up to {ZIPF_MAX}");
+        return Some((exponent.span().start, expected));
     }
     let save_at = save_at.as_ref().filter(|at| !is_share(at.get_ref()));
     save_at.map(|at| (at.span().start, "save_at must be a share from 0 to below 1".into()))
@@ -139,6 +188,9 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
         MemoryPlan { limit_bytes: data_bytes.max(memory_bytes) * MEMORY_FACTOR, swap_bytes: 0 }
     };
     let name = profile.name.get_ref();
+    let own_bytes = profile.value_bytes.as_ref().filter(|_| !run.is_set("value_bytes"));
+    let value_bytes = own_bytes.map_or(defaults.value_bytes, |bytes| *bytes.get_ref());
+    let zipf = profile.zipf.as_ref().map(|exponent| format!("zipf:{}", exponent.get_ref()));
     Kv {
         profile: if profile.data.get_ref().len() > 1 {
             format!("{name}-{data}")
@@ -146,11 +198,12 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
             name.clone()
         },
         operations: plain(&OPERATIONS),
-        keys: (data_bytes / redis_bytes(defaults.value_bytes as u64)).max(1),
-        distribution: "uniform".into(),
+        keys: (data_bytes / redis_bytes(value_bytes as u64)).max(1),
+        distribution: zipf.unwrap_or_else(|| "uniform".into()),
         key_prefix: KEY_PREFIX.into(),
-        value_bytes: defaults.value_bytes.to_string(),
+        value_bytes: value_bytes.to_string(),
         filled_share: 1.0,
+        fill_per_s: profile.fill_per_s,
         verify_one_in: study.verify_one_in,
         threads: 1,
         phases: operations.iter().map(phase).collect(),
@@ -174,12 +227,5 @@ fn size_class(bytes: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn string_sizes_are_rounded_up_to_jemalloc_classes() {
-        let classes = [23, 64, 128, 129, 1006, 1024, 1025, 4000].map(size_class);
-        assert_eq!(classes, [32, 64, 128, 160, 1024, 1024, 1280, 4096]);
-    }
-}
+#[path = "beyond_ram_tests.rs"]
+mod tests;

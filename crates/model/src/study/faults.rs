@@ -23,6 +23,7 @@ impl Study {
             .or_else(|| self.fault_in_names(K::STORES))
             .or_else(|| self.fault_in_values(document))
             .or_else(|| own.fault(document))
+            .or_else(|| self.fault_in_targets(own.profiles.iter().filter_map(K::targets)))
             .or_else(|| self.fault_in_tables())
             .or_else(|| self.claims.iter().find_map(|c| self.fault_in_claim::<K>(c)))
             .or_else(|| self.advice.as_ref().and_then(|a| self.fault_in_advice(a))))
@@ -87,6 +88,17 @@ impl Study {
         }
         let known = quoted_list(self.target_names());
         Some((offset, format!("unknown target `{name}` (known: {known})")))
+    }
+
+    /// A target that a profile names and the study does not have.
+    fn fault_in_targets<'a>(
+        &self,
+        mut named: impl Iterator<Item = &'a Spanned<Vec<String>>>,
+    ) -> Option<Fault> {
+        named.find_map(|names| {
+            let mut unknown = names.get_ref().iter();
+            unknown.find_map(|name| self.unknown_target(name, names.span().start))
+        })
     }
 
     fn fault_in_tables(&self) -> Option<Fault> {

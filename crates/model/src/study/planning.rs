@@ -14,6 +14,7 @@ use super::{Fault, StudyError, quoted_list};
 use crate::app_cache::CM_PREFIX;
 use crate::disk_limit::DiskLimit;
 use crate::load::Load;
+use crate::memory::MemoryLimit;
 use crate::plan::{Cell, Effort, Plan, PlannedTarget, Scale, Workload};
 use crate::product::Product;
 
@@ -60,6 +61,16 @@ pub(super) trait Keys: DeserializeOwned + 'static {
     /// Plans the cells: profile by profile, load by load, on each target. Fails if choices
     /// contradict each other or have no effect.
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError>;
+
+    /// Names of the targets that a profile measures; `None` for all.
+    fn targets(_: &Self::Profile) -> Option<&Spanned<Vec<String>>> {
+        None
+    }
+
+    /// Memory limit, of which settings of servers can be a share.
+    fn memory(_: &Self::Size) -> Option<MemoryLimit> {
+        None
+    }
 
     /// Latency limit for which a highest rate is reported, nanoseconds.
     fn limit_ns(&self) -> Option<u64> {
@@ -143,6 +154,9 @@ impl<'a, K: Keys> Run<'a, K> {
         run.study.timeout_ms = choices.timeout_ms.unwrap_or(run.study.timeout_ms);
         run.resolve_block_limits()?;
         run.targets = run.study.planned_targets(choices, &run.settings, K::STORES)?;
+        for target in &mut run.targets {
+            target.resolve_memory(K::memory(&run.size)).map_err(StudyError::Choice)?;
+        }
         Ok(run)
     }
 
@@ -270,6 +284,19 @@ fn profiles(study: &Study, value: &str) -> Result<Vec<String>, StudyError> {
     Ok(chosen)
 }
 
+/// The targets that have cells. Errors: the user named one that has none.
+fn measured(targets: Vec<PlannedTarget>, cells: &[Cell]) -> Result<Vec<PlannedTarget>, StudyError> {
+    let has_cells = |target: &PlannedTarget| cells.iter().any(|cell| cell.target == target.name);
+    if let Some(unused) = targets.iter().find(|target| target.named && !has_cells(target)) {
+        return Err(StudyError::Choice(format!(
+            "target `{}` is measured by none of the chosen profiles (expected \
+             another `--set profile=…`, or no such target)",
+            unused.name
+        )));
+    }
+    Ok(targets.into_iter().filter(has_cells).collect())
+}
+
 impl Study {
     pub(super) fn planned<K: Keys>(&self, choices: &Choices) -> Result<Plan, StudyError> {
         let run = Run::<K>::new(self, choices)?;
@@ -278,6 +305,7 @@ impl Study {
             return Err(StudyError::Choice(format!("--set: {problem}")));
         }
         let Run { study, scale, defaults, targets, .. } = run;
+        let targets = measured(targets, &cells)?;
         let profiles = study.profiles.iter().filter(|profile| study.runs(profile));
         Ok(Plan {
             scale: choices.scale,

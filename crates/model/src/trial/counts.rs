@@ -49,7 +49,7 @@ pub struct Counts {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
-fn is_zero(count: &u64) -> bool {
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

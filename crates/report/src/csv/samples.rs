@@ -49,6 +49,8 @@ mod tests {
                 voluntary_switches: 2,
                 involuntary_switches: 3,
                 run_delay_ns: 4,
+                major_faults: 6,
+                calls: 7,
             }),
             store: Some(StoreCounters {
                 fragmentation: Some(1.25),
@@ -63,7 +65,7 @@ mod tests {
         let lines: Vec<&str> = text.split("\r\n").collect();
         let [header, idle, busy, ""] = lines[..] else { panic!("{text}") };
         let columns = header.split(',').count();
-        assert_eq!(columns, 38);
+        assert_eq!(columns, 47);
         for line in [idle, busy] {
             assert_eq!(line.split(',').count(), columns, "{line}");
         }
@@ -71,7 +73,7 @@ mod tests {
             let at = header.split(',').position(|column| column == name);
             line.split(',').nth(at.unwrap()).unwrap().to_string()
         };
-        assert!(idle.starts_with("aabb,3,redis/steady/8,9,,,,,,,0,0,"), "{idle}");
+        assert!(idle.starts_with("aabb,3,redis/steady/8,9,,,,,,,,,0,0,"), "{idle}");
         let told = [
             ("server_cpu_ns", "5"),
             ("server_swapped_bytes", "1"),

@@ -6,6 +6,7 @@
 //! [`Section`] and list it in [`sections`].
 
 mod advice;
+mod beyond_memory;
 mod break_even;
 mod capabilities;
 mod deletions;
@@ -28,6 +29,7 @@ mod through_cache;
 use crate::section::{Part, Section};
 use crate::view::View;
 
+pub(crate) use beyond_memory::miss_costs;
 pub(crate) use failures::few;
 pub(crate) use overview::section as overview;
 pub(crate) use requirements::section as requirements;
@@ -53,6 +55,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         source::section(view),
         published::section(view),
         through_cache::section(view),
+        beyond_memory::section(view),
         locks::section(view),
         deletions::section(view),
         effort::section(view),

@@ -4,6 +4,7 @@ mod advice;
 mod alone;
 mod answer;
 mod best;
+mod beyond_memory;
 mod break_even;
 mod cache;
 mod capabilities;

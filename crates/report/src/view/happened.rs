@@ -4,9 +4,9 @@ use model::{EventKind, Load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-use super::{DeletionView, Value};
+use super::{DeletionView, MissCostView, Value};
 
-/// Numbers about stores, events, and deletion of expired sessions.
+/// Numbers about stores, events, deletion of expired sessions, and what a miss may cost.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Happened {
     /// Numbers; omitted if there are none.
@@ -18,6 +18,10 @@ pub struct Happened {
     /// Deletion of expired sessions; omitted if no profile measures it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deletions: Vec<DeletionView>,
+    /// Costs of a miss up to which dropping keys is better than keeping them; omitted if no target
+    /// drops keys that another one finds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub miss_costs: Vec<MissCostView>,
 }
 
 /// A number about a target under one load.

@@ -1,7 +1,8 @@
 //! Starts the installed `memcached` on a Unix socket.
 //!
 //! It has no configuration file: settings are command-line options, of which [`SETTINGS`] names
-//! those that measurements need. It stores nothing on disk.
+//! those that measurements need. It stores nothing on disk, except values in a file of its data
+//! directory with setting [`FLASH`] (extstore; doc/storage.txt and `memcached -h`).
 
 use super::own::{Executable, ServerDescription, single_server};
 use crate::error::Result;
@@ -28,8 +29,21 @@ pub(super) const DESCRIPTION: ServerDescription = ServerDescription {
 const EXECUTABLE: Executable = Executable { name: "memcached", package: "memcached" };
 
 /// The names of [`SETTINGS`], with `_` for `-`, by the form of their values.
-const NAMES: [Names; 3] =
-    [(Number, "growth item_size memory"), (Count, "connections threads"), (YesNo, "evictions")];
+const NAMES: [Names; 3] = [
+    (
+        Number,
+        "growth item_size memory ext_compact_under ext_drop_under ext_item_age ext_item_size \
+         ext_low_ttl ext_max_frag ext_max_sleep ext_page_size ext_recache_rate ext_threads \
+         ext_wbuf_size slab_automove slab_automove_freeratio slab_automove_window",
+    ),
+    (Count, "connections flash threads"),
+    (YesNo, "evictions"),
+];
+
+/// Setting for the size of the file that takes values which memory has no room for, megabytes.
+const FLASH: &str = "flash";
+/// Starts of settings that are options of the same name after `-o`.
+const EXTENDED: [&str; 2] = ["ext_", "slab_"];
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
@@ -56,8 +70,9 @@ fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
         arguments.extend(["-u".into(), "root".into()]);
     }
     arguments.extend(options(&spec.settings).into_iter().map(OsString::from));
+    arguments.extend(extended(&spec.settings));
     let process =
-        spec.launch(guard, (EXECUTABLE.name, program), arguments, sockets.path(), &sockets)?;
+        spec.launch(guard, (EXECUTABLE.name, program), arguments, data.path(), &sockets)?;
     let version = |left| answers(&socket, "version", "VERSION ", left);
     process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), version)?;
     let endpoint = Endpoint::Memcached(Memcached {
@@ -85,6 +100,17 @@ fn options(settings: &BTreeMap<String, String>) -> Vec<&str> {
     options
 }
 
+/// The option for settings that are named after `-o`, and for the file of values in the working
+/// directory; nothing without any.
+fn extended(settings: &BTreeMap<String, String>) -> Vec<OsString> {
+    let path = settings.get(FLASH).map(|megabytes| format!("ext_path=values:{megabytes}m"));
+    let own = settings.iter().map(|(name, value)| (name.replace('-', "_"), value));
+    let own = own.filter(|(name, _)| EXTENDED.iter().any(|start| name.starts_with(start)));
+    let own = own.map(|(name, value)| format!("{name}={value}"));
+    let all: Vec<String> = path.into_iter().chain(own).collect();
+    if all.is_empty() { Vec::new() } else { vec!["-o".into(), all.join(",").into()] }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +125,15 @@ mod tests {
         let all = of(&[("memory", "64"), ("item_size", "2m"), ("evictions", "no")]);
         assert_eq!(all, ["-M", "-I", "2m", "-m", "64"]);
         assert!(of(&[("evictions", "yes")]).is_empty());
+    }
+
+    #[test]
+    fn values_in_a_file_have_one_option() {
+        let pairs = [("flash", "512"), ("memory", "64"), ("ext-page_size", "8")];
+        let settings = pairs.map(|(name, value)| (name.to_string(), value.to_string())).into();
+        assert_eq!(extended(&settings), ["-o", "ext_path=values:512m,ext_page_size=8"]);
+        let moving = [("slab_automove".to_string(), "2".to_string())].into();
+        assert_eq!(extended(&moving), ["-o", "slab_automove=2"]);
+        assert!(extended(&BTreeMap::new()).is_empty());
     }
 }

@@ -1,0 +1,100 @@
+use super::*;
+use crate::Plan;
+use crate::study::planning::tests::choices;
+use crate::study::{Choices, TargetChoice};
+
+const BEYOND_RAM: &str = include_str!("../../../../studies/beyond-ram.toml");
+
+fn planned(sets: &[(&str, &str)], targets: &[&str]) -> Result<Plan, StudyError> {
+    let sets = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let targets = targets.iter().map(|text| TargetChoice::parse(text).unwrap()).collect();
+    Study::parse("b", BEYOND_RAM).unwrap().plan(&Choices { sets, targets, ..choices() })
+}
+
+fn kv<'a>(plan: &'a Plan, target: &str) -> &'a Kv {
+    let cell = plan.cells.iter().find(|cell| cell.target == target).unwrap();
+    match &cell.workload {
+        Workload::Kv(kv) => kv,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn string_sizes_are_rounded_up_to_jemalloc_classes() {
+    let classes = [23, 64, 128, 129, 1006, 1024, 1025, 4000].map(size_class);
+    assert_eq!(classes, [32, 64, 128, 160, 1024, 1024, 1280, 4096]);
+}
+
+#[test]
+fn each_profile_measures_its_own_targets() {
+    let plan = planned(&[("profile", "swap,stores")], &[]).unwrap();
+    let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "redis/swap-0.9/50",
+            "redis/swap-1.1/50",
+            "redis/swap-1.5/50",
+            "redis/stores/50",
+            "redis-lru/stores/50",
+            "memcached-flash/stores/50"
+        ]
+    );
+    // A target of no chosen profile is left out, unless the user named it.
+    let save = planned(&[("profile", "save")], &[]).unwrap();
+    let names: Vec<&str> = save.targets.iter().map(|target| target.name.as_str()).collect();
+    assert_eq!(names, ["redis"]);
+    let error = planned(&[("profile", "save")], &["redis-lru"]).unwrap_err().to_string();
+    assert!(error.starts_with("target `redis-lru` is measured by none of the chosen"), "{error}");
+    // Another program in place of a listed store is measured like it.
+    let valkey = planned(&[("profile", "swap")], &["valkey"]).unwrap();
+    assert!(valkey.cells.iter().all(|cell| cell.target == "valkey") && valkey.cells.len() == 3);
+}
+
+#[test]
+fn settings_can_be_shares_of_the_memory() {
+    let plan = planned(&[("profile", "stores"), ("memory", "100MiB")], &[]).unwrap();
+    let setting = |target: &str, name: &str| plan.target(target).unwrap().settings[name].clone();
+    assert_eq!(setting("redis-lru", "maxmemory"), (70 << 20).to_string());
+    assert_eq!(setting("memcached-flash", "memory"), "70");
+    assert_eq!(setting("memcached-flash", "flash"), "800");
+    let drops: Vec<bool> = plan.cells.iter().map(|cell| plan.drops_keys(cell)).collect();
+    assert_eq!(drops, [false, true, true]);
+    let wrong = planned(&[("profile", "stores"), ("redis.maxmemory", "0% of memory")], &[]);
+    assert_eq!(
+        wrong.unwrap_err().to_string(),
+        "setting `maxmemory` of target `redis` is `0% of memory` (expected 1 to 10000% of memory)"
+    );
+    let sessions = include_str!("../../../../studies/sessions.toml");
+    let sets = vec![("redis.maxmemory".to_string(), "50% of memory".to_string())];
+    let sessions = Study::parse("s", sessions).unwrap();
+    let error = sessions.plan(&Choices { sets, ..choices() }).unwrap_err().to_string();
+    assert!(error.contains("(expected an amount: this study limits no memory)"), "{error}");
+}
+
+#[test]
+fn keys_and_values_of_a_profile_replace_those_of_the_study() {
+    let plan = planned(&[("profile", "pipelined")], &[]).unwrap();
+    let small = kv(&plan, "redis");
+    // 84 bytes beside the value: the entry, and 32 for the name.
+    assert_eq!((small.value_bytes.as_str(), small.keys), ("3", (128 << 20) / 108));
+    assert_eq!(small.distribution, "uniform");
+    let plan = planned(&[("profile", "stores-zipf")], &["redis"]).unwrap();
+    assert_eq!(kv(&plan, "redis").distribution, "zipf:0.99");
+}
+
+#[test]
+fn faults_of_a_profile_are_located() {
+    for (from, to, problem) in [
+        ("targets = [\"redis\"]", "targets = [\"rediss\"]", "unknown target `rediss`"),
+        ("value_bytes = 3", "value_bytes = 0", "value_bytes must be 1 to 16777216"),
+        ("zipf = 0.99", "zipf = 9", "zipf must be a number above 0, up to 5"),
+        ("data = [2.0]", "data = []", "data must be numbers above 0, up to 8"),
+        ("save_at = 0.33", "save_at = 1.0", "save_at must be a share from 0 to below 1"),
+    ] {
+        assert!(BEYOND_RAM.contains(from), "{from}");
+        let error = Study::parse("b", &BEYOND_RAM.replacen(from, to, 1)).unwrap_err();
+        let StudyError::Located { problem: found, .. } = &error else { panic!("{error}") };
+        assert!(found.contains(problem), "{found}");
+    }
+}

@@ -1,0 +1,69 @@
+//! What stores did with data that memory had no room for: dropped keys, reads from a file of
+//! values, page faults that waited for the disk, and the disk's own traffic.
+
+use crate::section::{Block, Section, explained};
+use crate::show;
+use crate::table::{Cell, Column};
+use crate::view::{MissCostView, Row, Value, View};
+use stats::format_bytes;
+
+const NOTE: &str = "found: share of the reads that found their key; from flash: share of those \
+                    that the server read from its file of values; evicted: keys that it dropped; \
+                    faults: page faults of the server that waited for the disk; disk: bytes of the \
+                    whole disk under test, everyone's, so with swap or a file of values the \
+                    store's own and what the kernel writes back later; calls: of read and write, \
+                    by the server; all but the shares are per operation";
+
+/// Metrics of which one above 0 shows that memory had no room.
+const SIGNS: [&str; 3] = ["evicted_per_op", "flash_hit_share", "server_major_faults_per_op"];
+
+/// One line per whole phase of each target, if any of the profile's ran out of memory.
+pub(crate) fn section(view: &View) -> Section {
+    let numbers =
+        ["found", "from flash", "evicted", "faults", "disk read", "disk written", "calls"];
+    let columns = ["profile", "operation", "target"].map(Column::words).into_iter();
+    let columns = columns.chain(numbers.map(Column::number)).collect();
+    let is_sign = |row: &Row| {
+        let mut signs = SIGNS.iter().filter_map(|name| row.metrics.get(*name));
+        signs.any(|value| value.center > 0.0)
+    };
+    let full: Vec<&str> =
+        view.cells.iter().filter(|row| is_sign(row)).map(|row| row.workload.as_str()).collect();
+    let rows = view.cells.iter().filter(|row| {
+        full.contains(&row.workload.as_str())
+            && row.metrics.contains_key("device_read_bytes_per_op")
+    });
+    let mut blocks = explained(columns, rows.map(cells), NOTE);
+    blocks.extend(miss_costs(view).blocks);
+    Section { id: "beyond-memory", title: "Beyond the memory", blocks }
+}
+
+/// What a miss may cost, for a summary, whose rates do not tell.
+pub(crate) fn miss_costs(view: &View) -> Section {
+    let sentence = |cost: &MissCostView| {
+        Block::item(format!("{}, {}: {}", cost.workload, cost.load, cost.sentence))
+    };
+    let blocks = view.happened.miss_costs.iter().map(sentence).collect();
+    Section { id: "miss-costs", title: "What a miss may cost", blocks }
+}
+
+fn cells(row: &Row) -> Vec<Cell> {
+    let of = |name: &str, shown: fn(&Value) -> String| Cell::value(row.metrics.get(name), shown);
+    let per_op = |value: &Value| show::per_operation(value.center);
+    let bytes = |value: &Value| format_bytes(value.center.round() as u64);
+    let (ok, asked) = (row.counts.ok, row.counts.ok + row.counts.miss);
+    let is_read = row.operation.split('.').next_back() == Some("get") && asked > 0;
+    let found = is_read.then(|| Value::alone(ok as f64 / asked as f64));
+    vec![
+        row.workload.as_str().into(),
+        row.operation.as_str().into(),
+        Cell::target(&row.target),
+        Cell::value(found.as_ref(), |value| show::share_of_all(value.center)),
+        of("flash_hit_share", |value| show::share_of_all(value.center)),
+        of("evicted_per_op", per_op),
+        of("server_major_faults_per_op", per_op),
+        of("device_read_bytes_per_op", bytes),
+        of("device_written_bytes_per_op", bytes),
+        of("server_calls_per_op", per_op),
+    ]
+}

@@ -1,0 +1,154 @@
+//! Stores with more data than memory: what they drop, read from a file, and how erratic they are.
+
+use model::study::{Choices, Study};
+use model::{
+    DeviceUse, MemoryUse, ProcessUse, Sample, Scale, Silence, StoreCounters, SwapUse, Trial,
+};
+
+use crate::fixture::recorded;
+use crate::recorded::Recorded;
+use crate::view::MissCostView;
+use crate::{judge, markdown, text};
+use stats::Histogram;
+
+const BEYOND_RAM: &str = include_str!("../../../../studies/beyond-ram.toml");
+
+/// Profile `stores`: 1,000 operations in each phase of a second.
+fn run() -> Recorded {
+    let study = Study::parse("beyond-ram", BEYOND_RAM).unwrap();
+    let plan = study.plan(&Choices {
+        scale: Scale::Quick,
+        budget_s: None,
+        sets: vec![("profile".into(), "stores".into())],
+        targets: Vec::new(),
+        control: false,
+        seed: 7,
+        timeout_ms: None,
+        files: None,
+    });
+    let mut recorded = recorded(plan.unwrap(), 3, |_, _, _| 1_000.0);
+    let mut samples = Vec::new();
+    for trial in &mut recorded.trials {
+        samples.push(((trial.block, trial.cell.clone()), sampled(trial)));
+    }
+    recorded.samples.extend(samples);
+    recorded
+}
+
+/// Counters of a trial that grow with time; redis swaps and stalls.
+fn sampled(trial: &mut Trial) -> Vec<Sample> {
+    let swaps = trial.cell.starts_with("redis/");
+    if swaps {
+        let swap = SwapUse {
+            limit_bytes: 512 << 20,
+            peak_bytes: Some(300 << 20),
+            used_bytes: 300 << 20,
+            read_bytes: 4096,
+            written_bytes: 8192,
+            of_machine: false,
+        };
+        trial.memory = Some(MemoryUse {
+            limit_bytes: 128 << 20,
+            peak_bytes: None,
+            page_cache_bytes: 0,
+            oom_kills: 0,
+            swap: Some(swap),
+        });
+        let point = trial.points.iter_mut().find(|point| point.phase == "get").unwrap();
+        let operation = point.phase.clone();
+        point.silences = vec![Silence { operation, begun_ns: 0, length_ns: 700_000_000 }];
+        let get = trial.series.iter_mut().find(|series| series.phase == "get").unwrap();
+        get.interval_ns = 1_000_000_000;
+        get.done_per_interval = vec![100, 100, 0, 100, 100];
+    } else {
+        let get = trial.points.iter_mut().find(|point| point.phase == "get").unwrap();
+        let counts = &mut get.operations[0].counts;
+        (counts.ok, counts.miss) = (counts.ok / 4, counts.ok - counts.ok / 4);
+    }
+    let flash = trial.cell.starts_with("memcached");
+    (0..60)
+        .map(|tenth| Sample {
+            at_ns: tenth * 100_000_000,
+            server: Some(ProcessUse {
+                major_faults: if swaps { tenth * 50 } else { 0 },
+                calls: tenth * 200,
+                ..ProcessUse::default()
+            }),
+            store: Some(StoreCounters {
+                hits: Some(tenth * 100),
+                flash_hits: flash.then_some(tenth * 80),
+                evicted: Some(if flash || swaps { 0 } else { tenth * 30 }),
+                ..StoreCounters::default()
+            }),
+            device: Some(DeviceUse { read_bytes: tenth * 409_600, ..DeviceUse::default() }),
+            ..Sample::default()
+        })
+        .collect()
+}
+
+#[test]
+fn what_memory_had_no_room_for_is_shown_by_target() {
+    let shown = markdown::render(&judge(&run()));
+    let (_, section) = shown.split_once("## Beyond the memory").unwrap();
+    let line = |start: &str| {
+        let found = section.lines().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("{section}")).to_string()
+    };
+    assert_eq!(
+        line("| stores | get | redis |"),
+        "| stores | get | redis | 100 % | – | 0 | 0.25 | 2 KiB | 0 B | 1.0 |"
+    );
+    assert_eq!(
+        line("| stores | get | redis-lru |"),
+        "| stores | get | redis-lru | 25 % | – | 0.15 | 0 | 2 KiB | 0 B | 1.0 |"
+    );
+    assert_eq!(
+        line("| stores | get | memcached-flash |"),
+        "| stores | get | memcached-flash | 25 % | 80 % | 0 | 0 | 2 KiB | 0 B | 1.0 |"
+    );
+}
+
+#[test]
+fn an_erratic_rate_on_swap_is_a_fact() {
+    let shown = text::render(&judge(&run()), 100, false);
+    for (label, value) in [
+        ("get: longest stall", "700 ms"),
+        ("get: variation of its rate per second", "55.9 %"),
+        ("get: seconds below a tenth of the median rate", "20 %"),
+    ] {
+        let line = shown.lines().find(|line| line.contains(label)).unwrap_or(&shown);
+        assert!(line.contains(value), "{line}");
+    }
+}
+
+/// Mean times of a get: 100 µs on the store that drops keys, which finds a quarter of them, and
+/// `keeps_ns` on redis.
+fn miss_cost(keeps_ns: u64) -> MissCostView {
+    let mut recorded = run();
+    recorded.header.plan.cells.retain(|cell| !cell.target.starts_with("memcached"));
+    for trial in &mut recorded.trials {
+        let mean_ns = if trial.cell.starts_with("redis/") { keeps_ns } else { 100_000 };
+        let get = trial.points.iter_mut().find(|point| point.phase == "get").unwrap();
+        for operation in &mut get.operations {
+            operation.service = Histogram::new();
+            operation.service.record(mean_ns);
+        }
+    }
+    let view = judge(&recorded);
+    assert_eq!(view.happened.miss_costs.len(), 1);
+    view.happened.miss_costs[0].clone()
+}
+
+#[test]
+fn the_cost_of_a_miss_weighs_a_store_that_drops_keys() {
+    // 100 µs + 0.75 · C = 250 µs.
+    let cost = miss_cost(250_000);
+    let value = cost.breaks_even_ns.unwrap();
+    assert!((value.center / 200_000.0 - 1.0).abs() < 0.01, "{value:?}");
+    assert_eq!((cost.drops.as_str(), cost.keeps.as_str()), ("redis-lru", "redis"));
+    let start = "redis-lru misses 75 % of the reads; while a miss costs less than 200 µs";
+    assert!(cost.sentence.starts_with(start), "{}", cost.sentence);
+    let slower = miss_cost(90_000);
+    assert!(slower.breaks_even_ns.is_none());
+    assert!(slower.sentence.ends_with("whatever a miss costs"), "{}", slower.sentence);
+}
