@@ -290,7 +290,7 @@ export interface ClaimView {
   of_tables?: boolean;
   expected: string;
   measured: Value | null;
-  unit: "ratio" | "clients" | "ns" | "exponent";
+  unit: "ratio" | "clients" | "ns" | "exponent" | "per_s" | "share" | "bytes" | "count";
   /** `measured` with its unit and interval. */
   shown: string | null;
   verdict: string;

@@ -5,8 +5,8 @@
 //! - `conditions`: whether a profile meets the conditions of a claim.
 //! - `judged`: the result of a claim, and judgement of a ratio.
 //! - One module for each kind: `ratio`, `order`, `spread`, `rises`, `gains`, `growth`, `crossover`,
-//!   `diverges`, `slower`, `steady`, `ceiling`, `pick`, `fits` and `monotone`; the last two check
-//!   `published` tables.
+//!   `diverges`, `slower`, `steady`, `ceiling`, `pick`, `within`, `fits` and `monotone`; the last
+//!   two check `published` tables.
 
 mod ceiling;
 mod conditions;
@@ -28,9 +28,11 @@ mod rises;
 mod slower;
 mod spread;
 mod steady;
+mod within;
 
 use model::Plan;
 use model::study::{Claim, Expectation};
+use stats::format_bytes;
 
 use crate::hits;
 use crate::recorded::Recorded;
@@ -144,6 +146,7 @@ fn kind(expect: &Expectation) -> Box<dyn Kind + '_> {
         Expectation::Steady(steady) => Box::new(steady),
         Expectation::Ceiling(ceiling) => Box::new(ceiling),
         Expectation::Pick(pick) => Box::new(pick),
+        Expectation::Within(within) => Box::new(within),
         Expectation::Fits(fits) => Box::new(fits),
         Expectation::Monotone(monotone) => Box::new(monotone),
         Expectation::Unknown => Box::new(Unknown),
@@ -188,6 +191,10 @@ fn shown(value: &Value, unit: ClaimUnit) -> String {
         ClaimUnit::Clients => show::clients_value(value),
         ClaimUnit::Ns => show::ns_value(value),
         ClaimUnit::Exponent => show::exponent_value(value),
+        ClaimUnit::PerSecond => show::rate_value(value),
+        ClaimUnit::Share => show::with_bounds(value, show::percent),
+        ClaimUnit::Bytes => show::with_bounds(value, |n| format_bytes(n.round() as u64)),
+        ClaimUnit::Count => show::with_bounds(value, show::per_operation),
     }
 }
 

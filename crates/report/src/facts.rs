@@ -4,7 +4,6 @@ use model::{
     Cell, ErrorClass, EventKind, Fact, MemoryUse, OperationResult, Point, Series, Silence, Trial,
     TrialEvent, Workload,
 };
-use stats::format_bytes;
 use std::collections::BTreeMap;
 
 use crate::recorded::Recorded;
@@ -46,12 +45,13 @@ enum Over {
 
 /// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
 /// Times for which an operation was unavailable also rank as [`Rank::Requested`].
-const KNOWN: [(&str, &str, Rank, Over); 24] = [
+const KNOWN: [(&str, &str, Rank, Over); 25] = [
     (Fact::BYTES_PER_KEY, "memory of a key", Rank::Plain, Over::Mean),
     (Fact::SESSION_MEMORY_BYTES, "memory of a session", Rank::Plain, Over::Mean),
     (Fact::SESSION_RESIDENT_BYTES, "resident memory of a session", Rank::Plain, Over::Mean),
     (Fact::SESSION_DISK_BYTES, "disk space of a session", Rank::Plain, Over::Mean),
     ("copied_bytes", "copied while saving", Rank::Plain, Over::Mean),
+    ("copied_share", "copied while saving, of the data", Rank::Plain, Over::Mean),
     ("fork_ns", "fork", Rank::Plain, Over::Mean),
     ("memory_limit_bytes", "memory limit", Rank::Plain, Over::Mean),
     ("swap_peak_bytes", "peak swap use", Rank::Plain, Over::Mean),
@@ -263,13 +263,7 @@ fn over(name: &str) -> Over {
 /// measured time.
 fn shown(fact: &FactView) -> String {
     let name = fact.name.as_str();
-    let number = |value: f64| match name {
-        _ if name.ends_with("_ns") => show::ns(value),
-        _ if name.ends_with("_per_s") => show::rate(value),
-        _ if name.ends_with("_share") => show::percent(value),
-        _ if name.contains("bytes") => format_bytes(value.round() as u64),
-        _ => show::commas(value.round() as u64),
-    };
+    let number = |value: f64| show::named(name, value);
     let beyond = match (fact.beyond, fact.by_block.len()) {
         (0, _) => String::new(),
         (_, 0) => return "not before the end".into(),
@@ -320,6 +314,7 @@ fn of_trial(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
         value: Some(fact.value),
     });
     let mut all: Vec<TrialNumber> = trial.fill.iter().flat_map(filling).chain(recorded).collect();
+    all.extend(copied_share(trial));
     all.extend(trial.memory.iter().flat_map(memory));
     for point in trial.points.iter().filter(|point| point.stage.is_none()) {
         if let Some(series) = trial.series(&point.phase) {
@@ -365,6 +360,19 @@ fn data(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
     let bytes = kv.value_bytes.parse::<u64>().ok().map(|bytes| ("fill_value_bytes", bytes as f64));
     let told = [("fill_keys", 1.0)].into_iter().chain(bytes);
     told.map(|(name, of_one)| TrialNumber::by_clients(name.into(), Some(keys * of_one))).collect()
+}
+
+/// Memory that a save copied, by the memory of all keys filled, both as the server reports them.
+fn copied_share(trial: &Trial) -> Option<TrialNumber> {
+    let source = "INFO";
+    let own = |name: &str| {
+        let fact = trial.facts.iter().find(|fact| fact.name == name && fact.source == source);
+        fact.map(|fact| fact.value).filter(|value| *value > 0.0)
+    };
+    let keys = trial.fill.as_ref().and_then(Point::whole)?.counts.ok as f64;
+    let data_bytes = own(Fact::BYTES_PER_KEY)? * keys;
+    let value = own(Fact::COPIED_BYTES).filter(|_| data_bytes > 0.0)? / data_bytes;
+    Some(TrialNumber { name: "copied_share".into(), source: source.into(), value: Some(value) })
 }
 
 /// How fast a store was filled.

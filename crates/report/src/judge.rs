@@ -85,6 +85,7 @@ fn judge_cells(recorded: &Recorded) -> View {
             rows: &cells,
             comparisons: &comparisons,
             growth: &growth,
+            facts: &happened.facts,
             ramps: &ramps,
         }),
         growth,

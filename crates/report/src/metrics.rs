@@ -26,6 +26,9 @@ enum Mean {
     Geometric,
     /// Arithmetic mean, for shares, which can be 0.
     Arithmetic,
+    /// For amounts that can be 0: as [`Mean::Geometric`] if no block has 0, else as
+    /// [`Mean::Arithmetic`].
+    Amount,
 }
 
 /// One metric.
@@ -52,11 +55,11 @@ pub(crate) const METRICS: [Metric; 19] = [
     arithmetic("queries_saved_share", |w| w.through_a_cache()?.queries_saved_share()),
     geometric("queries_per_expiry", |w| w.through_a_cache()?.queries_per_expiry()),
     geometric("server_calls_per_op", |w| w.per_op(w.grown(calls)?)),
-    arithmetic("server_major_faults_per_op", |w| w.per_op(w.grown(major_faults)?)),
-    arithmetic("device_read_bytes_per_op", |w| w.per_op(w.grown(device_read)?)),
-    arithmetic("device_written_bytes_per_op", |w| w.per_op(w.grown(device_written)?)),
-    arithmetic("evicted_per_op", |w| w.per_op(w.grown(evicted)?)),
-    arithmetic("flash_hit_share", flash_hit_share),
+    amount("server_major_faults_per_op", |w| w.per_op(w.grown(major_faults)?)),
+    amount("device_read_bytes_per_op", |w| w.per_op(w.grown(device_read)?)),
+    amount("device_written_bytes_per_op", |w| w.per_op(w.grown(device_written)?)),
+    amount("evicted_per_op", |w| w.per_op(w.grown(evicted)?)),
+    amount("flash_hit_share", flash_hit_share),
 ];
 
 /// Reads of a database's rows through a cache.
@@ -141,6 +144,10 @@ const fn geometric(key: &'static str, read: fn(&Whole<'_>) -> Option<f64>) -> Me
     Metric { key, mean: Mean::Geometric, read }
 }
 
+const fn amount(key: &'static str, read: fn(&Whole<'_>) -> Option<f64>) -> Metric {
+    Metric { key, mean: Mean::Amount, read }
+}
+
 const fn arithmetic(key: &'static str, read: fn(&Whole<'_>) -> Option<f64>) -> Metric {
     Metric { key, mean: Mean::Arithmetic, read }
 }
@@ -153,10 +160,15 @@ impl Metric {
 
     /// The mean of the values of several points.
     pub(crate) fn over(&self, values: &[f64], seed: u64) -> Option<Value> {
-        match self.mean {
+        let mean = match self.mean {
+            Mean::Amount if values.iter().all(|value| *value > 0.0) => Mean::Geometric,
+            Mean::Amount => Mean::Arithmetic,
+            mean => mean,
+        };
+        match mean {
             Mean::Geometric => over_blocks(values.iter().copied(), seed).map(|(value, _)| value),
-            Mean::Arithmetic if values.is_empty() => None,
-            Mean::Arithmetic => {
+            _ if values.is_empty() => None,
+            Mean::Arithmetic | Mean::Amount => {
                 Some(Value::alone(values.iter().sum::<f64>() / values.len() as f64))
             }
         }

@@ -3,7 +3,8 @@
 use model::{Counts, ErrorClass, Workload};
 use stats::interval::blocks_without_assumptions;
 use stats::units::{
-    Unit, format_ns, format_percent, format_rate, format_ratio, format_value_with_interval,
+    Unit, format_bytes, format_ns, format_percent, format_rate, format_ratio,
+    format_value_with_interval,
 };
 
 use crate::distribution::CONFIDENCE;
@@ -198,6 +199,26 @@ pub(crate) fn listed(parts: &[String]) -> String {
         [] => String::new(),
         [only] => only.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// A number in the unit that its name ends in: `_ns`, `_per_s`, `_share`, `bytes`.
+pub(crate) fn named(name: &str, value: f64) -> String {
+    match name {
+        _ if name.ends_with("_ns") || name.contains("_ns_") => ns(value),
+        _ if name.ends_with("_per_s") => rate(value),
+        _ if name.ends_with("_share") => percent(value),
+        _ if name.contains("bytes") => format_bytes(value.round() as u64),
+        _ if name.ends_with("_per_op") => per_operation(value),
+        _ => commas(value.round() as u64),
+    }
+}
+
+/// A value with its bounds, each formatted alike.
+pub(crate) fn with_bounds(value: &Value, number: impl Fn(f64) -> String) -> String {
+    match bounds(value) {
+        Some((lo, hi)) => format!("{} [{}, {}]", number(value.center), number(lo), number(hi)),
+        None => number(value.center),
     }
 }
 

@@ -77,7 +77,7 @@ fn keys_and_values_of_a_profile_replace_those_of_the_study() {
     let plan = planned(&[("profile", "pipelined")], &[]).unwrap();
     let small = kv(&plan, "redis");
     // 84 bytes beside the value: the entry, and 32 for the name.
-    assert_eq!((small.value_bytes.as_str(), small.keys), ("3", (128 << 20) / 108));
+    assert_eq!((small.value_bytes.as_str(), small.keys), ("3", (96 << 20) / 108));
     assert_eq!(small.distribution, "uniform");
     let plan = planned(&[("profile", "stores-zipf")], &["redis"]).unwrap();
     assert_eq!(kv(&plan, "redis").distribution, "zipf:0.99");
@@ -90,7 +90,7 @@ fn faults_of_a_profile_are_located() {
         ("value_bytes = 3", "value_bytes = 0", "value_bytes must be 1 to 16777216"),
         ("zipf = 0.99", "zipf = 9", "zipf must be a number above 0, up to 5"),
         ("data = [2.0]", "data = []", "data must be numbers above 0, up to 8"),
-        ("save_at = 0.33", "save_at = 1.0", "save_at must be a share from 0 to below 1"),
+        ("save_at = 0.25", "save_at = 1.0", "save_at must be a share from 0 to below 1"),
     ] {
         assert!(BEYOND_RAM.contains(from), "{from}");
         let error = Study::parse("b", &BEYOND_RAM.replacen(from, to, 1)).unwrap_err();

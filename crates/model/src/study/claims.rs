@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::kinds::{
     Ceiling, Crossover, Diverges, Extreme, Figure, Fits, Gains, Growth, Monotone, Order, Pick,
-    Ratio, Rises, Slower, Spread, Steady,
+    Ratio, Rises, Slower, Spread, Steady, Within,
 };
 pub(super) use self::parts::Parts;
 use crate::memory::PageCache;
@@ -98,6 +98,8 @@ pub enum Expectation {
     Ceiling(Ceiling),
     /// A target is preferable to another.
     Pick(Pick),
+    /// A number of a target is within a range.
+    Within(Within),
     /// The published rates of the source fit the bandwidth that it states.
     Fits(Fits),
     /// Published figures of the source rise from step to step.
@@ -126,6 +128,7 @@ impl Expectation {
             | Self::Gains(_)
             | Self::Growth(_)
             | Self::Crossover(_)
+            | Self::Within(_)
             | Self::Fits(_)
             | Self::Monotone(_)
             | Self::Unknown => false,
@@ -170,6 +173,7 @@ impl Expectation {
                  false`)"
                     .into(),
             ),
+            Self::Within(within) => within.contradiction(),
             Self::Unknown => Some(format!("unknown kind of claim (known: {KINDS})")),
             _ => None,
         }
@@ -179,7 +183,7 @@ impl Expectation {
 /// Kinds of claims, as named in errors.
 const KINDS: &str = "`ratio`, `order`, `highest`, `lowest`, `narrowest`, `widest`, `rises`, \
                      `gains`, `growth`, `crossover`, `diverges`, `slower`, `steady`, \
-                     `ceiling`, `pick`, `fits` and `monotone`";
+                     `ceiling`, `pick`, `within`, `fits` and `monotone`";
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use super::judged::Judged;
 use crate::ramp::Ramp;
 use crate::recorded::Recorded;
 use crate::series::MeasuredPoint;
-use crate::view::{ClaimUnit, Comparison, GrowthView, RampView, Row};
+use crate::view::{ClaimUnit, Comparison, FactView, GrowthView, RampView, Row};
 
 /// Results of a run that claims are judged by.
 #[derive(Clone, Copy)]
@@ -17,6 +17,7 @@ pub(crate) struct Results<'a> {
     pub(crate) rows: &'a [Row],
     pub(crate) comparisons: &'a [Comparison],
     pub(crate) growth: &'a [GrowthView],
+    pub(crate) facts: &'a [FactView],
     pub(crate) ramps: &'a [(Ramp<'a>, RampView)],
 }
 
@@ -56,6 +57,7 @@ pub(super) struct Context<'a> {
     pub(super) rows: &'a [Row],
     pub(super) comparisons: &'a [Comparison],
     pub(super) growth: &'a [GrowthView],
+    pub(super) facts: &'a [FactView],
     /// Those of the profile.
     pub(super) ramps: Vec<&'a (Ramp<'a>, RampView)>,
     pub(super) profile: &'a str,
@@ -65,7 +67,7 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(super) fn new(results: Results<'a>, profile: &'a str) -> Self {
-        let Results { recorded, phases, rows, comparisons, growth, ramps } = results;
+        let Results { recorded, phases, rows, comparisons, growth, facts, ramps } = results;
         Self {
             recorded,
             plan: &recorded.header.plan,
@@ -73,6 +75,7 @@ impl<'a> Context<'a> {
             rows,
             comparisons,
             growth,
+            facts,
             ramps: ramps.iter().filter(|(_, view)| view.workload == profile).collect(),
             profile,
             misses: Cell::new(false),

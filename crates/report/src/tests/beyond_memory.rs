@@ -7,7 +7,7 @@ use model::{
 
 use crate::fixture::recorded;
 use crate::recorded::Recorded;
-use crate::view::MissCostView;
+use crate::view::{ClaimUnit, ClaimVerdict, MissCostView};
 use crate::{judge, markdown, text};
 use stats::Histogram;
 
@@ -151,4 +151,26 @@ fn the_cost_of_a_miss_weighs_a_store_that_drops_keys() {
     let slower = miss_cost(90_000);
     assert!(slower.breaks_even_ns.is_none());
     assert!(slower.sentence.ends_with("whatever a miss costs"), "{}", slower.sentence);
+}
+
+#[test]
+fn a_claim_is_judged_by_a_metric_or_a_fact() {
+    let mut recorded = run();
+    for trial in &mut recorded.trials {
+        let set = trial.series.iter_mut().find(|series| series.phase == "set").unwrap();
+        set.interval_ns = 1_000_000_000;
+        set.done_per_interval = vec![100, 100, 90 + u64::from(trial.block), 100];
+    }
+    let claims = judge(&recorded).claims;
+    let claim = |id: &str| claims.iter().find(|claim| claim.id == id).unwrap();
+    let faults = claim("swap-waits-for-the-disk");
+    assert_eq!(faults.verdict, ClaimVerdict::Refuted);
+    let expected = "`server_major_faults_per_op` of redis at set at least 0.40";
+    assert_eq!((faults.expected.as_str(), faults.unit), (expected, ClaimUnit::Count));
+    let erratic = claim("swap-is-erratic");
+    assert_eq!((erratic.verdict, erratic.unit), (ClaimVerdict::Refuted, ClaimUnit::Share));
+    let start = "does not hold: `set.variation_share` of redis is 4";
+    assert!(erratic.note.starts_with(start), "{}", erratic.note);
+    let copied = claim("save-copies-most-of-the-data");
+    assert_eq!(copied.verdict, ClaimVerdict::NotRun);
 }

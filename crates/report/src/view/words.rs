@@ -56,6 +56,14 @@ words! {
         Ns = "ns",
         /// An exponent of a power law.
         Exponent = "exponent",
+        /// A number per second.
+        PerSecond = "per_s",
+        /// A share, 0 to 1.
+        Share = "share",
+        /// Bytes.
+        Bytes = "bytes",
+        /// A number without a unit.
+        Count = "count",
     }
 }
 

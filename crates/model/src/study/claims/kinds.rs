@@ -281,6 +281,37 @@ pub struct Pick {
     pub share: f64,
 }
 
+/// A number of `target` is between `min` and `max`: a metric of an operation's row, or a fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Within {
+    /// Target tested.
+    pub target: String,
+    /// The operation of the row; without one, `of` is a fact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// Name of the metric or fact, which ends in its unit: `rate_per_s`,
+    /// `save_lowest_rate_share`.
+    pub of: String,
+    /// Smallest value that confirms the statement.
+    #[serde(default)]
+    pub min: f64,
+    /// Largest value that confirms it; absent for no upper bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
+impl Within {
+    /// What contradicts itself, for the author of a study; `None` if nothing does.
+    pub(super) fn contradiction(&self) -> Option<String> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+        let is_good = !self.of.is_empty() && self.of.chars().all(is_name);
+        (!is_good).then(|| {
+            format!("`of = \"{}\"` of a claim (expected the name of a metric or a fact)", self.of)
+        })
+    }
+}
+
 /// In every row of published tables, the rate times the size of a value is no more than the
 /// bandwidth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -76,6 +76,12 @@ impl Expectation {
                 range: Some((c.min, c.max)),
                 ..none()
             },
+            Self::Within(w) => Parts {
+                targets: vec![&w.target],
+                operations: w.operation.iter().map(String::as_str).collect(),
+                range: Some((w.min, w.max.unwrap_or(f64::INFINITY))),
+                ..none()
+            },
             Self::Fits(_) | Self::Monotone(_) => self.parts_of_tables(),
             of_ramps => of_ramps.parts_of_ramps(),
         }
