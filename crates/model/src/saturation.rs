@@ -116,8 +116,8 @@ pub struct ProcessUse {
     pub calls: u64,
 }
 
-/// Use of a whole disk since it was attached. Source: the kernel's page "Block layer statistics in
-/// /sys/block/<dev>/stat".
+/// Use of a whole disk since it was attached. Source: the kernel's page "Block layer statistics" on
+/// `/sys/block/<dev>/stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceUse {
     /// Bytes read.

@@ -1,4 +1,5 @@
-//! Use of a disk. Source: the kernel's page "Block layer statistics in /sys/block/<dev>/stat".
+//! Use of a disk. Source: the kernel's page "Block layer statistics" on
+//! `/sys/block/<dev>/stat`.
 
 use model::DeviceUse;
 use std::fs::File;

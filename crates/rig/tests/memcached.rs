@@ -82,6 +82,42 @@ fn memcached_runs_with_its_settings_and_leaves_nothing_behind() {
     assert!(entries(base.path()).is_empty());
 }
 
+/// Writes 40,000 values of 1,000 bytes, 40 MB, into 16 MiB of memory and a file of 128 MiB.
+#[test]
+fn values_beyond_the_memory_go_to_a_file_that_is_removed() {
+    if SearchPath::of_process().find(&["memcached"]).is_none() {
+        eprintln!("skipped: memcached is not installed");
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    let settings = [("memory", "16"), ("flash", "128"), ("ext_page_size", "8")];
+    let more = [("ext-threads", "2"), ("slab_automove_window", "3")];
+    let spec = spec(base.path(), &[&settings[..], &more].concat());
+    let server = start(Product::Memcached, &guard, &spec).unwrap();
+    let number = |stats: &str, name: &str| {
+        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+        line.and_then(|number| number.trim().parse::<u64>().ok())
+    };
+    let Some(0) = number(&ask(&server, "stats"), "extstore_objects_written") else {
+        eprintln!("skipped: memcached is built without extstore");
+        return;
+    };
+    let mut stream = UnixStream::connect(socket(&server)).unwrap();
+    let value = "v".repeat(1_000);
+    for n in 0..40_000 {
+        write!(stream, "set key:{n} 0 0 1000 noreply\r\n{value}\r\n").unwrap();
+    }
+    write!(stream, "quit\r\n").unwrap();
+    stream.read_to_string(&mut String::new()).unwrap();
+    let stats = ask(&server, "stats");
+    assert!(number(&stats, "extstore_objects_written") > Some(1_000), "{stats}");
+    let directory = fs::read_dir(base.path()).unwrap().next().unwrap().unwrap().path();
+    assert!(directory.join("values").is_file(), "{}", directory.display());
+    server.stop().unwrap();
+    assert!(entries(base.path()).is_empty());
+}
+
 #[test]
 fn the_reason_of_its_death_is_reported() {
     if SearchPath::of_process().find(&["memcached"]).is_none() {

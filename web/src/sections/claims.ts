@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<ClaimView>[] = [
   ["Verdict", (claim) => verdict(claim.verdict)],
   [
     "Expected",
-    ({ expected, source_value: value }) => [expected, value === undefined ? null : sub(`the source: ${value}`)],
+    ({ expected, source_value: value }) => [...prose(expected), value === undefined ? null : sub(`the source: ${value}`)],
   ],
   [
     "Measured",

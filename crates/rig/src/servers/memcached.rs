@@ -107,7 +107,8 @@ fn extended(settings: &BTreeMap<String, String>) -> Vec<OsString> {
     let own = settings.iter().map(|(name, value)| (name.replace('-', "_"), value));
     let own = own.filter(|(name, _)| EXTENDED.iter().any(|start| name.starts_with(start)));
     let own = own.map(|(name, value)| format!("{name}={value}"));
-    let all: Vec<String> = path.into_iter().chain(own).collect();
+    // The size of its pages must be known before the file.
+    let all: Vec<String> = own.chain(path).collect();
     if all.is_empty() { Vec::new() } else { vec!["-o".into(), all.join(",").into()] }
 }
 
@@ -131,7 +132,7 @@ mod tests {
     fn values_in_a_file_have_one_option() {
         let pairs = [("flash", "512"), ("memory", "64"), ("ext-page_size", "8")];
         let settings = pairs.map(|(name, value)| (name.to_string(), value.to_string())).into();
-        assert_eq!(extended(&settings), ["-o", "ext_path=values:512m,ext_page_size=8"]);
+        assert_eq!(extended(&settings), ["-o", "ext_page_size=8,ext_path=values:512m"]);
         let moving = [("slab_automove".to_string(), "2".to_string())].into();
         assert_eq!(extended(&moving), ["-o", "slab_automove=2"]);
         assert!(extended(&BTreeMap::new()).is_empty());
