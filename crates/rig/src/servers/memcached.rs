@@ -2,7 +2,7 @@
 //!
 //! It has no configuration file: settings are command-line options, of which [`SETTINGS`] names
 //! those that measurements need. It stores nothing on disk, except values in a file of its data
-//! directory with setting [`FLASH`] (extstore; doc/storage.txt and `memcached -h`).
+//! directory with setting `flash` (extstore; doc/storage.txt and `memcached -h`).
 
 use super::own::{Executable, ServerDescription, single_server};
 use crate::error::Result;
