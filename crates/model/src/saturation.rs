@@ -21,7 +21,7 @@ pub struct Sample {
     pub group_bytes: Option<u64>,
     /// Traffic of the network interface towards the server; `None` for unix sockets.
     pub network: Option<NetworkUse>,
-    /// Use of the disk with the target's data by everyone; `None` if it is no block device.
+    /// Traffic of the disk with the target's data, of all processes; `None` without a block device.
     pub device: Option<DeviceUse>,
 }
 

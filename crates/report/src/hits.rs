@@ -18,7 +18,7 @@ const READS: [&str; 2] = ["read", "get"];
 
 /// Hit ratio of a row's reads; for a phase with parts, that of its read part. `None` if nothing was
 /// read.
-fn share(cells: &[Row], row: &Row) -> Option<f64> {
+pub(crate) fn share(cells: &[Row], row: &Row) -> Option<f64> {
     let is_read = |operation: &str| {
         operation.split('.').next_back().is_some_and(|name| READS.contains(&name))
     };

@@ -65,10 +65,7 @@ pub(crate) fn ratio_value(value: &Value) -> String {
 
 /// `0.98 [0.91, 1.04]`; without an interval, the number alone.
 pub(crate) fn exponent_value(value: &Value) -> String {
-    match bounds(value) {
-        Some((lo, hi)) => format!("{:.2} [{lo:.2}, {hi:.2}]", value.center),
-        None => format!("{:.2}", value.center),
-    }
+    with_bounds(value, |exponent| format!("{exponent:.2}"))
 }
 
 /// `3.4 clients [2.9, 4.1]`; without an interval, the number alone.

@@ -34,8 +34,8 @@ fn ended_by(place: &Place, end: fn(&Started)) -> Value {
     // The operation in flight takes milliseconds, but a busy disk can delay writing the record.
     assert!(since.elapsed() < Duration::from_secs(15), "{:?}", since.elapsed());
     place.assert_nothing_left();
-    let told = "stopping after the operations in flight; Ctrl-C again exits at once";
-    assert!(finished.stderr.contains(told), "{}", finished.stderr);
+    let message = "stopping after the operations in flight; Ctrl-C again exits at once";
+    assert!(finished.stderr.contains(message), "{}", finished.stderr);
     finished.json()
 }
 

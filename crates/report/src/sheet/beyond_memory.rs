@@ -1,6 +1,7 @@
 //! What stores did with data that memory had no room for: dropped keys, reads from a file of
 //! values, page faults that waited for the disk, and the disk's own traffic.
 
+use crate::hits;
 use crate::section::{Block, Section, explained};
 use crate::show;
 use crate::table::{Cell, Column};
@@ -33,7 +34,7 @@ pub(crate) fn section(view: &View) -> Section {
         full.contains(&row.workload.as_str())
             && row.metrics.contains_key("device_read_bytes_per_op")
     });
-    let mut blocks = explained(columns, rows.map(cells), NOTE);
+    let mut blocks = explained(columns, rows.map(|row| cells(view, row)), NOTE);
     blocks.extend(miss_costs(view).blocks);
     Section { id: "beyond-memory", title: "Beyond the memory", blocks }
 }
@@ -47,13 +48,11 @@ pub(crate) fn miss_costs(view: &View) -> Section {
     Section { id: "miss-costs", title: "What a miss may cost", blocks }
 }
 
-fn cells(row: &Row) -> Vec<Cell> {
+fn cells(view: &View, row: &Row) -> Vec<Cell> {
     let of = |name: &str, shown: fn(&Value) -> String| Cell::value(row.metrics.get(name), shown);
     let per_op = |value: &Value| show::per_operation(value.center);
     let bytes = |value: &Value| format_bytes(value.center.round() as u64);
-    let (ok, asked) = (row.counts.ok, row.counts.ok + row.counts.miss);
-    let is_read = row.operation.split('.').next_back() == Some("get") && asked > 0;
-    let found = is_read.then(|| Value::alone(ok as f64 / asked as f64));
+    let found = hits::share(&view.cells, row).map(Value::alone);
     vec![
         row.workload.as_str().into(),
         row.operation.as_str().into(),
