@@ -1,7 +1,7 @@
 //! Refuses runs that would take too long or need too much memory, before anything starts. The error
 //! shows the calculation.
 
-use model::{Kv, Load, Plan, Search, Stop, Workload};
+use model::{Cell, Kv, Load, Plan, Search, Stop};
 use rig::memory_bytes;
 use stats::search::A_ROUND;
 use stats::{format_bytes, format_ns};
@@ -108,10 +108,8 @@ pub(crate) fn ramp_threads(
     sets: &[(String, String)],
     cpus: usize,
 ) -> Result<(), String> {
-    let ramps = plan.cells.iter().filter_map(|cell| match &cell.workload {
-        Workload::Kv(kv) => Some((kv.threads, cell.load.clients)),
-        Workload::Sessions(_) | Workload::AppCache(_) | Workload::CacheAside(_) => None,
-    });
+    let of = |cell: &Cell| Some((plan.on_event_loops(cell)?.threads, cell.load.clients));
+    let ramps = plan.cells.iter().filter_map(of);
     let Some((planned, clients)) = ramps.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) else {
         return Ok(());
     };

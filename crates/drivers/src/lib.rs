@@ -52,7 +52,7 @@ pub use cache::open_tagged_cache;
 pub use options::{CacheOptions, SessionOptions};
 pub use patience::CleanupDeadline;
 pub use rows::{open_row_cache, open_row_database};
-pub use sessions::{open_page_store, open_session_store};
+pub use sessions::{open_entry_store, open_page_store, open_session_store};
 
 /// Checks that a server is listening at an address. Errors: those of the system, including a
 /// timeout.

@@ -25,6 +25,18 @@ pub fn open_session_store(
     .map_err(Failure::from)
 }
 
+/// Opens one client of a store of keys and values, which several clients write: the plain layout,
+/// in which a write of a file replaces it whole. Errors as [`open_session_store`].
+pub fn open_entry_store(
+    endpoint: &Endpoint,
+    options: &SessionOptions,
+) -> Result<Box<dyn SessionStore>, Failure> {
+    match endpoint {
+        Endpoint::Files { .. } => Ok(files::open_entries(options)?),
+        _ => open_session_store(endpoint, options),
+    }
+}
+
 /// Opens one client of a shop's session handler; errors as [`open_session_store`].
 pub fn open_page_store(
     endpoint: &Endpoint,

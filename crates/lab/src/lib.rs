@@ -31,6 +31,7 @@ pub mod data_files;
 mod deadline;
 mod demand;
 pub mod effort;
+mod entries;
 mod error_hints;
 mod groups;
 mod intervals;

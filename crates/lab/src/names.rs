@@ -19,6 +19,11 @@ pub(crate) fn of(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
     }
 }
 
+/// Bytes of the longest value; 0 if the plan does not say.
+pub(crate) fn value_bytes_max(kv: &Kv) -> usize {
+    kv.value_bytes.parse().map_or(0, |sizes: Sizes| sizes.max())
+}
+
 /// The failure for a workload with an invalid part.
 pub(crate) fn unreadable(e: impl Display) -> Failure {
     Failure { class: ErrorClass::Other, message: e.to_string() }

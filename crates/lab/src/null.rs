@@ -11,7 +11,7 @@ use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use model::plan::{KvOperation, PlannedTarget};
 use model::{
     Cell, Endpoint, ErrorClass, Failure, Kv, Load, NetAddress, NullRate, Phase, Plan, Point, Stop,
-    Trial, Workload,
+    Trial,
 };
 use rig::Scratch;
 use rig::reference::{Listen, NullServer, NullSettings};
@@ -57,7 +57,8 @@ fn rates(plan: &Plan, setup: &Setup, before: &[NullRate]) -> Vec<NullRate> {
     let mut rates = Vec::new();
     let server_cpus = setup.pinning.server.len().max(1) as u32;
     for cell in &plan.cells {
-        let (Workload::Kv(kv), Some(target)) = (&cell.workload, plan.target(&cell.target)) else {
+        let (Some(kv), Some(target)) = (plan.on_event_loops(cell), plan.target(&cell.target))
+        else {
             continue;
         };
         let shape = match shape(kv, cell, target, setup) {

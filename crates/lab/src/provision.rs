@@ -21,7 +21,7 @@ use crate::groups::Groups;
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
 use crate::wall::unix_ms;
-use crate::{app_cache, cache_aside, room};
+use crate::{app_cache, cache_aside, names, room};
 
 /// What a run needs besides its plan: directories, CPUs, and endpoints with credentials.
 pub struct Setup {
@@ -147,9 +147,8 @@ impl<'a> TargetProvisioner<'a> {
         };
         let (value_bytes, connections) = match workload {
             Workload::Sessions(sessions) => (sessions.value_bytes, sessions.connections),
-            Workload::Kv(_) | Workload::AppCache(_) | Workload::CacheAside(_) => {
-                (0, Connections::Persistent)
-            }
+            Workload::Kv(kv) => (names::value_bytes_max(kv), Connections::Persistent),
+            Workload::AppCache(_) | Workload::CacheAside(_) => (0, Connections::Persistent),
         };
         let layout = workload.layout();
         let disk = self.setup.disk_of(target);
@@ -182,7 +181,7 @@ impl<'a> TargetProvisioner<'a> {
             cm_settings: target.cm_settings(),
             magento: app_cache::layer(self.plan, &target.name),
             layout,
-            is_kv: matches!(workload, Workload::Kv(_)),
+            is_kv: matches!(workload, Workload::Kv(_)) && target.product.keeps_keys(),
             has_rows: matches!(workload, Workload::CacheAside(_)),
             groups,
             disk: self.disk_with_data(target),

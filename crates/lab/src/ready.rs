@@ -32,7 +32,7 @@ pub struct Ready {
     pub(crate) cm_settings: BTreeMap<String, String>,
     pub(crate) magento: Magento,
     pub(crate) layout: Layout,
-    /// True for the key-value workload.
+    /// True for the key-value workload on a store with such a protocol.
     pub(crate) is_kv: bool,
     /// True for rows of a database, read through a cache if there are two stores.
     pub(crate) has_rows: bool,
@@ -95,6 +95,11 @@ impl Ready {
     /// Prefix of every session name; empty on a private store.
     pub fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// True if the store has a protocol of keys and values, which the wire engine speaks.
+    pub(crate) fn has_key_protocol(&self) -> bool {
+        self.stores[0].product.keeps_keys()
     }
 
     /// True if no store has a server that needs CPUs.

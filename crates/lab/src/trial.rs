@@ -21,7 +21,7 @@ use crate::sampler::Sampler;
 use crate::search::{Probing, SearchReport};
 use crate::session_size::SessionSizes;
 use crate::wall::Clocks;
-use crate::{actions, app_cache, cache_aside, error_hints, kv, room, schedule};
+use crate::{actions, app_cache, cache_aside, entries, error_hints, kv, room, schedule};
 
 /// Result of one trial.
 pub struct Measured {
@@ -191,7 +191,7 @@ fn offer(
     let removals = Removals::before(ready);
     let progress = &mut |progress: Progress<'_>| report(SearchReport::Progress(progress));
     let (mut finished, noise) = match &cell.workload {
-        Workload::Kv(kv) => {
+        Workload::Kv(kv) if ready.has_key_protocol() => {
             let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: provisioner.plan };
             let load = offered.open(ready)?;
             ready.will_write(load.names(), kv.keys);
@@ -224,7 +224,9 @@ fn offer(
             };
             let recorder = record();
             let inside = ready.enter_groups()?;
-            let finished = engine.run(clients, &mut meter, progress);
+            let finished = deadline.within(stop, |stop| {
+                Engine { stop, ..engine }.run(clients, &mut meter, progress)
+            });
             inside.into_iter().try_for_each(GroupMembership::leave)?;
             (finished, recorder.stop())
         }
@@ -263,8 +265,7 @@ fn connect(ready: &Ready, cell: &Cell, seed: u64) -> Result<Vec<Box<dyn Client>>
         Workload::Sessions(sessions) => of_sessions(ready, sessions, &cell.load, seed),
         Workload::AppCache(cache) => app_cache::connect(ready, cache, &cell.load, seed),
         Workload::CacheAside(aside) => cache_aside::connect(ready, aside, &cell.load, seed),
-        // Connections of the wire engine are its own.
-        Workload::Kv(_) => Ok(Vec::new()),
+        Workload::Kv(kv) => entries::connect(ready, kv, cell.load.clients, seed),
     }
 }
 

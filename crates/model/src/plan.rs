@@ -445,6 +445,13 @@ impl Plan {
         self.targets.iter().find(|t| t.name == name)
     }
 
+    /// The key-value workload of a cell, if event loops offer it: its target has a protocol of keys
+    /// and values. On other stores, each client has a thread.
+    pub fn on_event_loops<'a>(&self, cell: &'a Cell) -> Option<&'a Kv> {
+        let Workload::Kv(kv) = &cell.workload else { return None };
+        self.target(&cell.target)?.product.keeps_keys().then_some(kv)
+    }
+
     /// True if the cell limits the memory of a server with settings by which it then drops keys.
     pub fn drops_keys(&self, cell: &Cell) -> bool {
         let evicts = self.target(&cell.target).is_some_and(PlannedTarget::evicts);

@@ -33,6 +33,11 @@ pub(crate) fn open_plain(options: &SessionOptions) -> Result<Box<dyn SessionStor
     Ok(Box::new(plain::Plain::new(directory, options.connections)))
 }
 
+/// A file per key, which several clients write.
+pub(crate) fn open_entries(options: &SessionOptions) -> Result<Box<dyn SessionStore>, StoreError> {
+    Ok(Box::new(plain::Plain::renaming(Directory::open(&options.directory)?)))
+}
+
 pub(crate) fn open_page(options: &SessionOptions) -> Result<Box<dyn PageStore>, StoreError> {
     let directory = Directory::open(&options.directory)?;
     Ok(Box::new(page::Page::new(directory, options.timeout, options.ttl_s)))

@@ -9,9 +9,10 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Connections, ErrorClass};
-use nix::fcntl::{AtFlags, OFlag};
+use nix::fcntl::{AtFlags, OFlag, renameat};
 use nix::sys::stat::fstatat;
 use workloads::store::{Found, SessionStore, StoreError};
 
@@ -21,11 +22,31 @@ use crate::fault;
 pub(super) struct Plain {
     directory: Directory,
     as_php: bool,
+    /// The file that a value is written to before it replaces the old one; `None` if the file of
+    /// the session itself is written.
+    temporary: Option<String>,
 }
+
+/// Number of temporary files so far, for their names.
+static TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
 impl Plain {
     pub(super) fn new(directory: Directory, connections: Connections) -> Self {
-        Self { directory, as_php: connections == Connections::As2019 }
+        Self { directory, as_php: connections == Connections::As2019, temporary: None }
+    }
+
+    /// A store whose files several clients write: a value is written to a temporary file, which
+    /// then takes the name of the old one, so that readers never see a part of it.
+    pub(super) fn renaming(directory: Directory) -> Self {
+        let number = TEMPORARY.fetch_add(1, Ordering::Relaxed);
+        Self { directory, as_php: false, temporary: Some(format!("temporary.{number}")) }
+    }
+
+    fn replace_whole(&self, id: &str, value: &[u8]) -> io::Result<()> {
+        let Some(temporary) = &self.temporary else { return self.put(id, value) };
+        self.put(temporary, value)?;
+        let directory = &self.directory.fd;
+        Ok(renameat(directory, temporary.as_str(), directory, id)?)
     }
 
     fn put(&self, id: &str, value: &[u8]) -> io::Result<()> {
@@ -99,7 +120,8 @@ impl SessionStore for Plain {
     }
 
     fn replace(&mut self, id: &str, value: &[u8]) -> Result<Found, StoreError> {
-        self.create(id, value)?;
+        check_id(id)?;
+        self.replace_whole(id, value).map_err(|e| wrong("write", id, &e))?;
         Ok(Found::Yes)
     }
 }

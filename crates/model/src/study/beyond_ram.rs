@@ -87,7 +87,7 @@ impl Keys for Defaults {
             put(&mut size.memory, MemoryLimit::parse(text), MemoryLimit::EXPECTED)
         }),
     ];
-    const STORES: Stores = Stores::Keys;
+    const STORES: Stores = Stores::Entries;
     const OPERATIONS: &'static [&'static str] = &OPERATIONS;
 
     fn fault(own: &WorkloadTables<Self>) -> Option<Fault> {
@@ -98,13 +98,13 @@ impl Keys for Defaults {
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for clients in run.clients(&[]) {
-                let pipeline = profile.pipeline;
-                let load = Load::closed(clients).pipelined(pipeline);
+                let load = Load::closed(clients).pipelined(profile.pipeline);
                 for data in profile.data.get_ref() {
                     let kv = workload(profile, *data, run);
+                    let of = |target: &PlannedTarget| on_target(&kv, target, clients);
                     let own = run.targets.iter().filter(|t| profile.measures(t, &run.study));
                     let own: Vec<&str> = own.map(|target| target.name.as_str()).collect();
-                    let all = run.on_each_target(&load, |_| Workload::Kv(kv.clone()));
+                    let all = run.on_each_target(&load, |target| Workload::Kv(of(target)));
                     cells.extend(all.filter(|cell| own.contains(&cell.target.as_str())));
                 }
             }
@@ -212,6 +212,13 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
         memory: Some(memory),
         ..Kv::default()
     }
+}
+
+/// The workload on a target. A store without a protocol of keys has a thread per client, and is
+/// filled as fast as it takes.
+fn on_target(kv: &Kv, target: &PlannedTarget, clients: u32) -> Kv {
+    let kv = kv.clone();
+    if target.product.keeps_keys() { kv } else { Kv { threads: clients, fill_per_s: 0, ..kv } }
 }
 
 /// Approximate memory that Redis uses for a key and its value; jemalloc rounds each string up.

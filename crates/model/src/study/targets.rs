@@ -21,6 +21,8 @@ pub(super) enum Stores {
     Sessions,
     /// Stores with a key-value protocol.
     Keys,
+    /// Stores of entries with a name: those of [`Stores::Keys`], files, and tables of a database.
+    Entries,
     /// Backends of an application cache.
     Caches,
     /// SQL servers, alone or behind a cache.
@@ -37,6 +39,7 @@ impl Stores {
         match self {
             Self::Sessions => product.keeps_sessions(),
             Self::Keys => product.keeps_keys(),
+            Self::Entries => product.keeps_keys() || product.keeps_sessions(),
             Self::Caches => true,
             Self::Databases => product.keeps_tables() || product.keeps_keys(),
         }
@@ -56,7 +59,9 @@ impl Stores {
             .or(cache.map(|_| "cache"));
         let (what, needed, fits, alien) = match self {
             Self::Sessions => ("sessions", "product", product.map(|p| self.fits(p)), of_cache),
-            Self::Keys => ("keys and values", "product", product.map(|p| self.fits(p)), of_cache),
+            Self::Keys | Self::Entries => {
+                ("keys and values", "product", product.map(|p| self.fits(p)), of_cache)
+            }
             Self::Caches => {
                 let alien = of_server.or(cache.map(|_| "cache"));
                 ("application caches", "backend", backend.map(|_| true), alien)
@@ -136,7 +141,7 @@ impl Study {
                 )));
             }
             let target = match stores {
-                Stores::Sessions | Stores::Keys => self.chosen_server(choice, stores)?,
+                Stores::Sessions | Stores::Keys | Stores::Entries => self.chosen_server(choice, stores)?,
                 Stores::Caches => self.chosen_cache(choice)?,
                 Stores::Databases => self.chosen_database(choice)?,
             };
@@ -180,6 +185,7 @@ impl Study {
                     server.0.name()
                 )
             }),
+            (Stores::Entries, _) => None,
             (_, Some(endpoint)) => endpoint.no_sessions().map(String::from),
             (_, None) => server.0.no_sessions().map(String::from),
         };

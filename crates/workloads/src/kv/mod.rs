@@ -10,6 +10,7 @@
 //!   JSON object.
 //! - [`mix`]: operations with weights, and the positions of inserts among them.
 //! - [`preset`]: published workloads by name.
+//! - [`client`]: a blocking client, for stores without a protocol of keys and values.
 //! - [`written`]: expected final values of a sample of keys.
 //!
 //! Keys are numbers from 0. All properties of a key, such as its name and the length of its value,
@@ -17,6 +18,7 @@
 //! others.
 
 pub mod choice;
+pub mod client;
 mod digits;
 pub mod distribution;
 pub mod mix;
@@ -34,6 +36,7 @@ mod ycsb;
 mod zipf;
 
 pub use choice::{KEYS_MAX, KeyChoice};
+pub use client::{KvClient, KvShared};
 pub use digits::write_over_zeros;
 pub use distribution::Distribution;
 pub use mix::{Inserts, Mix, Weights};

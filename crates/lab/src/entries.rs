@@ -1,0 +1,33 @@
+//! Clients of keys and values on stores without such a protocol: files and SQL databases.
+
+use model::{Failure, Kv};
+use std::sync::Arc;
+use workloads::kv::{Distribution, KeyChoice, KvClient, KvShared, values_of};
+use workloads::{Client, Share};
+
+use crate::names::{self, unreadable};
+use crate::ready::Ready;
+
+/// Opens the clients, each with its own connection.
+pub(crate) fn connect(
+    ready: &Ready,
+    kv: &Kv,
+    clients: u32,
+    seed: u64,
+) -> Result<Vec<Box<dyn Client>>, Failure> {
+    let distribution: Distribution = kv.distribution.parse().map_err(unreadable)?;
+    let keys = KeyChoice::new(distribution, kv.keys).map_err(unreadable)?;
+    let names = names::of(kv, ready.prefix(), seed).map_err(unreadable)?;
+    let values = values_of(&kv.value_bytes, seed).map_err(unreadable)?;
+    let filled = (kv.keys as f64 * kv.filled_share).round() as u64;
+    let phases = (filled, kv.phases.clone());
+    let shared = Arc::new(KvShared::new((keys, names), values, phases, kv.verify_one_in));
+    (0..clients)
+        .map(|client| {
+            let store = drivers::open_entry_store(ready.endpoint(), ready.options())?;
+            let share = Share { seed, client, clients, prefix: String::new() };
+            let client: Box<dyn Client> = Box::new(KvClient::new(store, shared.clone(), share));
+            Ok(client)
+        })
+        .collect()
+}

@@ -1,0 +1,247 @@
+//! Gets and sets by a blocking client, for stores without a protocol of keys and values: files and
+//! SQL databases.
+//!
+//! All clients choose among all keys. A value's version is unique to its write, so a value tells
+//! which write it came from, and the last writes of a sample of keys are known ([`Written`]).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use model::{Phase, StoredVersion};
+
+use super::{Key, KeyChoice, KeyNames, Sizes, Stream, ValueCheck, Values, Written};
+use crate::chances::Chances;
+use crate::client::{Answer, Call, Client, Outcome};
+use crate::store::{Found, SessionStore, StoreError};
+use crate::values::mix;
+use crate::Share;
+
+const OPERATIONS: [&str; 2] = ["get", "set"];
+const GET: usize = 0;
+const SET: usize = 1;
+
+/// What all clients of a load have in common.
+#[derive(Debug)]
+pub struct KvShared {
+    /// Choice of the key of an operation.
+    pub keys: KeyChoice,
+    /// Names of keys.
+    pub names: KeyNames,
+    /// Lengths of values.
+    pub sizes: Sizes,
+    /// Contents of values.
+    pub values: Values,
+    /// Number of keys that exist before the first phase.
+    pub filled: u64,
+    /// One in this many values read is compared byte by byte; at least 1.
+    pub verify_one_in: u64,
+    /// Measured phases, in order.
+    pub phases: Vec<Phase>,
+    written: Mutex<Written>,
+    since: Instant,
+}
+
+impl KvShared {
+    /// For clients that write the first `filled` keys and then run `phases`. One in `verify_one_in`
+    /// values is compared; 0 compares none.
+    pub fn new(
+        (keys, names): (KeyChoice, KeyNames),
+        (sizes, values): (Sizes, Values),
+        (filled, phases): (u64, Vec<Phase>),
+        verify_one_in: u64,
+    ) -> Self {
+        let verify_one_in = if verify_one_in == 0 { u64::MAX } else { verify_one_in };
+        let (written, since) = (Mutex::default(), Instant::now());
+        Self { keys, names, sizes, values, filled, verify_one_in, phases, written, since }
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.since.elapsed().as_nanos() as u64
+    }
+}
+
+/// One client.
+pub struct KvClient {
+    store: Box<dyn SessionStore>,
+    shared: Arc<KvShared>,
+    share: Share,
+    chances: Chances,
+    /// Random numbers of the current phase.
+    choices: Stream,
+    /// Keys that this client filled, and values that it wrote.
+    filled: u64,
+    writes: u64,
+    /// The current call.
+    operation: usize,
+    key: Key,
+    version: u64,
+    compare: bool,
+    sent_ns: u64,
+    done_ns: u64,
+    found: Found,
+    name: String,
+    value: Vec<u8>,
+    /// Keys that are read back, known once the load is over.
+    sample: Option<Vec<Key>>,
+}
+
+impl KvClient {
+    /// A client of `store` with its share of the fill.
+    pub fn new(store: Box<dyn SessionStore>, shared: Arc<KvShared>, share: Share) -> Self {
+        Self {
+            choices: Stream::new(share.seed, 0),
+            store,
+            shared,
+            share,
+            chances: Chances::default(),
+            filled: 0,
+            writes: 0,
+            operation: GET,
+            key: Key(0),
+            version: 0,
+            compare: false,
+            sent_ns: 0,
+            done_ns: 0,
+            found: Found::Yes,
+            name: String::new(),
+            value: Vec::new(),
+            sample: None,
+        }
+    }
+
+    fn choose(&mut self, operation: usize, key: Key) {
+        (self.operation, self.key) = (operation, key);
+        let mut name = std::mem::take(&mut self.name).into_bytes();
+        name.clear();
+        self.shared.names.append(&mut name, key);
+        // The prefix is text, and the rest are digits.
+        self.name = String::from_utf8(name).unwrap_or_default();
+        if operation == SET {
+            // Unique among the writes of all clients.
+            self.version = self.share.index(self.writes);
+            self.writes += 1;
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.shared.sizes.bytes(self.share.seed, self.key)
+    }
+
+    /// Executes a set, a new key's if `is_new`, and records it.
+    fn set(&mut self, is_new: bool) -> Result<Found, StoreError> {
+        self.sent_ns = self.shared.now_ns();
+        let done = if is_new {
+            self.store.create(&self.name, &self.value).map(|()| Found::Yes)
+        } else {
+            self.store.replace(&self.name, &self.value)
+        };
+        self.done_ns = self.shared.now_ns();
+        if done.is_err() {
+            self.shared.written().failed(self.key, self.version);
+        }
+        done
+    }
+
+    fn record(&self) {
+        if self.operation == SET && self.found == Found::Yes {
+            let mut written = self.shared.written();
+            written.acknowledged(self.key, self.version, self.sent_ns, self.done_ns);
+        }
+    }
+
+    fn is_right(&self) -> bool {
+        let bytes = self.bytes();
+        let mut check = ValueCheck::new(self.key.0, bytes);
+        self.value.len() == bytes
+            && (!self.compare || self.shared.values.check(&mut check, &self.value))
+    }
+}
+
+impl Client for KvClient {
+    fn operations(&self) -> &'static [&'static str] {
+        &OPERATIONS
+    }
+
+    fn fill_next(&mut self) -> Result<bool, StoreError> {
+        if self.filled >= self.share.of(self.shared.filled) {
+            return Ok(false);
+        }
+        self.choose(SET, Key(self.share.index(self.filled)));
+        self.filled += 1;
+        self.draw();
+        self.found = self.set(true)?;
+        self.record();
+        Ok(true)
+    }
+
+    fn start_phase(&mut self, phase: usize) {
+        let client = u64::from(self.share.client);
+        self.choices = Stream::new(self.share.seed, mix(&[phase as u64 + 1, client]));
+        self.chances = Chances::new(&self.shared.phases[phase].mix, &OPERATIONS);
+    }
+
+    fn calls(&self, _n: u64) -> usize {
+        1
+    }
+
+    fn prepare(&mut self, n: u64, _call: usize) -> Call {
+        let mut random = self.choices.at(n);
+        let operation = self.chances.choose(random.next_u64()).unwrap_or(GET);
+        self.compare = random.below(self.shared.verify_one_in) == 0;
+        // A distribution in order is one over all clients.
+        let key = self.shared.keys.pick(&mut random, self.share.index(n));
+        self.choose(operation, key);
+        Call { operation, think_ns: 0 }
+    }
+
+    fn draw(&mut self) {
+        if self.operation == SET {
+            self.value.clear();
+            let bytes = self.bytes();
+            self.shared.values.append(&mut self.value, self.key.0, self.version, bytes);
+        }
+    }
+
+    fn call(&mut self) -> Result<Answer, StoreError> {
+        self.found = if self.operation == SET {
+            self.set(false)?
+        } else {
+            self.store.read(&self.name, &mut self.value)?
+        };
+        Ok(Answer::default())
+    }
+
+    fn check(&mut self) -> (Outcome, bool) {
+        self.record();
+        match (self.found, self.operation) {
+            (Found::No, _) => (Outcome::Miss, false),
+            (Found::Yes, SET) => (Outcome::Ok, false),
+            (Found::Yes, _) if self.is_right() => (Outcome::Ok, self.compare),
+            (Found::Yes, _) => (Outcome::Wrong, self.compare),
+        }
+    }
+
+    fn read_back(
+        &mut self,
+        n: u64,
+        _of: u64,
+    ) -> Result<Option<(StoredVersion, String)>, StoreError> {
+        let sample = self.sample.get_or_insert_with(|| self.shared.written().keys().collect());
+        let place = self.share.index(n) as usize;
+        let Some(&key) = sample.get(place) else { return Ok(None) };
+        self.choose(GET, key);
+        let found = self.store.read(&self.name, &mut self.value)?;
+        let value = (found == Found::Yes).then_some(&*self.value);
+        let shared = &self.shared;
+        let held = shared.written().held(key, value, (&shared.values, &shared.sizes, self.share.seed));
+        Ok(held.map(|held| (held, self.name.clone())))
+    }
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;
