@@ -224,9 +224,8 @@ fn offer(
             };
             let recorder = record();
             let inside = ready.enter_groups()?;
-            let finished = deadline.within(stop, |stop| {
-                Engine { stop, ..engine }.run(clients, &mut meter, progress)
-            });
+            let finished = deadline
+                .within(stop, |stop| Engine { stop, ..engine }.run(clients, &mut meter, progress));
             inside.into_iter().try_for_each(GroupMembership::leave)?;
             (finished, recorder.stop())
         }

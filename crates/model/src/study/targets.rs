@@ -141,7 +141,9 @@ impl Study {
                 )));
             }
             let target = match stores {
-                Stores::Sessions | Stores::Keys | Stores::Entries => self.chosen_server(choice, stores)?,
+                Stores::Sessions | Stores::Keys | Stores::Entries => {
+                    self.chosen_server(choice, stores)?
+                }
                 Stores::Caches => self.chosen_cache(choice)?,
                 Stores::Databases => self.chosen_database(choice)?,
             };

@@ -10,11 +10,11 @@ use std::time::Instant;
 use model::{Phase, StoredVersion};
 
 use super::{Key, KeyChoice, KeyNames, Sizes, Stream, ValueCheck, Values, Written};
+use crate::Share;
 use crate::chances::Chances;
 use crate::client::{Answer, Call, Client, Outcome};
 use crate::store::{Found, SessionStore, StoreError};
 use crate::values::mix;
-use crate::Share;
 
 const OPERATIONS: [&str; 2] = ["get", "set"];
 const GET: usize = 0;
@@ -167,10 +167,15 @@ impl Client for KvClient {
     }
 
     fn fill_next(&mut self) -> Result<bool, StoreError> {
-        if self.filled >= self.share.of(self.shared.filled) {
+        // A range for each client: with consecutive keys, the clients of a database would wait for
+        // each other at the same page of its index.
+        let (client, clients) = (u64::from(self.share.client), u64::from(self.share.clients));
+        let from = |client: u64| self.shared.filled * client / clients;
+        let next = from(client) + self.filled;
+        if next >= from(client + 1) {
             return Ok(false);
         }
-        self.choose(SET, Key(self.share.index(self.filled)));
+        self.choose(SET, Key(next));
         self.filled += 1;
         self.draw();
         self.found = self.set(true)?;
@@ -237,7 +242,8 @@ impl Client for KvClient {
         let found = self.store.read(&self.name, &mut self.value)?;
         let value = (found == Found::Yes).then_some(&*self.value);
         let shared = &self.shared;
-        let held = shared.written().held(key, value, (&shared.values, &shared.sizes, self.share.seed));
+        let held =
+            shared.written().held(key, value, (&shared.values, &shared.sizes, self.share.seed));
         Ok(held.map(|held| (held, self.name.clone())))
     }
 }
