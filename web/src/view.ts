@@ -181,8 +181,8 @@ export interface GrowthView {
 export interface GrowthPoint {
   workload: string;
   records: number;
-  /** Mean number. */
-  records_of_tag: number;
+  /** Mean number; omitted without tags. */
+  records_of_tag?: number;
   cost: Value;
 }
 

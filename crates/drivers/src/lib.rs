@@ -16,6 +16,7 @@ mod bounded;
 mod cache;
 mod clock;
 mod command;
+mod disk;
 mod fault;
 mod files;
 pub mod kv;
@@ -68,6 +69,7 @@ pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, F
         Endpoint::Mysql(_) => mysql::open_admin(endpoint, timeout),
         Endpoint::Postgres(_) => postgres::open_admin(endpoint, timeout),
         Endpoint::Sqlite { directory } => sqlite::open_admin(directory, timeout),
+        Endpoint::Disk { directory } => disk::open_admin(directory),
         Endpoint::Memcached(memcached) => memcached::open_admin(memcached, timeout),
     }
     .map_err(Failure::from)

@@ -1,9 +1,9 @@
 //! Opening clients of session stores.
 
 use model::{Endpoint, ErrorClass, Failure};
-use workloads::store::{PageStore, SessionStore};
+use workloads::store::{PageStore, SessionStore, StoreError};
 
-use crate::{SessionOptions, files, memcached, mysql, postgres, redis, sqlite};
+use crate::{SessionOptions, disk, files, mysql, postgres, redis, sqlite};
 
 /// Opens one client with the plain layout.
 ///
@@ -20,7 +20,7 @@ pub fn open_session_store(
         Endpoint::Mysql(_) => mysql::open_plain(endpoint, options),
         Endpoint::Postgres(_) => postgres::open_plain(endpoint, options),
         Endpoint::Sqlite { .. } => sqlite::open_plain(options),
-        Endpoint::Memcached(_) => Err(memcached::no_sessions()),
+        Endpoint::Memcached(_) | Endpoint::Disk { .. } => Err(no_sessions(endpoint)),
     }
     .map_err(Failure::from)
 }
@@ -33,6 +33,7 @@ pub fn open_entry_store(
 ) -> Result<Box<dyn SessionStore>, Failure> {
     match endpoint {
         Endpoint::Files { .. } => Ok(files::open_entries(options)?),
+        Endpoint::Disk { .. } => Ok(disk::open_blocks(options)?),
         _ => open_session_store(endpoint, options),
     }
 }
@@ -49,9 +50,14 @@ pub fn open_page_store(
         Endpoint::Mysql(_) => mysql::open_page(endpoint, options),
         Endpoint::Postgres(_) => postgres::open_page(endpoint, options),
         Endpoint::Sqlite { .. } => sqlite::open_page(options),
-        Endpoint::Memcached(_) => Err(memcached::no_sessions()),
+        Endpoint::Memcached(_) | Endpoint::Disk { .. } => Err(no_sessions(endpoint)),
     }
     .map_err(Failure::from)
+}
+
+fn no_sessions(endpoint: &Endpoint) -> StoreError {
+    let why = endpoint.no_sessions().unwrap_or("it is no session store");
+    StoreError::fatal(ErrorClass::Other, why)
 }
 
 fn check(options: &SessionOptions) -> Result<(), Failure> {

@@ -161,6 +161,7 @@ fn traced_client(arguments: &[String]) -> Outcome {
     let options = SessionOptions {
         connections: workload.connections,
         ttl_s: workload.ttl_s,
+        value_bytes: workload.value_bytes,
         timeout: Duration::from_nanos(plan.timeout_ns),
         table: table.clone(),
         directory: Path::new(directory).to_path_buf(),

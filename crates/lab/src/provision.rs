@@ -189,6 +189,7 @@ impl<'a> TargetProvisioner<'a> {
             options: SessionOptions {
                 connections,
                 ttl_s: workload.ttl_s().max(1),
+                value_bytes,
                 timeout: Duration::from_nanos(self.plan.timeout_ns),
                 table: name,
                 directory,

@@ -61,9 +61,9 @@ pub use load::{FILL, Load, PEAK, Schedule, Shares};
 pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryShare, MemoryUse, PageCache, SwapUse};
 pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
-    Plan, PlannedTarget, Product, Scale, SessionGc, Sessions, Stop, Workload,
+    Plan, PlannedTarget, Product, Scale, SessionGc, Sessions, SizeOfData, Stop, Workload,
 };
-pub use product::ConnectionLimit;
+pub use product::{ConnectionLimit, DISK_BLOCK_BYTES};
 pub use program::{Program, RedisCompatible};
 pub use read_back::{ReadBack, StoredVersion};
 pub use record::{Condition, Conditions, Header, Listed, Seal, SealStatus, TargetState};

@@ -196,11 +196,29 @@ pub struct Kv {
 }
 
 impl Kv {
+    /// Name of the profile without its amount of data, as in `swap-1.5`; `None` for a profile with
+    /// one amount.
+    fn amount_of(&self) -> Option<&str> {
+        let (profile, amount) = self.profile.rsplit_once('-')?;
+        (self.memory.is_some() && amount.parse::<f64>().is_ok()).then_some(profile)
+    }
+
     /// Operations of a phase per paced one: itself and those chained to it.
     pub fn operations_of_one_paced(&self, phase: &Phase) -> usize {
         let all = if self.follows { self.operations.len() } else { 1 };
         phase.control.as_ref().map_or(all, |control| control.sequence.len()).max(1)
     }
+}
+
+/// Size of the data set of one of a profile's workloads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizeOfData<'a> {
+    /// Name of the profile, without a size.
+    pub profile: &'a str,
+    /// Records or keys.
+    pub records: u64,
+    /// Mean number of records of a tag; `None` without tags.
+    pub records_of_tag: Option<f64>,
 }
 
 /// One kind of key-value operation.
@@ -247,10 +265,28 @@ impl Workload {
         }
     }
 
+    /// Size of the data set of a profile that measures several sizes; `None` for other profiles.
+    pub fn data_size(&self) -> Option<SizeOfData<'_>> {
+        match self {
+            Self::AppCache(cache) => Some(SizeOfData {
+                profile: cache.sizes_of.as_deref()?,
+                records: cache.keys,
+                records_of_tag: Some(cache.records_of_tag()),
+            }),
+            Self::Kv(kv) => Some(SizeOfData {
+                profile: kv.amount_of()?,
+                records: kv.keys,
+                records_of_tag: None,
+            }),
+            Self::Sessions(_) | Self::CacheAside(_) => None,
+        }
+    }
+
     /// Name of the study's profile, without a size.
     pub fn study_profile(&self) -> &str {
         match self {
             Self::AppCache(cache) => cache.sizes_of.as_deref().unwrap_or(&cache.profile),
+            Self::Kv(kv) => kv.amount_of().unwrap_or(&kv.profile),
             other => other.profile(),
         }
     }

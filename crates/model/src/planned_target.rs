@@ -67,7 +67,11 @@ impl PlannedTarget {
                 let is_limited = set("maxmemory").is_some_and(|bytes| bytes != "0");
                 is_limited && set("maxmemory-policy").is_some_and(|policy| policy != "noeviction")
             }
-            Product::Files | Product::Mysql | Product::Postgres | Product::Sqlite => false,
+            Product::Files
+            | Product::Mysql
+            | Product::Postgres
+            | Product::Sqlite
+            | Product::Disk => false,
         }
     }
 

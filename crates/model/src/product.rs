@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Act;
 
+/// What direct I/O needs values and their places to be a multiple of, bytes: the logical block of
+/// every common disk divides it.
+pub const DISK_BLOCK_BYTES: usize = 4096;
+
 /// Product of a target, which determines the driver and the server to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -18,6 +22,8 @@ pub enum Product {
     Postgres,
     /// A SQLite database in a directory.
     Sqlite,
+    /// The disk itself, with direct I/O on one file.
+    Disk,
     /// Servers with the memcached protocol, for keys and values or in front of other stores.
     Memcached,
 }
@@ -26,7 +32,7 @@ impl Product {
     /// True for products with a server.
     pub fn has_server(self) -> bool {
         match self {
-            Self::Files | Self::Sqlite => false,
+            Self::Files | Self::Sqlite | Self::Disk => false,
             Self::Redis | Self::Mysql | Self::Postgres | Self::Memcached => true,
         }
     }
@@ -39,6 +45,7 @@ impl Product {
             Self::Mysql => "mysql",
             Self::Postgres => "postgres",
             Self::Sqlite => "sqlite",
+            Self::Disk => "disk",
             Self::Memcached => "memcached",
         }
     }
@@ -50,6 +57,7 @@ impl Product {
             Self::Memcached => {
                 Some("memcached is not supported as a session store (`bench` measures it)")
             }
+            Self::Disk => Some("the disk itself is no session store (expected files or sqlite)"),
         }
     }
 
@@ -62,7 +70,7 @@ impl Product {
     pub fn keeps_keys(self) -> bool {
         match self {
             Self::Redis | Self::Memcached => true,
-            Self::Files | Self::Mysql | Self::Postgres | Self::Sqlite => false,
+            Self::Files | Self::Mysql | Self::Postgres | Self::Sqlite | Self::Disk => false,
         }
     }
 
@@ -72,7 +80,9 @@ impl Product {
         match self {
             Self::Memcached => (bytes >> 20).max(1).to_string(),
             Self::Postgres => format!("{}kB", (bytes >> 10).max(1)),
-            Self::Redis | Self::Files | Self::Mysql | Self::Sqlite => bytes.to_string(),
+            Self::Redis | Self::Files | Self::Mysql | Self::Sqlite | Self::Disk => {
+                bytes.to_string()
+            }
         }
     }
 
@@ -87,14 +97,14 @@ impl Product {
     pub fn keeps_tables(self) -> bool {
         match self {
             Self::Mysql | Self::Postgres => true,
-            Self::Files | Self::Redis | Self::Sqlite | Self::Memcached => false,
+            Self::Files | Self::Redis | Self::Sqlite | Self::Disk | Self::Memcached => false,
         }
     }
 
     /// The connection limit of its server; `None` without one.
     pub fn connections(self) -> Option<ConnectionLimit> {
         match self {
-            Self::Files | Self::Sqlite => None,
+            Self::Files | Self::Sqlite | Self::Disk => None,
             Self::Redis => Some(ConnectionLimit {
                 limit_error: "max number of clients reached",
                 option: "maxclients",
@@ -126,7 +136,12 @@ impl Product {
     /// it has no such limit.
     pub fn memory_setting(self) -> Option<&'static str> {
         match self {
-            Self::Files | Self::Redis | Self::Mysql | Self::Postgres | Self::Sqlite => None,
+            Self::Files
+            | Self::Redis
+            | Self::Mysql
+            | Self::Postgres
+            | Self::Sqlite
+            | Self::Disk => None,
             Self::Memcached => Some("memory"),
         }
     }
@@ -148,6 +163,7 @@ impl Product {
                  postgres+unix:///socket?database=NAME&user=NAME"
             }
             Self::Sqlite => "sqlite:///directory",
+            Self::Disk => "disk:///directory",
             Self::Memcached => "memcached://host:port,host:port, memcached+unix:///socket",
         }
     }
@@ -161,7 +177,7 @@ impl Product {
     pub(crate) fn url(self) -> Option<UrlForm> {
         let form = |scheme, with_tls, database| Some(UrlForm { scheme, with_tls, database });
         match self {
-            Self::Files | Self::Sqlite => None,
+            Self::Files | Self::Sqlite | Self::Disk => None,
             Self::Redis => form("redis", "rediss", Some("db")),
             Self::Mysql => form("mysql", "mysql", Some("database")),
             // The second scheme is an alias: TLS is not supported.
@@ -171,8 +187,15 @@ impl Product {
     }
 
     /// All products, in display order.
-    pub const ALL: [Self; 6] =
-        [Self::Files, Self::Redis, Self::Mysql, Self::Postgres, Self::Sqlite, Self::Memcached];
+    pub const ALL: [Self; 7] = [
+        Self::Files,
+        Self::Redis,
+        Self::Mysql,
+        Self::Postgres,
+        Self::Sqlite,
+        Self::Disk,
+        Self::Memcached,
+    ];
 }
 
 /// Connection limit of a server.

@@ -67,12 +67,18 @@ pub enum Endpoint {
         /// Absolute directory; the database goes into a new subdirectory of it.
         directory: PathBuf,
     },
+    /// The disk under test itself, by direct I/O.
+    Disk {
+        /// Absolute directory; the file goes into a new subdirectory of it.
+        directory: PathBuf,
+    },
 }
 
 impl Endpoint {
     /// Reads a target URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
-        if !text.starts_with("file:") && !text.starts_with("sqlite:") && is_invalid_utf8(text) {
+        let is_path = ["file:", "sqlite:", "disk:"].iter().any(|scheme| text.starts_with(scheme));
+        if !is_path && is_invalid_utf8(text) {
             return Err(UrlError::Part {
                 url: mask_text(text),
                 part: "percent-encoding",
@@ -87,6 +93,7 @@ impl Endpoint {
         match url.scheme() {
             "file" => Ok(Self::Files { directory: directory(text, &url)? }),
             "sqlite" => Ok(Self::Sqlite { directory: directory(text, &url)? }),
+            "disk" => Ok(Self::Disk { directory: directory(text, &url)? }),
             "redis" | "rediss" | "redis+unix" | "redis+cluster" | "rediss+cluster" => {
                 parse_redis(&url)
             }
@@ -127,6 +134,7 @@ impl Endpoint {
             Self::Mysql(_) => Product::Mysql,
             Self::Postgres(_) => Product::Postgres,
             Self::Sqlite { .. } => Product::Sqlite,
+            Self::Disk { .. } => Product::Disk,
         }
     }
 
@@ -138,7 +146,7 @@ impl Endpoint {
             | Self::Mysql(Database { password, .. })
             | Self::Postgres(Database { password, .. })
             | Self::Memcached(Memcached { password, .. }) => *password = password.take().or(secret),
-            Self::Files { .. } | Self::Sqlite { .. } => {}
+            Self::Files { .. } | Self::Sqlite { .. } | Self::Disk { .. } => {}
         }
         self
     }
@@ -150,7 +158,7 @@ impl Endpoint {
             | Self::Mysql(Database { password, .. })
             | Self::Postgres(Database { password, .. })
             | Self::Memcached(Memcached { password, .. }) => password.as_ref(),
-            Self::Files { .. } | Self::Sqlite { .. } => None,
+            Self::Files { .. } | Self::Sqlite { .. } | Self::Disk { .. } => None,
         }
     }
 
@@ -162,7 +170,11 @@ impl Endpoint {
             | Self::Memcached(Memcached { user, password, .. }) => {
                 password.is_none() && user.as_deref().is_some_and(|user| user != "default")
             }
-            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Sqlite { .. } => false,
+            Self::Files { .. }
+            | Self::Mysql(_)
+            | Self::Postgres(_)
+            | Self::Sqlite { .. }
+            | Self::Disk { .. } => false,
         }
     }
 
@@ -171,6 +183,7 @@ impl Endpoint {
         match product {
             Product::Files => Some(Self::Files { directory }),
             Product::Sqlite => Some(Self::Sqlite { directory }),
+            Product::Disk => Some(Self::Disk { directory }),
             Product::Redis | Product::Mysql | Product::Postgres | Product::Memcached => None,
         }
     }
@@ -178,7 +191,9 @@ impl Endpoint {
     /// The directory of a serverless store.
     pub fn directory(&self) -> Option<&Path> {
         match self {
-            Self::Files { directory } | Self::Sqlite { directory } => Some(directory),
+            Self::Files { directory } | Self::Sqlite { directory } | Self::Disk { directory } => {
+                Some(directory)
+            }
             Self::Redis { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Memcached(_) => None,
         }
     }
@@ -186,7 +201,7 @@ impl Endpoint {
     /// Addresses of its servers; empty for a directory.
     pub fn addresses(&self) -> &[NetAddress] {
         match self {
-            Self::Files { .. } | Self::Sqlite { .. } => &[],
+            Self::Files { .. } | Self::Sqlite { .. } | Self::Disk { .. } => &[],
             Self::Redis { address, .. }
             | Self::Mysql(Database { address, .. })
             | Self::Postgres(Database { address, .. }) => slice::from_ref(address),
@@ -199,7 +214,11 @@ impl Endpoint {
         match self {
             Self::Redis { options, .. } => options.tls.as_ref(),
             Self::Memcached(memcached) => memcached.tls.as_ref(),
-            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Sqlite { .. } => None,
+            Self::Files { .. }
+            | Self::Mysql(_)
+            | Self::Postgres(_)
+            | Self::Sqlite { .. }
+            | Self::Disk { .. } => None,
         }
     }
 
@@ -208,7 +227,11 @@ impl Endpoint {
         match self {
             Self::Redis { options, .. } => options.tls.as_mut(),
             Self::Memcached(memcached) => memcached.tls.as_mut(),
-            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Sqlite { .. } => None,
+            Self::Files { .. }
+            | Self::Mysql(_)
+            | Self::Postgres(_)
+            | Self::Sqlite { .. }
+            | Self::Disk { .. } => None,
         }
     }
 
@@ -228,7 +251,7 @@ impl Endpoint {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Files { directory } | Self::Sqlite { directory } => {
+            Self::Files { directory } | Self::Sqlite { directory } | Self::Disk { directory } => {
                 write!(f, "directory {}", directory.display())
             }
             Self::Redis { address, database, options, .. } => {

@@ -18,6 +18,7 @@ mod gains;
 mod growth;
 mod judged;
 mod monotone;
+mod operations;
 mod order;
 mod pick;
 mod published;
@@ -138,6 +139,7 @@ fn kind(expect: &Expectation) -> Box<dyn Kind + '_> {
         Expectation::Narrowest(of) => Box::new(BySpread(of, Way::Narrowest)),
         Expectation::Widest(of) => Box::new(BySpread(of, Way::Widest)),
         Expectation::Rises(rises) => Box::new(rises),
+        Expectation::Operations(operations) => Box::new(operations),
         Expectation::Gains(gains) => Box::new(gains),
         Expectation::Growth(growth) => Box::new(growth),
         Expectation::Crossover(crossover) => Box::new(crossover),

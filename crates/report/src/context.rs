@@ -295,6 +295,7 @@ fn durability(recorded: &Recorded, notes: &mut Notes) {
                 Product::Postgres => postgres_durability(setting),
                 Product::Sqlite => sqlite_durability(setting),
                 Product::Files => files_durability(setting),
+                Product::Disk => None,
                 Product::Memcached => {
                     Some("nothing is stored on disk; a crash loses every key".to_string())
                 }

@@ -4,7 +4,7 @@
 //! The cost is the mean service time. Rates are less suitable: in a phase with cleans they depend
 //! on how long clients wait for others to restore records.
 
-use model::{AppCache, Load, Workload};
+use model::{Load, SizeOfData};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::distribution::CONFIDENCE;
@@ -20,22 +20,22 @@ struct Curve<'a> {
     target: &'a str,
     operation: &'a str,
     load: &'a Load,
-    sizes: Vec<(&'a AppCache, &'a Operation<'a>)>,
+    /// Each size with the name of its workload.
+    sizes: Vec<(SizeOfData<'a>, &'a str, &'a Operation<'a>)>,
 }
 
 /// Every curve in display order: profile, load, operation, target.
 pub(crate) fn growth(phases: &[MeasuredPoint<'_>], rows: &[Row]) -> Vec<GrowthView> {
     let mut curves: Vec<Curve<'_>> = Vec::new();
     for phase in phases {
-        let Workload::AppCache(cache) = &phase.cell.workload else { continue };
-        let Some(workload) = &cache.sizes_of else { continue };
+        let Some(size) = phase.cell.workload.data_size() else { continue };
         for operation in &phase.operations {
             let curve = Curve {
-                workload,
+                workload: size.profile,
                 target: &phase.cell.target,
                 operation: &operation.name,
                 load: &phase.cell.load,
-                sizes: vec![(cache, operation)],
+                sizes: vec![(size, phase.cell.workload.profile(), operation)],
             };
             match curves.iter_mut().find(|known| known.place() == curve.place()) {
                 Some(known) => known.sizes.extend(curve.sizes),
@@ -52,10 +52,10 @@ impl Curve<'_> {
     }
 
     fn view(&self, rows: &[Row]) -> GrowthView {
-        let records: BTreeSet<u64> = self.sizes.iter().map(|(cache, _)| cache.keys).collect();
+        let records: BTreeSet<u64> = self.sizes.iter().map(|(size, ..)| size.records).collect();
         let grows = if records.len() > 1 { "records" } else { "records_of_tag" };
         let mut points: Vec<GrowthPoint> =
-            self.sizes.iter().filter_map(|(cache, _)| self.point(cache, rows)).collect();
+            self.sizes.iter().filter_map(|size| self.point(size, rows)).collect();
         points.sort_by(|a, b| a.size(grows).total_cmp(&b.size(grows)));
         let blocks = self.costs_by_block(grows);
         let slope = stats::slope_over_blocks(blocks.iter().map(Vec::as_slice), CONFIDENCE);
@@ -75,14 +75,18 @@ impl Curve<'_> {
         }
     }
 
-    fn point(&self, cache: &AppCache, rows: &[Row]) -> Option<GrowthPoint> {
-        let place = (cache.profile.as_str(), self.target, self.operation, self.load);
+    fn point(
+        &self,
+        (size, workload, _): &(SizeOfData<'_>, &str, &Operation<'_>),
+        rows: &[Row],
+    ) -> Option<GrowthPoint> {
+        let place = (*workload, self.target, self.operation, self.load);
         let own = |r: &&Row| (r.workload.as_str(), &*r.target, &*r.operation, &r.load) == place;
         let cost = *rows.iter().find(own)?.metrics.get(METRIC)?;
         Some(GrowthPoint {
-            workload: cache.profile.clone(),
-            records: cache.keys,
-            records_of_tag: cache.records_of_tag(),
+            workload: (*workload).into(),
+            records: size.records,
+            records_of_tag: size.records_of_tag,
             cost,
         })
     }
@@ -91,8 +95,9 @@ impl Curve<'_> {
     /// sizes would not be comparable.
     fn costs_by_block(&self, grows: &str) -> Vec<Vec<(f64, f64)>> {
         let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-        for (cache, operation) in &self.sizes {
-            let size = if grows == "records" { cache.keys as f64 } else { cache.records_of_tag() };
+        for (size, _, operation) in &self.sizes {
+            let of_tag = size.records_of_tag.filter(|_| grows != "records");
+            let size = of_tag.unwrap_or(size.records as f64);
             let measured = operation.blocks.iter().filter(|p| p.measured());
             for point in measured.filter(|p| !p.result.service.is_empty()) {
                 blocks.entry(point.block).or_default().push((size, point.result.service.mean_ns()));

@@ -25,11 +25,11 @@ interface Chosen {
 /** The points that can be drawn, smallest size first; without an interval both ends are the centre. */
 export function growthPoints(curve: GrowthView): Point[] {
   return curve.points
-    .filter((point) => point[curve.grows] > 0 && point.cost.center > 0)
+    .filter((point) => sizeOf(point, curve.grows) > 0 && point.cost.center > 0)
     .map((point): Point => {
       const { center, lo, hi } = point.cost;
       const end = (n: number | null): number => Math.log10(n !== null && n > 0 ? n : center);
-      return [Math.log10(point[curve.grows]), Math.log10(center), end(lo), end(hi)];
+      return [Math.log10(sizeOf(point, curve.grows)), Math.log10(center), end(lo), end(hi)];
     });
 }
 
@@ -74,8 +74,13 @@ function intervals(entry: LegendEntry, drawn: Point[]): CustomSeriesOption {
   return { type: "custom", name: entry.name, data, encode: { x: 0, y: [2, 3] }, renderItem, silent: true, clip: true, tooltip: { show: false } };
 }
 
+/** The size that grows. */
+function sizeOf(point: GrowthPoint, grows: GrowthView["grows"]): number {
+  return point[grows] ?? point.records;
+}
+
 function pointOf(curve: GrowthView, x: number): GrowthPoint | undefined {
-  return curve.points.find((point) => Math.abs(Math.log10(point[curve.grows]) - x) < 1e-6);
+  return curve.points.find((point) => Math.abs(Math.log10(sizeOf(point, curve.grows)) - x) < 1e-6);
 }
 
 function growthTip(params: unknown, { curves, grows }: Chosen, legend: readonly LegendEntry[]): HTMLElement {
@@ -89,7 +94,8 @@ function growthTip(params: unknown, { curves, grows }: Chosen, legend: readonly 
     return [{ name: seriesName, look: legend.find(({ name }) => name === seriesName)?.look, value }];
   });
   const other = pointOf(curves.find((c) => pointOf(c, x) !== undefined) as GrowthView, x);
-  const foot = other === undefined ? "" : `${format.meanCount(other.records)} records, ${format.meanCount(other.records_of_tag)} of a tag`;
+  const ofTag = other?.records_of_tag;
+  const foot = other === undefined || ofTag === undefined ? "" : `${format.meanCount(other.records)} records, ${format.meanCount(ofTag)} of a tag`;
   return tip(`${format.meanCount(10 ** x)} ${NAMES[grows]}`, lines, foot);
 }
 
@@ -140,7 +146,7 @@ export function table({ curves, grows }: Chosen): HTMLTableElement {
   const costs = (curve: GrowthView) =>
     curve.points.map((point) => {
       const ends = format.interval(point.cost, format.time);
-      return h("div", { title: ends === "" ? undefined : ends }, `${format.meanCount(point[grows])}: `, h("span", { class: "nowrap" }, format.time(point.cost.center)));
+      return h("div", { title: ends === "" ? undefined : ends }, `${format.meanCount(sizeOf(point, grows))}: `, h("span", { class: "nowrap" }, format.time(point.cost.center)));
     });
   return cards(
     [

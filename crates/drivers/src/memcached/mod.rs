@@ -55,9 +55,3 @@ pub(crate) fn route(memcached: &Memcached) -> Result<Box<dyn Route>, StoreError>
         None => Err(StoreError::fatal(ErrorClass::Other, "no server has a point on the ring")),
     }
 }
-
-/// The error for memcached as a session store.
-pub(crate) fn no_sessions() -> StoreError {
-    let message = "memcached is not supported as a session store (expected another)";
-    StoreError::fatal(ErrorClass::Other, message)
-}

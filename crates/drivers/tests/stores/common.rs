@@ -18,6 +18,7 @@ pub(crate) fn options(directory: &Path) -> SessionOptions {
     SessionOptions {
         connections: Connections::Persistent,
         ttl_s: 300,
+        value_bytes: 0,
         timeout: Duration::from_secs(5),
         table: "sessions".into(),
         directory: directory.into(),

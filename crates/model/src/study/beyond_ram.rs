@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 
 use super::phases::{fault_in_length, plain, timed};
-use super::planning::{Keys, Run, WorkloadTables};
+use super::planning::{Keys, Run, WorkloadTables, on_targets};
 use super::set::{Key, VALUE_BYTES, number, put};
 use super::targets::Stores;
 use super::{Fault, Study, StudyError};
@@ -13,6 +13,7 @@ use crate::action::{Act, Action};
 use crate::load::Load;
 use crate::memory::{MemoryLimit, MemoryPlan};
 use crate::plan::{Cell, Kv, PlannedTarget, Workload};
+use crate::product::{DISK_BLOCK_BYTES, Product};
 
 /// Operations; each has its own phase.
 const OPERATIONS: [&str; 2] = ["set", "get"];
@@ -23,7 +24,7 @@ const KEY_BYTES: u64 = 21;
 /// its slot (8, or 16 after the table grew), an object (16), and two string headers (8).
 const ENTRY_BYTES: u64 = 24 + 12 + 16 + 8;
 /// Maximum amount of data, as a multiple of the memory.
-const DATA_MAX: f64 = 8.0;
+const DATA_MAX: f64 = 64.0;
 /// Largest exponent of Zipf's law.
 const ZIPF_MAX: f64 = 5.0;
 /// Memory of a store that must not swap, as a multiple of its data: a save may copy all of it.
@@ -61,9 +62,13 @@ pub(super) struct Profile {
     targets: Option<Spanned<Vec<String>>>,
     /// Bytes of a value, in place of those of `[defaults]`.
     value_bytes: Option<Spanned<usize>>,
-    /// Keys filled per second; 0 for as many as the server takes.
+    /// Keys filled per second; 0 for as many as the server takes. Only stores with a protocol of
+    /// keys are filled at a pace.
     #[serde(default)]
     fill_per_s: u64,
+    /// True if keys are accessed one after the other.
+    #[serde(default)]
+    in_order: bool,
     /// Exponent of Zipf's law, by which keys are chosen; without it, all are equally likely.
     zipf: Option<Spanned<f64>>,
     /// Length of a phase in units of the scale's `measure_ms`.
@@ -100,12 +105,16 @@ impl Keys for Defaults {
             for clients in run.clients(&[]) {
                 let load = Load::closed(clients).pipelined(profile.pipeline);
                 for data in profile.data.get_ref() {
-                    let kv = workload(profile, *data, run);
-                    let of = |target: &PlannedTarget| on_target(&kv, target, clients);
                     let own = run.targets.iter().filter(|t| profile.measures(t, &run.study));
-                    let own: Vec<&str> = own.map(|target| target.name.as_str()).collect();
-                    let all = run.on_each_target(&load, |target| Workload::Kv(of(target)));
-                    cells.extend(all.filter(|cell| own.contains(&cell.target.as_str())));
+                    let own: Vec<&PlannedTarget> = own.collect();
+                    own.iter().try_for_each(|target| fits_disk(profile, target, run))?;
+                    let kv = |target: &PlannedTarget| {
+                        let kv = workload(profile, *data, target.product, run);
+                        // A store without a protocol of keys has a thread per client.
+                        let is_on_wire = target.product.keeps_keys();
+                        Workload::Kv(if is_on_wire { kv } else { Kv { threads: clients, ..kv } })
+                    };
+                    cells.extend(on_targets(own.iter().copied(), &load, kv));
                 }
             }
         }
@@ -169,8 +178,32 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
     save_at.map(|at| (at.span().start, "save_at must be a share from 0 to below 1".into()))
 }
 
-/// The workload of a profile; `data` is a multiple of the memory.
-fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
+/// Bytes of a value.
+fn value_bytes(profile: &Profile, run: &Run<'_, Defaults>) -> usize {
+    let own = profile.value_bytes.as_ref().filter(|_| !run.is_set("value_bytes"));
+    own.map_or(run.defaults.value_bytes, |bytes| *bytes.get_ref())
+}
+
+/// Errors: the target is the disk itself, and its values are no whole blocks.
+fn fits_disk(
+    profile: &Profile,
+    target: &PlannedTarget,
+    run: &Run<'_, Defaults>,
+) -> Result<(), StudyError> {
+    let bytes = value_bytes(profile, run);
+    if target.product != Product::Disk || bytes.is_multiple_of(DISK_BLOCK_BYTES) {
+        return Ok(());
+    }
+    let (target, profile) = (&target.name, profile.name.get_ref());
+    Err(StudyError::Choice(format!(
+        "target `{target}`: direct I/O on the disk needs values of whole blocks, and those of \
+         profile `{profile}` have {bytes} bytes (expected a multiple of {DISK_BLOCK_BYTES}: --set \
+         value_bytes=BYTES, or --set profile=device)"
+    )))
+}
+
+/// The workload of a profile on a product; `data` is a multiple of the memory.
+fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaults>) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
     let memory_bytes = size.memory.bytes();
     let data_bytes = (memory_bytes as f64 * data) as u64;
@@ -188,9 +221,13 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
         MemoryPlan { limit_bytes: data_bytes.max(memory_bytes) * MEMORY_FACTOR, swap_bytes: 0 }
     };
     let name = profile.name.get_ref();
-    let own_bytes = profile.value_bytes.as_ref().filter(|_| !run.is_set("value_bytes"));
-    let value_bytes = own_bytes.map_or(defaults.value_bytes, |bytes| *bytes.get_ref());
+    let value_bytes = value_bytes(profile, run);
+    let entry_bytes = match product {
+        Product::Disk => value_bytes as u64,
+        _ => redis_bytes(value_bytes as u64),
+    };
     let zipf = profile.zipf.as_ref().map(|exponent| format!("zipf:{}", exponent.get_ref()));
+    let order = if profile.in_order { "sequential" } else { "uniform" };
     Kv {
         profile: if profile.data.get_ref().len() > 1 {
             format!("{name}-{data}")
@@ -198,12 +235,12 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
             name.clone()
         },
         operations: plain(&OPERATIONS),
-        keys: (data_bytes / redis_bytes(value_bytes as u64)).max(1),
-        distribution: zipf.unwrap_or_else(|| "uniform".into()),
+        keys: (data_bytes / entry_bytes).max(1),
+        distribution: zipf.unwrap_or_else(|| order.into()),
         key_prefix: KEY_PREFIX.into(),
         value_bytes: value_bytes.to_string(),
         filled_share: 1.0,
-        fill_per_s: profile.fill_per_s,
+        fill_per_s: if product.keeps_keys() { profile.fill_per_s } else { 0 },
         verify_one_in: study.verify_one_in,
         threads: 1,
         phases: operations.iter().map(phase).collect(),
@@ -212,13 +249,6 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
         memory: Some(memory),
         ..Kv::default()
     }
-}
-
-/// The workload on a target. A store without a protocol of keys has a thread per client, and is
-/// filled as fast as it takes.
-fn on_target(kv: &Kv, target: &PlannedTarget, clients: u32) -> Kv {
-    let kv = kv.clone();
-    if target.product.keeps_keys() { kv } else { Kv { threads: clients, fill_per_s: 0, ..kv } }
 }
 
 /// Approximate memory that Redis uses for a key and its value; jemalloc rounds each string up.

@@ -7,8 +7,8 @@ mod parts;
 use serde::{Deserialize, Serialize};
 
 pub use self::kinds::{
-    Ceiling, Crossover, Diverges, Extreme, Figure, Fits, Gains, Growth, Monotone, Order, Pick,
-    Ratio, Rises, Slower, Spread, Steady, Within,
+    Ceiling, Crossover, Diverges, Extreme, Figure, Fits, Gains, Growth, Monotone, Operations,
+    Order, Pick, Ratio, Rises, Slower, Spread, Steady, Within,
 };
 pub(super) use self::parts::Parts;
 use crate::memory::PageCache;
@@ -82,6 +82,8 @@ pub enum Expectation {
     Widest(Spread),
     /// Rates rise with the number of clients.
     Rises(Rises),
+    /// The rates of two operations of a target.
+    Operations(Operations),
     /// One target gains on another with the number of clients.
     Gains(Gains),
     /// The cost of an operation grows with the size of the data set in some way.
@@ -125,6 +127,7 @@ impl Expectation {
             | Self::Narrowest(_)
             | Self::Widest(_)
             | Self::Rises(_)
+            | Self::Operations(_)
             | Self::Gains(_)
             | Self::Growth(_)
             | Self::Crossover(_)
@@ -182,7 +185,7 @@ impl Expectation {
 
 /// Kinds of claims, as named in errors.
 const KINDS: &str = "`ratio`, `order`, `highest`, `lowest`, `narrowest`, `widest`, `rises`, \
-                     `gains`, `growth`, `crossover`, `diverges`, `slower`, `steady`, \
+                     `operations`, `gains`, `growth`, `crossover`, `diverges`, `slower`, `steady`, \
                      `ceiling`, `pick`, `within`, `fits` and `monotone`";
 
 #[cfg(test)]

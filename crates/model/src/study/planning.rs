@@ -187,12 +187,7 @@ impl<'a, K: Keys> Run<'a, K> {
         load: &Load,
         workload: impl Fn(&PlannedTarget) -> Workload,
     ) -> impl Iterator<Item = Cell> {
-        let suffix = if load.one_session { "-one" } else { "" };
-        self.targets.iter().map(move |target| {
-            let (workload, load, target) = (workload(target), load.clone(), target.name.clone());
-            let id = format!("{target}/{}/{}{suffix}", workload.profile(), load.clients);
-            Cell { id, target, workload, load }
-        })
+        on_targets(self.targets.iter(), load, workload)
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), StudyError> {
@@ -262,6 +257,20 @@ impl<'a, K: Keys> Run<'a, K> {
             quoted_list(settings.iter().map(String::as_str))
         ))
     }
+}
+
+/// A workload under a load, on some targets.
+pub(super) fn on_targets<'t>(
+    targets: impl Iterator<Item = &'t PlannedTarget>,
+    load: &Load,
+    workload: impl Fn(&PlannedTarget) -> Workload,
+) -> impl Iterator<Item = Cell> {
+    let suffix = if load.one_session { "-one" } else { "" };
+    targets.map(move |target| {
+        let (workload, load, target) = (workload(target), load.clone(), target.name.clone());
+        let id = format!("{target}/{}/{}{suffix}", workload.profile(), load.clients);
+        Cell { id, target, workload, load }
+    })
 }
 
 fn profiles(study: &Study, value: &str) -> Result<Vec<String>, StudyError> {

@@ -21,7 +21,8 @@ pub(super) enum Stores {
     Sessions,
     /// Stores with a key-value protocol.
     Keys,
-    /// Stores of entries with a name: those of [`Stores::Keys`], files, and tables of a database.
+    /// All that stores entries with a name: those of [`Stores::Keys`], files, tables of a database,
+    /// blocks of a disk.
     Entries,
     /// Backends of an application cache.
     Caches,
@@ -39,8 +40,7 @@ impl Stores {
         match self {
             Self::Sessions => product.keeps_sessions(),
             Self::Keys => product.keeps_keys(),
-            Self::Entries => product.keeps_keys() || product.keeps_sessions(),
-            Self::Caches => true,
+            Self::Entries | Self::Caches => true,
             Self::Databases => product.keeps_tables() || product.keeps_keys(),
         }
     }

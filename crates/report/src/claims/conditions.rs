@@ -9,11 +9,7 @@ use crate::show;
 /// True if a measured profile is the profile `name` of the study, or one of its sizes or amounts of
 /// data.
 pub(super) fn is_of(plan: &Plan, profile: &str, name: &str) -> bool {
-    let amount = profile.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
-    let has_amount = amount.is_some_and(|amount| amount.parse::<f64>().is_ok());
-    profile == name
-        || has_amount
-        || cells(plan, profile).any(|cell| cell.workload.study_profile() == name)
+    profile == name || cells(plan, profile).any(|cell| cell.workload.study_profile() == name)
 }
 
 fn cells<'a>(plan: &'a Plan, profile: &'a str) -> impl Iterator<Item = &'a Cell> {

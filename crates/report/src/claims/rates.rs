@@ -150,20 +150,38 @@ impl Context<'_> {
     ) -> Result<(Value, usize), Judged> {
         let few = self.operation(target, operation, from)?;
         let many = self.operation(target, operation, to)?;
+        self.ratio_by_block(many, few).ok_or_else(|| {
+            not_run(format!("no block of {target} has a rate of {operation} with both loads"))
+        })
+    }
+
+    /// The rate of one operation of a target divided by that of another, by block.
+    pub(super) fn ratio_of_operations(
+        &self,
+        target: &str,
+        (one, other): (&str, &str),
+        clients: u32,
+    ) -> Result<(Value, usize), Judged> {
+        let [a, b] = [one, other].map(|name| self.operation(target, name, clients));
+        self.ratio_by_block(a?, b?).ok_or_else(|| {
+            not_run(format!("no block of {target} has a rate of both {one} and {other}"))
+        })
+    }
+
+    /// The rate of `a` divided by that of `b` over the blocks that have both, with the number of
+    /// these blocks.
+    fn ratio_by_block(&self, a: &Operation<'_>, b: &Operation<'_>) -> Option<(Value, usize)> {
         let ratios = |read: &dyn Fn(&InBlock<'_>) -> f64| -> Vec<f64> {
             let of_block = |one: &InBlock<'_>| {
-                let twin = few.blocks.iter().find(|f| f.block == one.block && f.usable())?;
+                let twin = b.blocks.iter().find(|f| f.block == one.block && f.usable())?;
                 Some(read(one) / read(twin))
             };
-            many.blocks.iter().filter(|b| b.usable()).filter_map(of_block).collect()
+            a.blocks.iter().filter(|b| b.usable()).filter_map(of_block).collect()
         };
         let by_rate = ratios(&|b| b.result.rate_per_s);
         let by_wall = ratios(&|block| block.wall_rate_per_s());
         let blocks = by_rate.len();
-        let value = strict_ratio_over_blocks(by_rate, by_wall, self.plan.seed);
-        value.map(|value| (value, blocks)).ok_or_else(|| {
-            not_run(format!("no block of {target} has a rate of {operation} with both loads"))
-        })
+        Some((strict_ratio_over_blocks(by_rate, by_wall, self.plan.seed)?, blocks))
     }
 
     /// By block, pairs (clients, rate of `a` divided by that of `b`), for blocks with all of them.

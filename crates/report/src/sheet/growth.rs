@@ -61,7 +61,11 @@ fn title(curves: &[&GrowthView]) -> String {
         show::listed(&each)
     };
     let records = distinct(most.points.iter().map(|p| p.records.to_string()).collect());
-    let of_tag = distinct(most.points.iter().map(|p| count(p.records_of_tag)).collect());
+    let of_tag: Vec<f64> = most.points.iter().filter_map(|p| p.records_of_tag).collect();
+    if of_tag.is_empty() {
+        return format!("{}, {}: {records} keys", most.workload, most.load);
+    }
+    let of_tag = distinct(of_tag.into_iter().map(count).collect());
     let sizes = match most.grows.as_str() {
         "records" => format!("{records} records, {of_tag} of a tag"),
         _ => format!("{of_tag} records of a tag among {records}"),

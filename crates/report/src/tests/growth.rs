@@ -126,14 +126,14 @@ fn a_slope_shows_what_a_cost_depends_on() {
     });
     let point = &files.points[1];
     assert_eq!((point.workload.as_str(), point.records), ("by-size/5000x500", 5_000));
-    assert!((point.records_of_tag - 75.0).abs() < 1e-9);
+    assert!((point.records_of_tag.unwrap() - 75.0).abs() < 1e-9);
     assert_eq!(Some(&point.cost), row.unwrap().metrics.get("service_ns_mean"));
 
     let view = judge(&grown(&BY_TAG, 4, usual));
     assert_eq!(verdicts(&view), ["does not grow", "grows in proportion", "does not grow"]);
     let redis = curve(&view, "redis", "clean");
     assert_eq!(redis.grows, "records_of_tag");
-    let of_tag: Vec<f64> = redis.points.iter().map(|p| p.records_of_tag.round()).collect();
+    let of_tag: Vec<f64> = redis.points.iter().map(|p| p.records_of_tag.unwrap().round()).collect();
     assert_eq!(of_tag, [10.0, 100.0, 1000.0], "in rising order, whatever the study's");
 }
 

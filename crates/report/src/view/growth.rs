@@ -37,8 +37,9 @@ pub struct GrowthPoint {
     pub workload: String,
     /// Records of the data set.
     pub records: u64,
-    /// Mean number of records per tag.
-    pub records_of_tag: f64,
+    /// Mean number of records per tag; omitted without tags.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records_of_tag: Option<f64>,
     /// Mean service time, nanoseconds.
     pub cost: Value,
 }
@@ -46,6 +47,6 @@ pub struct GrowthPoint {
 impl GrowthPoint {
     /// The size named by [`GrowthView::grows`].
     pub(crate) fn size(&self, grows: &str) -> f64 {
-        if grows == "records" { self.records as f64 } else { self.records_of_tag }
+        self.records_of_tag.filter(|_| grows != "records").unwrap_or(self.records as f64)
     }
 }

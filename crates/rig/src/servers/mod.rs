@@ -27,7 +27,7 @@ pub use own::StartedServers;
 /// The server of a product; `None` if the product does not need one.
 pub(crate) fn of(product: Product) -> Option<&'static ServerDescription> {
     match product {
-        Product::Files | Product::Sqlite => None,
+        Product::Files | Product::Sqlite | Product::Disk => None,
         Product::Redis => Some(&sentinel::DESCRIPTION),
         Product::Mysql => Some(&mariadb::DESCRIPTION),
         Product::Postgres => Some(&postgres::DESCRIPTION),

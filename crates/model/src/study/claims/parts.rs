@@ -56,6 +56,13 @@ impl Expectation {
                 numbers: vec![r.min],
                 ..none()
             },
+            Self::Operations(o) => Parts {
+                targets: names(&o.targets),
+                operations: vec![&o.operation, &o.than],
+                clients: vec![o.clients],
+                range: Some((o.min, o.max.unwrap_or(f64::INFINITY))),
+                ..none()
+            },
             Self::Gains(g) => Parts {
                 targets: vec![&g.a, &g.b],
                 operations: names(&g.operations),
