@@ -34,8 +34,9 @@ fn clients(store: &Memory, distribution: Distribution) -> Vec<KvClient> {
     let phase = |name: &str| Phase {
         name: name.into(),
         mix: [(name.to_owned(), 1.0)].into(),
+        warmup_ns: 0,
         stop: Stop::Count(50),
-        ..Phase::default()
+        control: None,
     };
     let keys = KeyChoice::new(distribution, KEYS).unwrap();
     let phases = (KEYS, vec![phase("set"), phase("get")]);
