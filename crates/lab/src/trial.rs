@@ -145,11 +145,7 @@ fn measure(
     });
     let mut readings = sampler.stop();
     trial.events.extend(actions::events_in(&readings));
-    if actions::saved(&cell.workload, &trial.events) {
-        trial.facts.extend(actions::copied(&readings, &trial.events));
-    } else {
-        trial.facts.retain(|fact| !fact.is_of_a_save());
-    }
+    actions::complete(trial, &cell.workload, &readings);
     measured.samples.append(&mut readings);
     trial.facts.extend(ready.groups.disk_use());
     let memory = ready.memory_use();

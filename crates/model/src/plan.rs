@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use stats::search::Step;
 use std::collections::BTreeSet;
 
-use crate::action::{Act, Action};
+use crate::action::Action;
 use crate::app_cache::{AppCache, DataFiles};
 use crate::cache_aside::CacheAside;
 use crate::load::{Load, Schedule};
 use crate::memory::MemoryPlan;
 use crate::require::Requirement;
 use crate::study::{Advice, Claim, PublishedTable, Source};
-use crate::trial::Trial;
+use crate::trial::{BackgroundWrite, Trial};
 
 pub use crate::phase::{Control, Phase, Stop};
 pub use crate::planned_target::PlannedTarget;
@@ -313,11 +313,16 @@ impl Workload {
             || self.memory().is_some_and(|memory| memory.swap_bytes > 0)
     }
 
-    /// True if a save may be a full resync of a reattached replica: the plan kills servers and
-    /// requests no save.
-    pub fn saves_may_be_resyncs(&self) -> bool {
+    /// True if an action makes the servers write this in the background.
+    pub fn requests(&self, write: BackgroundWrite) -> bool {
+        self.actions().iter().any(|action| action.what.writes() == Some(write))
+    }
+
+    /// True if it may be part of a full resync of a reattached replica: the plan kills servers and
+    /// does not request it.
+    pub fn may_be_resync(&self, write: BackgroundWrite) -> bool {
         self.actions().iter().any(|action| action.what.interrupts_service())
-            && !self.actions().iter().any(|action| action.what == Act::Save)
+            && !self.requests(write)
     }
 
     /// True if the workload measures a certain amount of data, which evictions would reduce.

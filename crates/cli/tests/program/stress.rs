@@ -30,11 +30,22 @@ fn events(summary: &Value, kind: &str) -> Vec<f64> {
 
 #[test]
 fn info_and_the_control_group_agree_on_pages_copied_by_a_save() {
+    copied_pages_agree("save");
+}
+
+#[test]
+fn info_and_the_control_group_agree_on_pages_copied_by_a_rewrite() {
+    copied_pages_agree("rewrite");
+}
+
+/// Runs the profile of a save or a rewrite, which has the name of what it requests.
+fn copied_pages_agree(name: &str) {
     if !installed(&["redis-server"]) {
         return;
     }
     let place = Place::new();
-    let sets = ["--set", "profile=save", "--set", "memory=64MiB", "--set", "measure_ms=1500"];
+    let profile = format!("profile={name}");
+    let sets = ["--set", &profile, "--set", "memory=64MiB", "--set", "measure_ms=1500"];
     let finished = started(&place, &[&["beyond-ram"], &sets[..]].concat()).finish_within(PATIENCE);
     let summary = finished.json();
     let targets = &summary["targets"][0];
@@ -42,14 +53,14 @@ fn info_and_the_control_group_agree_on_pages_copied_by_a_save() {
         skipped(why);
         return;
     }
-    let saves = events(&summary, "save-began");
-    // The save starts after a third of the nine seconds.
-    assert!(saves.len() == 1 && (2.8..4.5).contains(&saves[0]), "{saves:?}");
-    let copied = |source| fact(&summary, "save", "copied_bytes", source).unwrap();
-    let (info, group) = (copied("INFO"), copied("memory group"));
+    let began = events(&summary, &format!("{name}-began"));
+    // It starts after a quarter of the twelve seconds.
+    assert!(began.len() == 1 && (2.8..4.5).contains(&began[0]), "{began:?}");
+    let of = |of: &str, source| fact(&summary, name, &of.replace('*', name), source).unwrap();
+    let (info, group) = (of("*_copied_bytes", "INFO"), of("*_copied_bytes", "memory group"));
     assert!(info > 4e6 && (group / info - 1.0).abs() < 0.25, "INFO {info}, memory group {group}");
-    let lowest = fact(&summary, "save", "save_lowest_rate_share", "clients").unwrap();
-    assert!((0.0..1.2).contains(&lowest), "{lowest}");
+    let (lowest, fork_ns) = (of("*_lowest_rate_share", "clients"), of("fork_ns", "INFO"));
+    assert!((0.0..1.2).contains(&lowest) && fork_ns > 0.0, "{lowest}, {fork_ns}");
     place.assert_nothing_left();
 }
 

@@ -75,6 +75,8 @@ pub(super) struct Profile {
     swap: bool,
     /// When the store saves its data, as a share of the first phase.
     save_at: Option<Spanned<f64>>,
+    /// When the store rewrites its log of changes, as a share of the first phase.
+    rewrite_at: Option<Spanned<f64>>,
 }
 
 impl Keys for Defaults {
@@ -122,12 +124,22 @@ impl Keys for Defaults {
 }
 
 impl Profile {
+    /// What the store writes in the background: key, time and action.
+    fn writes(&self) -> Vec<(&'static str, &Spanned<f64>, Act)> {
+        let all =
+            [("save_at", &self.save_at, Act::Save), ("rewrite_at", &self.rewrite_at, Act::Rewrite)];
+        all.into_iter().filter_map(|(key, at, act)| Some((key, at.as_ref()?, act))).collect()
+    }
+
     /// True if it measures a target: one that it lists, or a store that the study does not have
-    /// and that has the product of a listed one.
+    /// and that has the product of a listed one. Without a list, all but those on request.
     fn measures(&self, target: &PlannedTarget, study: &Study) -> bool {
-        let Some(listed) = &self.targets else { return true };
         let original = target.control_of.as_ref().unwrap_or(&target.name);
-        let own = study.target(original).map(|own| own.name.get_ref());
+        let own = study.target(original);
+        let Some(listed) = &self.targets else {
+            return target.named || !own.is_some_and(|own| own.on_request);
+        };
+        let own = own.map(|own| own.name.get_ref());
         let mut listed = listed.get_ref().iter();
         match own {
             Some(own) => listed.any(|name| name == own),
@@ -139,7 +151,7 @@ impl Profile {
 }
 
 fn fault_in_profile(profile: &Profile) -> Option<Fault> {
-    let Profile { data, operations, length, save_at, value_bytes, zipf, .. } = profile;
+    let Profile { data, operations, length, value_bytes, zipf, .. } = profile;
     let is_share = |share: &f64| (0.0..1.0).contains(share);
     let is_amount = |data: &f64| *data > 0.0 && *data <= DATA_MAX;
     let is_known = |name: &String| OPERATIONS.contains(&name.as_str());
@@ -165,8 +177,9 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
         let expected = format!("zipf must be a number above 0, up to {ZIPF_MAX}");
         return Some((exponent.span().start, expected));
     }
-    let save_at = save_at.as_ref().filter(|at| !is_share(at.get_ref()));
-    save_at.map(|at| (at.span().start, "save_at must be a share from 0 to below 1".into()))
+    let mut times = profile.writes().into_iter().map(|(key, at, _)| (key, at));
+    let (key, at) = times.find(|(_, at)| !is_share(at.get_ref()))?;
+    Some((at.span().start, format!("{key} must be a share from 0 to below 1")))
 }
 
 /// The workload of a profile; `data` is a multiple of the memory.
@@ -177,10 +190,10 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
     let length_ns = ((scale.measure_ms as f64 * profile.length.get_ref() * 1e6) as u64).max(1);
     let operations = profile.operations.get_ref();
     let phase = |name: &String| timed(name, &[name], length_ns, scale);
-    let save = |at: &Spanned<f64>| Action {
+    let action = |(_, at, what): (&str, &Spanned<f64>, Act)| Action {
         phase: operations.first().cloned().unwrap_or_default(),
         at_ns: (length_ns as f64 * at.get_ref()) as u64,
-        what: Act::Save,
+        what,
     };
     let memory = if profile.swap {
         MemoryPlan { limit_bytes: memory_bytes, swap_bytes: data_bytes * SWAP_FACTOR }
@@ -207,7 +220,7 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
         verify_one_in: study.verify_one_in,
         threads: 1,
         phases: operations.iter().map(phase).collect(),
-        actions: profile.save_at.iter().map(save).collect(),
+        actions: profile.writes().into_iter().map(action).collect(),
         deadline_ns: defaults.deadline_s * 1_000_000_000,
         memory: Some(memory),
         ..Kv::default()

@@ -98,3 +98,27 @@ fn faults_of_a_profile_are_located() {
         assert!(found.contains(problem), "{found}");
     }
 }
+
+#[test]
+fn a_rewrite_is_measured_on_the_store_with_a_log() {
+    let plan = planned(&[("profile", "rewrite,stores")], &[]).unwrap();
+    let of = |profile: &str| {
+        let own = plan.cells.iter().filter(|cell| cell.workload.profile() == profile);
+        own.map(|cell| cell.target.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("rewrite"), ["redis-aof"]);
+    // A target on request is measured only where a profile or the user names it.
+    assert_eq!(of("stores"), ["redis", "redis-lru", "memcached-flash"]);
+    let Kv { phases, actions, .. } = kv(&plan, "redis-aof");
+    let [Action { phase, at_ns: 2_000_000_000, what: Act::Rewrite }] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(phase, &phases[0].name);
+    let named = planned(&[("profile", "stores")], &["redis", "redis-aof"]).unwrap();
+    assert_eq!(named.cells.len(), 2);
+    let error = planned(&[("profile", "rewrite")], &["memcached"]).unwrap_err().to_string();
+    assert!(error.contains("measured by none of the chosen"), "{error}");
+    let wrong = BEYOND_RAM.replacen("rewrite_at = 0.25", "rewrite_at = 1.5", 1);
+    let error = Study::parse("b", &wrong).unwrap_err().to_string();
+    assert!(error.contains("rewrite_at must be a share from 0 to below 1"), "{error}");
+}

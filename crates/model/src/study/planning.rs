@@ -153,7 +153,13 @@ impl<'a, K: Keys> Run<'a, K> {
         }
         run.study.timeout_ms = choices.timeout_ms.unwrap_or(run.study.timeout_ms);
         run.resolve_block_limits()?;
-        run.targets = run.study.planned_targets(choices, &run.settings, K::STORES)?;
+        let listed: Vec<&str> = run
+            .chosen()
+            .filter_map(|profile| K::targets(profile))
+            .flat_map(|listed| listed.get_ref().iter().map(String::as_str))
+            .collect();
+        let stores = (K::STORES, listed.as_slice());
+        run.targets = run.study.planned_targets(choices, &run.settings, stores)?;
         for target in &mut run.targets {
             target.resolve_memory(K::memory(&run.size)).map_err(StudyError::Choice)?;
         }
