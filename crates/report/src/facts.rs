@@ -45,7 +45,7 @@ enum Over {
 
 /// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
 /// Times for which an operation was unavailable also rank as [`Rank::Requested`].
-const KNOWN: [(&str, &str, Rank, Over); 31] = [
+const KNOWN: [(&str, &str, Rank, Over); 32] = [
     (Fact::BYTES_PER_KEY, "memory of a key", Rank::Plain, Over::Mean),
     (Fact::SESSION_MEMORY_BYTES, "memory of a session", Rank::Plain, Over::Mean),
     (Fact::SESSION_RESIDENT_BYTES, "resident memory of a session", Rank::Plain, Over::Mean),
@@ -55,6 +55,7 @@ const KNOWN: [(&str, &str, Rank, Over); 31] = [
     ("rewrite_copied_bytes", "copied during the rewrite", Rank::Plain, Over::Mean),
     ("rewrite_copied_share", "copied during the rewrite, of the data", Rank::Plain, Over::Mean),
     ("fork_ns", "fork", Rank::Plain, Over::Mean),
+    (Fact::HUGE_PAGE_BYTES, "in huge pages after the fill", Rank::Plain, Over::Mean),
     ("memory_limit_bytes", "memory limit", Rank::Plain, Over::Mean),
     ("swap_peak_bytes", "peak swap use", Rank::Plain, Over::Mean),
     ("swap_written_bytes", "written to swap", Rank::Plain, Over::Mean),

@@ -1,5 +1,6 @@
 //! Studies that limit a store's memory or kill its primary, on real servers.
 
+use std::fs;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -61,6 +62,37 @@ fn copied_pages_agree(name: &str) {
     assert!(info > 4e6 && (group / info - 1.0).abs() < 0.25, "INFO {info}, memory group {group}");
     let (lowest, fork_ns) = (of("*_lowest_rate_share", "clients"), of("fork_ns", "INFO"));
     assert!((0.0..1.2).contains(&lowest) && fork_ns > 0.0, "{lowest}, {fork_ns}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn huge_pages_are_compared_only_where_servers_get_them() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--set", "profile=save-thp", "--set", "memory=64MiB", "--set", "measure_ms=100"];
+    let finished = started(&place, &[&["beyond-ram"], &sets[..]].concat()).finish_within(PATIENCE);
+    let summary = finished.json();
+    let not_run = |name: &str| {
+        let target = among(&summary["targets"], |target| target["name"] == name)[0];
+        target["not_run"].as_str().map(String::from)
+    };
+    if let Some(why) = not_run("redis") {
+        skipped(&why);
+        return;
+    }
+    let mode = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    let has_huge_pages = mode.unwrap_or_default().contains("[always]");
+    let bytes = |name: &str| {
+        let own = |f: &Value| f["target"] == name && f["name"] == "huge_page_bytes";
+        among(&summary["facts"], own).first().map(|fact| fact["value"]["center"].clone())
+    };
+    assert_eq!(bytes("redis"), Some(0.0.into()));
+    match not_run("redis-thp") {
+        Some(why) => assert!(!has_huge_pages && why.contains("expected `[always]`"), "{why}"),
+        None => assert!(has_huge_pages && bytes("redis-thp").unwrap().as_f64() > Some(0.0)),
+    }
     place.assert_nothing_left();
 }
 

@@ -425,7 +425,7 @@ impl Admin for RedisAdmin {
             for fact in facts(&text?) {
                 match all.iter_mut().find(|known| known.name == fact.name) {
                     Some(known) if fact.name != Fact::FORK_NS && !fact.about().is_empty() => {
-                        known.value += fact.value
+                        known.value += fact.value;
                     }
                     Some(known) => known.value = known.value.max(fact.value),
                     None => all.push(fact),

@@ -109,6 +109,9 @@ fn a_rewrite_is_measured_on_the_store_with_a_log() {
     assert_eq!(of("rewrite"), ["redis-aof"]);
     // A target on request is measured only where a profile or the user names it.
     assert_eq!(of("stores"), ["redis", "redis-lru", "memcached-flash"]);
+    let thp = planned(&[("profile", "save-thp")], &[]).unwrap();
+    assert_eq!(thp.target("redis-thp").unwrap().settings["disable-thp"], "no");
+    assert_eq!((thp.cells.len(), kv(&thp, "redis")), (2, kv(&thp, "redis-thp")));
     let Kv { phases, actions, .. } = kv(&plan, "redis-aof");
     let [Action { phase, at_ns: 2_000_000_000, what: Act::Rewrite }] = &actions[..] else {
         panic!("{actions:?}")

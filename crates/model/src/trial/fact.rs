@@ -25,6 +25,9 @@ impl Fact {
     pub const STORE_BYTES: &str = "store_bytes";
     /// Resident memory of the private servers' processes after the fill and before the first phase.
     pub const SERVER_MEMORY_BYTES: &str = "server_memory_bytes";
+    /// Memory of the private servers' processes in transparent huge pages after the fill and before
+    /// the first phase, bytes.
+    pub const HUGE_PAGE_BYTES: &str = "huge_page_bytes";
     /// Memory of a key on a server that reports it, at the end of the trial.
     pub const BYTES_PER_KEY: &str = "bytes_per_key";
     /// Growth of the memory that private servers report as used during the fill, by sessions
