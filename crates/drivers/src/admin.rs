@@ -175,8 +175,8 @@ pub trait Admin: Send {
     }
 
     /// Statistics of the store other than counters: the cost of the last save and the last rewrite,
-    /// the size of a key. For several servers, the sum of copied bytes and the maximum of all others; empty if it
-    /// reports none.
+    /// the size of a key. For several servers, the sum of copied bytes and the maximum of all
+    /// others; empty if it reports none.
     fn numbers(&mut self) -> Result<Vec<Fact>, Failure> {
         Ok(Vec::new())
     }

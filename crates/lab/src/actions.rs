@@ -188,8 +188,9 @@ pub(crate) fn complete(trial: &mut Trial, workload: &Workload, samples: &[Sample
         let about = fact.about();
         about.is_empty() || about.iter().any(|write| of_trial.contains(write))
     });
+    // Memory that is copied and swapped out does not show in the group.
     let copied = of_trial.iter().filter_map(|write| copied(samples, &trial.events, *write));
-    trial.facts.extend(copied);
+    trial.facts.extend(copied.filter(|_| !workload.swaps()));
 }
 
 /// Memory that copy-on-write added during the first background write of a kind, by the servers'

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use stats::search::Step;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use crate::action::Action;
 use crate::app_cache::{AppCache, DataFiles};
@@ -309,8 +310,12 @@ impl Workload {
 
     /// True if the plan removes service or memory, so that a failure is a result.
     pub fn may_fail(&self) -> bool {
-        self.actions().iter().any(|action| action.what.interrupts_service())
-            || self.memory().is_some_and(|memory| memory.swap_bytes > 0)
+        self.actions().iter().any(|action| action.what.interrupts_service()) || self.swaps()
+    }
+
+    /// True if its target gets swap beyond its memory limit.
+    pub fn swaps(&self) -> bool {
+        self.memory().is_some_and(|memory| memory.swap_bytes > 0)
     }
 
     /// True if an action makes the servers write this in the background.
@@ -442,6 +447,9 @@ pub struct Plan {
     /// Limit of the 99th percentile for a ramp's highest rate within a limit, nanoseconds; `None`
     /// for no limit.
     pub limit_ns: Option<u64>,
+    /// Absolute directory for the swap of targets with planned swap; `None` for that of their data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap_dir: Option<PathBuf>,
 }
 
 impl Plan {

@@ -58,16 +58,14 @@ impl ProcessTree {
         }
     }
 
-    /// Memory in transparent huge pages, bytes; `None` if the kernel does not tell. Reading it takes
-    /// longer with more memory, and delays a process that maps memory meanwhile.
+    /// Memory in transparent huge pages, bytes; `None` if the kernel does not tell. Reading it
+    /// takes longer with more memory, and delays a process that maps memory meanwhile.
     pub fn huge_page_bytes(&self) -> Option<u64> {
         let rollup = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
         let each = self.pids();
         let sizes = each.iter().map(|pid| kib_bytes(&rollup(pid)?, "AnonHugePages"));
-        sizes
-            .collect::<Option<Vec<u64>>>()
-            .filter(|sizes| !sizes.is_empty())
-            .map(|s| s.iter().sum())
+        let sizes = sizes.collect::<Option<Vec<u64>>>().filter(|sizes| !sizes.is_empty());
+        sizes.map(|sizes| sizes.iter().sum())
     }
 
     /// Ids of all current processes.

@@ -125,6 +125,44 @@ fn data_larger_than_memory_is_swapped_or_the_failure_says_why() {
 }
 
 #[test]
+fn a_save_while_swapping_says_where_data_and_swap_were() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let directory = place.path().join("swap");
+    fs::create_dir(&directory).unwrap();
+    let swap_dir = format!("swap_dir={}", directory.display());
+    let sets = ["--set", "profile=save-swap", "--set", "memory=64MiB", "--set", "measure_ms=150"];
+    let arguments = [&["beyond-ram", "--set", &swap_dir], &sets[..]].concat();
+    let finished = started(&place, &arguments).finish_within(PATIENCE);
+    if finished.stderr.contains("which has no swap files") {
+        skipped(&finished.stderr);
+        return;
+    }
+    let trial = place.record().trials().remove(0);
+    if let Some(why) = trial["failure"]["message"].as_str().filter(|why| why.contains("swap")) {
+        skipped(why);
+        return;
+    }
+    let summary = finished.json();
+    assert_eq!(events(&summary, "save-began").len(), 1, "{}", summary["events"]);
+    assert!(trial["memory"]["swap"]["written_bytes"].as_u64() > Some(0), "{trial}");
+    let fact = |group: &str, name: &str| {
+        let own = |f: &Value| f["group"] == group && f["name"] == name;
+        among(&summary["conditions"]["facts"], own)[0].clone()
+    };
+    let real = directory.canonicalize().unwrap();
+    assert_eq!(fact("disk of swap", "directory")["value"], real.to_str().unwrap());
+    let [data, swap] = ["disk", "disk of swap"].map(|group| fact(group, "device"));
+    let warns = swap["warning"].as_str().is_some_and(|text| text.contains("on the same disk"));
+    assert_eq!(warns, data["value"] == swap["value"], "{swap}");
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+    fs::remove_dir(&directory).unwrap();
+    place.assert_nothing_left();
+}
+
+#[test]
 fn a_deadline_ends_a_cell_and_keeps_its_results() {
     if !installed(&["redis-server"]) {
         return;

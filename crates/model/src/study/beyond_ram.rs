@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use std::path::PathBuf;
 use toml::Spanned;
 
+use super::choices::absolute;
 use super::phases::{fault_in_length, plain, timed};
 use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, VALUE_BYTES, number, put};
@@ -38,6 +40,9 @@ pub(super) struct Defaults {
     value_bytes: usize,
     /// Time after which a trial ends with a partial result, seconds.
     deadline_s: u64,
+    /// Directory for swap; `None` for that of the data. Only from `--set`.
+    #[serde(skip)]
+    swap_dir: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +90,9 @@ impl Keys for Defaults {
     const SET: &'static [Key<Self, Size>] = &[
         Key("value_bytes", |own, _, text| number(&mut own.value_bytes, text, VALUE_BYTES, "bytes")),
         Key("deadline_s", |own, _, text| number(&mut own.deadline_s, text, 1..=86_400, "seconds")),
+        Key("swap_dir", |own, _, text| {
+            put(&mut own.swap_dir, absolute(text).map(Some), "an absolute directory on a disk")
+        }),
         Key("memory", |_, size, text| {
             put(&mut size.memory, MemoryLimit::parse(text), MemoryLimit::EXPECTED)
         }),
@@ -97,6 +105,13 @@ impl Keys for Defaults {
     }
 
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
+        if run.is_set("swap_dir") && !run.chosen().any(|profile| profile.swap) {
+            return Err(StudyError::Choice(
+                "--set swap_dir has no effect: none of the chosen profiles swaps (expected one \
+                 that does, such as `--set profile=save-swap`)"
+                    .into(),
+            ));
+        }
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for clients in run.clients(&[]) {
@@ -116,6 +131,10 @@ impl Keys for Defaults {
 
     fn targets(profile: &Profile) -> Option<&Spanned<Vec<String>>> {
         profile.targets.as_ref()
+    }
+
+    fn swap_dir(&self) -> Option<PathBuf> {
+        self.swap_dir.clone()
     }
 
     fn memory(size: &Size) -> Option<MemoryLimit> {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::BackgroundWrite::Save;
 use crate::Plan;
 use crate::study::planning::tests::choices;
 use crate::study::{Choices, TargetChoice};
@@ -124,4 +125,17 @@ fn a_rewrite_is_measured_on_the_store_with_a_log() {
     let wrong = BEYOND_RAM.replacen("rewrite_at = 0.25", "rewrite_at = 1.5", 1);
     let error = Study::parse("b", &wrong).unwrap_err().to_string();
     assert!(error.contains("rewrite_at must be a share from 0 to below 1"), "{error}");
+}
+
+#[test]
+fn swap_can_have_a_directory_of_its_own() {
+    let sets = [("profile", "save-swap"), ("swap_dir", "/mnt/swap")];
+    let plan = planned(&sets, &[]).unwrap();
+    assert_eq!(plan.swap_dir.as_deref(), Some(std::path::Path::new("/mnt/swap")));
+    assert!(plan.cells.iter().all(|c| c.workload.swaps() && c.workload.requests(Save)));
+    let error = planned(&[("profile", "save"), sets[1]], &[]).unwrap_err().to_string();
+    assert!(error.contains("none of the chosen profiles swaps"), "{error}");
+    let error = planned(&[sets[0], ("swap_dir", "swap")], &[]).unwrap_err().to_string();
+    assert!(error.contains("(expected an absolute directory on a disk)"), "{error}");
+    assert_eq!(planned(&sets[..1], &[]).unwrap().swap_dir, None);
 }

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -69,6 +70,11 @@ pub(super) trait Keys: DeserializeOwned + 'static {
 
     /// Memory limit, of which settings of servers can be a share.
     fn memory(_: &Self::Size) -> Option<MemoryLimit> {
+        None
+    }
+
+    /// Directory for swap, if the user chose one.
+    fn swap_dir(&self) -> Option<PathBuf> {
         None
     }
 
@@ -331,6 +337,7 @@ impl Study {
             advice: study.advice.map(Spanned::into_inner),
             requirements: Vec::new(),
             limit_ns: defaults.limit_ns(),
+            swap_dir: defaults.swap_dir(),
             study: study.name,
             title: study.title,
             question: study.question,
