@@ -5,7 +5,8 @@ use std::path::Path;
 use lab::Setup;
 use model::record::{DISK, disk_group};
 use model::study::unlabelled;
-use model::{Condition, DiskLimit, Plan, TargetChoice};
+use model::{BackgroundWrite, Cell, Condition, DiskLimit, Plan, TargetChoice};
+use nix::unistd::{AccessFlags, access};
 
 use crate::exit::CliError;
 
@@ -19,7 +20,28 @@ pub(crate) fn check(choices: &[TargetChoice]) -> Result<(), CliError> {
 pub(crate) fn check_planned(plan: &Plan) -> Result<(), CliError> {
     let mut directories =
         plan.targets.iter().filter_map(|t| Some((&*t.name, t.directory.as_deref()?)));
-    directories.try_for_each(|(name, directory)| exists(name, directory))
+    directories.try_for_each(|(name, directory)| exists(name, directory))?;
+    check_swap(plan)
+}
+
+/// Checks that the directory for swap takes a swap file. Errors: it does not exist, we may not
+/// write to it, or its file system has none.
+pub(crate) fn check_swap(plan: &Plan) -> Result<(), CliError> {
+    let Some(directory) = &plan.swap_dir else { return Ok(()) };
+    let problem = if !directory.is_absolute() || !directory.is_dir() {
+        "is not a directory".into()
+    } else if let Err(e) = access(directory, AccessFlags::W_OK | AccessFlags::X_OK) {
+        format!("cannot be written to: {}", e.desc())
+    } else if let Some(kind) = rig::refuses_swap(directory) {
+        format!("is on {kind}, which has no swap files")
+    } else {
+        return Ok(());
+    };
+    Err(CliError::usage(format!(
+        "--set swap_dir=`{}` {problem} (expected an existing, absolute directory on a disk with a \
+         file system such as ext4 or XFS, in which the run creates and removes its own)",
+        directory.display()
+    )))
 }
 
 fn exists(name: &str, directory: &Path) -> Result<(), CliError> {
@@ -47,8 +69,63 @@ pub(crate) fn describe(plan: &Plan, setup: &Setup, facts: &mut Vec<Condition>) {
     if common.is_empty() && !own.is_empty() {
         facts.retain(|fact| fact.group != DISK);
     }
+    if plan.cells.iter().any(|cell| cell.workload.swaps()) {
+        describe_swap(plan, &disks, facts);
+    }
     let limit = |name: &str| plan.target(name).and_then(|target| target.disk_limit);
     warn_of_shared(&disks, limit, facts);
+}
+
+/// The name of swap in [`disk_group`].
+const SWAP: &str = "swap";
+
+/// Adds facts about the disk of swap, if it has its own directory, and warns if the data of a
+/// target that swaps are on the same disk.
+fn describe_swap(plan: &Plan, disks: &[(&str, &Path)], facts: &mut Vec<Condition>) {
+    let swapping = |name: &str| {
+        let mut own = plan.cells.iter().filter(|cell| cell.target == name);
+        own.any(|cell| cell.workload.swaps())
+    };
+    let swap = match &plan.swap_dir {
+        Some(directory) => {
+            let at = facts.iter().rposition(|fact| fact.group.starts_with(DISK));
+            let at = at.map_or(facts.len(), |at| at + 1);
+            facts.splice(at..at, rig::disk_conditions(&disk_group(SWAP), directory));
+            let own = |f: &Condition| f.group == disk_group(SWAP) && f.name == "device";
+            let Some(device) = facts.iter().position(own) else { return };
+            Some(device)
+        }
+        None => None,
+    };
+    let shared = |(name, _): &&(&str, &Path)| {
+        let is_on =
+            |at: usize| device(facts, name).is_some_and(|d| facts[d].value == facts[at].value);
+        swapping(name) && swap.is_none_or(is_on)
+    };
+    let Some((name, _)) = disks.iter().find(shared) else { return };
+    let writes = |cell: &Cell| {
+        cell.workload.swaps() && BackgroundWrite::ALL.iter().any(|w| cell.workload.requests(*w))
+    };
+    let warning = format!(
+        "swap and the data of `{name}` are on the same disk, so what a server writes there and \
+         swapping slow each other; choose a directory on another disk, `--set swap_dir=DIRECTORY`"
+    );
+    let warning = plan.cells.iter().any(writes).then_some(warning);
+    if let Some(at) = swap {
+        facts[at].warning = warning.or_else(|| facts[at].warning.take());
+        return;
+    }
+    let device = device(facts, name);
+    let group = device.map_or(DISK.into(), |at| facts[at].group.clone());
+    let (name, value) = (SWAP.into(), "in the directory of the data".into());
+    let at = device.map_or(facts.len(), |at| at + 1);
+    facts.insert(at, Condition { group, name, value, warning });
+}
+
+/// Place of the fact about the device of a target's disk, its own or that of `--disk`.
+fn device(facts: &[Condition], name: &str) -> Option<usize> {
+    let of = |group: &str| facts.iter().position(|f| f.group == group && f.name == "device");
+    of(&disk_group(name)).or_else(|| of(DISK))
 }
 
 /// Warns of targets with the same store and different labels that share a disk.
@@ -57,10 +134,6 @@ fn warn_of_shared(
     limit: impl Fn(&str) -> Option<DiskLimit>,
     facts: &mut [Condition],
 ) {
-    let device = |facts: &[Condition], name: &str| {
-        let of = |group: &str| facts.iter().position(|f| f.group == group && f.name == "device");
-        of(&disk_group(name)).or_else(|| of(DISK))
-    };
     for (i, (name, _)) in disks.iter().enumerate() {
         let Some(own) = device(facts, name) else { continue };
         let twin = disks[..i].iter().find(|(other, _)| {

@@ -12,10 +12,11 @@ use stats::format_bytes;
 use crate::exit::{CliError, FAILED};
 use crate::output;
 
-/// Working directories of a run: `--disk`, and those of targets.
+/// Working directories of a run: `--disk`, those of targets, and that of swap.
 pub(crate) fn disks<'a>(setup: &'a Setup, plan: &'a Plan) -> Vec<&'a Path> {
     let targets = setup.disks(plan).into_iter().map(|(_, disk)| disk);
-    std::iter::once(setup.disk.as_path()).chain(targets).collect()
+    let disks = std::iter::once(setup.disk.as_path()).chain(targets);
+    disks.chain(plan.swap_dir.as_deref()).collect()
 }
 
 /// Prints a line per directory with its orphaned leftovers and the command to remove them.

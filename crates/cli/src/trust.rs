@@ -105,6 +105,8 @@ fn actions(plan: &Plan, setup: &Setup) -> Vec<String> {
             });
         }
     }
+    let swap = plan.swap_dir.as_ref();
+    lines.extend(swap.map(|swap| format!("swaps to a new file in {}", swap.display())));
     let files = plan.files();
     lines.extend(files.map(|files| format!("reads records from files in `{}`", files.directory)));
     lines

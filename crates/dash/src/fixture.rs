@@ -117,6 +117,7 @@ pub(crate) fn sampled(second: u64) -> Event {
         evicted: count,
         expired: count,
         saving: None,
+        rewriting: None,
         received_bytes: count,
         sent_bytes: count,
         flash_hits: None,

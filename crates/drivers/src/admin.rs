@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
+use model::{Backend, BackgroundWrite, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::{Closed, Found, StoreError};
 
 use crate::patience::CleanupDeadline;
@@ -174,9 +174,9 @@ pub trait Admin: Send {
         Ok(None)
     }
 
-    /// Statistics of the store other than counters: the cost of the last save, the size of a key.
-    /// For several servers, the sum of copied bytes and the maximum of all others; empty if it
-    /// reports none.
+    /// Statistics of the store other than counters: the cost of the last save and the last rewrite,
+    /// the size of a key. For several servers, the sum of copied bytes and the maximum of all
+    /// others; empty if it reports none.
     fn numbers(&mut self) -> Result<Vec<Fact>, Failure> {
         Ok(Vec::new())
     }
@@ -188,10 +188,12 @@ pub trait Admin: Send {
         Ok(None)
     }
 
-    /// Starts a background save on each server. Errors: also a store that cannot save.
-    fn save(&mut self) -> Result<(), Failure> {
-        let message =
-            "the plan includes saving the data to disk, which this store does not support".into();
+    /// Makes each server write to disk in the background. Errors: also a store that cannot.
+    fn write(&mut self, what: BackgroundWrite) -> Result<(), Failure> {
+        let message = format!(
+            "the plan requests a {} in the background, which this store does not support",
+            what.name()
+        );
         Err(Failure { class: ErrorClass::Other, message })
     }
 

@@ -313,5 +313,6 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         advice: None,
         requirements: Vec::new(),
         limit_ns: None,
+        swap_dir: None,
     }
 }

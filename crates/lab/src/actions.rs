@@ -2,7 +2,8 @@
 
 use drivers::redis::sentinel::{Role, RoleReader};
 use model::{
-    Act, Action, Endpoint, ErrorClass, EventKind, Fact, Failure, Sample, TrialEvent, Workload,
+    Act, Action, BackgroundWrite, Endpoint, ErrorClass, EventKind, Fact, Failure, Sample, Trial,
+    TrialEvent, Workload,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -110,17 +111,19 @@ fn act(
             return Ok(happened);
         }
         match action.what {
-            Act::Save => {
-                for endpoint in &subjects.stores {
-                    drivers::admin(endpoint, TIMEOUT)?.save()?;
-                }
-            }
+            Act::Save => write(subjects, BackgroundWrite::Save)?,
+            Act::Rewrite => write(subjects, BackgroundWrite::Rewrite)?,
             Act::KillPrimary => happened.push(kill_primary(&subjects.servers, due)?),
         }
     }
     // Returns when the sender is dropped.
     let _ = stopped.recv();
     Ok(happened)
+}
+
+/// Makes every server write to disk in the background.
+fn write(subjects: &Subjects, what: BackgroundWrite) -> Result<(), Failure> {
+    subjects.stores.iter().try_for_each(|endpoint| drivers::admin(endpoint, TIMEOUT)?.write(what))
 }
 
 /// Kills the server that reports the role of primary.
@@ -144,14 +147,16 @@ fn kill_primary(servers: &[(Endpoint, u32)], due: Instant) -> Result<Happened, F
     Ok((at, EventKind::Killed, place(endpoint)))
 }
 
-/// Events found in the samples: start and end of saves, including those that a server started on
-/// its own, and of swapping. Times are those of the samples.
+/// Events found in the samples: start and end of saves and rewrites, including those that a server
+/// started on its own, and of swapping. Times are those of the samples.
 pub(crate) fn events_in(samples: &[Sample]) -> Vec<TrialEvent> {
-    let saving = |s: &Sample| s.store.as_ref()?.saving;
+    let writes = BackgroundWrite::ALL.into_iter().flat_map(|write| {
+        let writing = move |s: &Sample| s.store.as_ref()?.writing(write);
+        changes(samples, writing, write.events())
+    });
     let swapped = |s: &Sample| s.server.as_ref().map(|server| server.swapped_bytes.min(1));
-    let saves = changes(samples, saving, [EventKind::SaveBegan, EventKind::SaveEnded]);
     let swaps = changes(samples, swapped, [EventKind::SwapBegan, EventKind::SwapEnded]);
-    saves.chain(swaps).collect()
+    writes.chain(swaps).collect()
 }
 
 /// Events at which a value, initially 0, rises or falls.
@@ -169,29 +174,42 @@ fn changes(
     })
 }
 
-/// True if the server's statistics about its last save are about a save of this trial.
-pub(crate) fn saved(workload: &Workload, events: &[TrialEvent]) -> bool {
-    let began = || events.iter().any(|event| event.kind == EventKind::SaveBegan);
-    let is_planned = workload.actions().iter().any(|action| action.what == Act::Save);
-    is_planned || (began() && !workload.saves_may_be_resyncs())
+/// Keeps the servers' statistics about their last save and their last rewrite only if it was one
+/// of this trial, and adds the memory copied meanwhile by their control group.
+pub(crate) fn complete(trial: &mut Trial, workload: &Workload, samples: &[Sample]) {
+    let happened = |write: &BackgroundWrite| {
+        let [begins, _] = write.events();
+        let began = || trial.events.iter().any(|event| event.kind == begins);
+        workload.requests(*write) || (began() && !workload.may_be_resync(*write))
+    };
+    let (of_trial, _others): (Vec<_>, Vec<_>) =
+        BackgroundWrite::ALL.into_iter().partition(happened);
+    trial.facts.retain(|fact| {
+        let about = fact.about();
+        about.is_empty() || about.iter().any(|write| of_trial.contains(write))
+    });
+    // Memory that is copied and swapped out does not show in the group.
+    let copied = of_trial.iter().filter_map(|write| copied(samples, &trial.events, *write));
+    trial.facts.extend(copied.filter(|_| !workload.swaps()));
 }
 
-/// Memory that copy-on-write added during the first save, by the servers' control group: the
-/// maximum during the save less the value before it.
-pub(crate) fn copied(samples: &[Sample], events: &[TrialEvent]) -> Option<Fact> {
+/// Memory that copy-on-write added during the first background write of a kind, by the servers'
+/// control group: the maximum during it less the value before.
+fn copied(samples: &[Sample], events: &[TrialEvent], write: BackgroundWrite) -> Option<Fact> {
+    let [begins, ends] = write.events();
     let at = |kind| events.iter().find(|event| event.kind == kind).map(|event| event.at_ns);
-    let (began_ns, ended_ns) = (at(EventKind::SaveBegan)?, at(EventKind::SaveEnded)?);
+    let (began_ns, ended_ns) = (at(begins)?, at(ends)?);
     let before = samples.iter().rfind(|sample| sample.at_ns < began_ns)?.group_bytes?;
     let during = samples.iter().filter(|s| (began_ns..=ended_ns).contains(&s.at_ns));
     let most = during.filter_map(|sample| sample.group_bytes).max()?;
     let value = most.saturating_sub(before) as f64;
-    Some(Fact { name: Fact::COPIED_BYTES.into(), value, source: "memory group".into() })
+    Some(Fact { name: write.copied_bytes().into(), value, source: "memory group".into() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{ProcessUse, StoreCounters};
+    use model::{Kv, ProcessUse, StoreCounters};
 
     #[test]
     fn swapping_shows_in_samples() {
@@ -220,7 +238,29 @@ mod tests {
         let samples: Vec<Sample> = with_memory
             .map(|(saving, bytes)| Sample { group_bytes: Some(bytes), ..sample(saving) })
             .collect();
-        let copied = copied(&samples, &events).unwrap();
+        let copied = copied(&samples, &events, BackgroundWrite::Save).unwrap();
         assert!((copied.value - 90.0).abs() < 1e-9, "{copied:?}");
+    }
+
+    #[test]
+    fn a_rewrite_has_its_own_events_and_facts() {
+        let sample = |(at_ns, rewriting, bytes)| {
+            let store = StoreCounters { rewriting, saving: Some(0), ..StoreCounters::default() };
+            Sample { at_ns, store: Some(store), group_bytes: Some(bytes), ..Sample::default() }
+        };
+        let samples = [(1, Some(0), 100), (2, Some(1), 170), (3, Some(0), 120)].map(sample);
+        let mut trial = Trial { events: events_in(&samples), ..Trial::default() };
+        let kinds: Vec<(u64, EventKind)> = trial.events.iter().map(|e| (e.at_ns, e.kind)).collect();
+        assert_eq!(kinds, [(2, EventKind::RewriteBegan), (3, EventKind::RewriteEnded)]);
+        let fact = |name: &str| Fact { name: name.into(), value: 1.0, source: "INFO".into() };
+        trial.facts = ["save_copied_bytes", "rewrite_copied_bytes", "fork_ns", "bytes_per_key"]
+            .map(fact)
+            .into();
+        complete(&mut trial, &Workload::Kv(Kv::default()), &samples);
+        let facts: Vec<(&str, f64)> =
+            trial.facts.iter().map(|fact| (fact.name.as_str(), fact.value)).collect();
+        // The server's last save was not in this trial.
+        let [info, fork, key] = ["rewrite_copied_bytes", "fork_ns", "bytes_per_key"];
+        assert_eq!(facts, [(info, 1.0), (fork, 1.0), (key, 1.0), (info, 70.0)]);
     }
 }

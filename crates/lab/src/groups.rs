@@ -13,14 +13,14 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Creates the groups for a target with its data in `disk`. Errors: a limit cannot be enforced
-    /// here.
+    /// Creates the groups for a target with its data in `disk` and its swap in `swap`. Errors: a
+    /// limit cannot be enforced here.
     pub(crate) fn new(
         guard: &Guard,
         (memory, limit): (Option<MemoryPlan>, Option<DiskLimit>),
-        disk: &Path,
+        (disk, swap): (&Path, &Path),
     ) -> Result<Self, Failure> {
-        let memory = memory.map(|plan| MemoryGroup::new(guard, plan, disk)).transpose()?;
+        let memory = memory.map(|plan| MemoryGroup::new(guard, plan, swap)).transpose()?;
         let of_disk = limit.map(|limit| DiskGroup::new(guard, limit, disk, memory.as_ref()));
         Ok(Self { disk: of_disk.transpose()?, memory })
     }

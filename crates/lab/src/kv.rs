@@ -163,6 +163,7 @@ impl Opened<'_> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Finished {
         let mut finished = self.fill(watched, stop, meter, progress);
+        meter.filled();
         for phase in &self.offered.kv.phases {
             if finished.failure.is_some() || finished.interrupted {
                 break;

@@ -49,6 +49,11 @@ impl Setup {
         target.directory.as_deref().unwrap_or(&self.disk)
     }
 
+    /// Directory for the swap of a target.
+    fn swap_of<'a>(&'a self, plan: &'a Plan, target: &'a PlannedTarget) -> &'a Path {
+        plan.swap_dir.as_deref().unwrap_or_else(|| self.disk_of(target))
+    }
+
     /// Every directory in which a target has its data on this machine, by target: that of a private
     /// store, or the one that the user named by a URL. An A/A control is left out.
     pub fn disks<'a>(&'a self, plan: &'a Plan) -> Vec<(&'a str, &'a Path)> {
@@ -153,7 +158,8 @@ impl<'a> TargetProvisioner<'a> {
         let layout = workload.layout();
         let disk = self.setup.disk_of(target);
         let limits = (workload.memory(), target.disk_limit);
-        let groups = Groups::new(&self.setup.guard, limits, disk)?;
+        let disks = (disk, self.setup.swap_of(self.plan, target));
+        let groups = Groups::new(&self.setup.guard, limits, disks)?;
         let cpus = self.server_cpus(workload);
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {

@@ -145,11 +145,7 @@ fn measure(
     });
     let mut readings = sampler.stop();
     trial.events.extend(actions::events_in(&readings));
-    if actions::saved(&cell.workload, &trial.events) {
-        trial.facts.extend(actions::copied(&readings, &trial.events));
-    } else {
-        trial.facts.retain(|fact| !fact.is_of_a_save());
-    }
+    actions::complete(trial, &cell.workload, &readings);
     measured.samples.append(&mut readings);
     trial.facts.extend(ready.groups.disk_use());
     let memory = ready.memory_use();
@@ -194,6 +190,7 @@ fn offer(
         Workload::Kv(kv) if ready.has_key_protocol() => {
             let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: provisioner.plan };
             let load = offered.open(ready)?;
+            meter.before_fill(ready, cell)?;
             ready.will_write(load.names(), kv.keys);
             let recorder = record();
             let mut watched = Watched::of(ready, generator);
@@ -314,6 +311,8 @@ pub(crate) struct ServerMeter {
     filled: Vec<Fact>,
     /// Sizes before sessions were filled.
     sessions: Option<SessionSizes>,
+    /// True if memory in huge pages is measured.
+    has_huge_pages: bool,
     /// True if the page cache is emptied before each phase.
     cold: bool,
     emptied: Option<Emptied>,
@@ -332,6 +331,7 @@ impl ServerMeter {
             directory: None,
             filled: Vec::new(),
             sessions: None,
+            has_huge_pages: false,
             cold: false,
             emptied: None,
         }
@@ -348,7 +348,8 @@ impl ServerMeter {
                 self.directory = Some(ready.options().directory.clone());
                 self.cold = cache.page_cache == PageCache::Cold;
             }
-            Workload::Kv(_) | Workload::CacheAside(_) => {}
+            Workload::Kv(kv) => self.has_huge_pages = kv.memory.is_some(),
+            Workload::CacheAside(_) => {}
         }
         Ok(())
     }
@@ -378,6 +379,13 @@ impl Meter for ServerMeter {
         // A server that does not answer any more fails the trial elsewhere.
         let of_sessions = self.sessions.take().and_then(|mut sizes| sizes.facts().ok());
         self.filled.extend(of_sessions.into_iter().flatten());
+        let fact = |(name, bytes): (&str, u64)| Fact {
+            name: name.into(),
+            value: bytes as f64,
+            source: "host".into(),
+        };
+        let huge = self.has_huge_pages.then(|| self.servers.huge_page_bytes()).flatten();
+        self.filled.extend(huge.map(|bytes| fact((Fact::HUGE_PAGE_BYTES, bytes))));
         let Some(directory) = &self.directory else { return };
         let in_memory = self.servers.memory_bytes().unwrap_or(0);
         let has_files = !directory.as_os_str().is_empty();
@@ -386,11 +394,6 @@ impl Meter for ServerMeter {
         let sizes = files
             .ok()
             .map(|on_disk| [(Fact::STORE_BYTES, on_disk), (Fact::SERVER_MEMORY_BYTES, in_memory)]);
-        let fact = |(name, bytes): (&str, u64)| Fact {
-            name: name.into(),
-            value: bytes as f64,
-            source: "host".into(),
-        };
         self.filled.extend(sizes.into_iter().flatten().map(fact));
     }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::trial::BackgroundWrite;
+
 /// A planned action on a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Action {
@@ -19,15 +21,27 @@ pub struct Action {
 pub enum Act {
     /// Each server saves its data to disk in the background, as with `BGSAVE`.
     Save,
+    /// Each server rewrites its log of changes in the background, as with `BGREWRITEAOF`.
+    Rewrite,
     /// The primary is killed, as with `kill -9`.
     KillPrimary,
 }
 
 impl Act {
+    /// What it makes the servers write in the background; `None` if nothing.
+    pub fn writes(self) -> Option<BackgroundWrite> {
+        match self {
+            Self::Save => Some(BackgroundWrite::Save),
+            Self::Rewrite => Some(BackgroundWrite::Rewrite),
+            Self::KillPrimary => None,
+        }
+    }
+
     /// Reason why a product does not support it, as a predicate after the product's name.
     pub(crate) fn cannot(self) -> &'static str {
         match self {
             Self::Save => "cannot save its data in the background",
+            Self::Rewrite => "has no log of changes to rewrite",
             Self::KillPrimary => "has no primary to kill",
         }
     }
@@ -35,7 +49,7 @@ impl Act {
     /// True if it interrupts service for a while.
     pub fn interrupts_service(self) -> bool {
         match self {
-            Self::Save => false,
+            Self::Save | Self::Rewrite => false,
             Self::KillPrimary => true,
         }
     }

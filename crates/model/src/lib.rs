@@ -81,7 +81,7 @@ pub use target::{
     UrlError,
 };
 pub use trial::{
-    Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass, EventKind, Fact,
-    Failure, Interval, Noise, OperationResult, Outage, Point, Restored, Series, Silence, Slowest,
-    Trial, TrialEvent,
+    BackgroundWrite, Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass,
+    EventKind, Fact, Failure, Interval, Noise, OperationResult, Outage, Point, Restored, Series,
+    Silence, Slowest, Trial, TrialEvent,
 };

@@ -91,7 +91,8 @@ impl MemoryShare {
 pub struct MemoryPlan {
     /// Memory limit including page cache, bytes.
     pub limit_bytes: u64,
-    /// Additional swap in a file on the disk under test, bytes; 0 for none.
+    /// Additional swap in a file, on the disk under test unless the plan names another directory,
+    /// bytes; 0 for none.
     pub swap_bytes: u64,
 }
 

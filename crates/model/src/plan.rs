@@ -6,15 +6,16 @@
 use serde::{Deserialize, Serialize};
 use stats::search::Step;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use crate::action::{Act, Action};
+use crate::action::Action;
 use crate::app_cache::{AppCache, DataFiles};
 use crate::cache_aside::CacheAside;
 use crate::load::{Load, Schedule};
 use crate::memory::MemoryPlan;
 use crate::require::Requirement;
 use crate::study::{Advice, Claim, PublishedTable, Source};
-use crate::trial::Trial;
+use crate::trial::{BackgroundWrite, Trial};
 
 pub use crate::phase::{Control, Phase, Stop};
 pub use crate::planned_target::PlannedTarget;
@@ -345,15 +346,24 @@ impl Workload {
 
     /// True if the plan removes service or memory, so that a failure is a result.
     pub fn may_fail(&self) -> bool {
-        self.actions().iter().any(|action| action.what.interrupts_service())
-            || self.memory().is_some_and(|memory| memory.swap_bytes > 0)
+        self.actions().iter().any(|action| action.what.interrupts_service()) || self.swaps()
     }
 
-    /// True if a save may be a full resync of a reattached replica: the plan kills servers and
-    /// requests no save.
-    pub fn saves_may_be_resyncs(&self) -> bool {
+    /// True if its target gets swap beyond its memory limit.
+    pub fn swaps(&self) -> bool {
+        self.memory().is_some_and(|memory| memory.swap_bytes > 0)
+    }
+
+    /// True if an action makes the servers write this in the background.
+    pub fn requests(&self, write: BackgroundWrite) -> bool {
+        self.actions().iter().any(|action| action.what.writes() == Some(write))
+    }
+
+    /// True if it may be part of a full resync of a reattached replica: the plan kills servers and
+    /// does not request it.
+    pub fn may_be_resync(&self, write: BackgroundWrite) -> bool {
         self.actions().iter().any(|action| action.what.interrupts_service())
-            && !self.actions().iter().any(|action| action.what == Act::Save)
+            && !self.requests(write)
     }
 
     /// True if the workload measures a certain amount of data, which evictions would reduce.
@@ -473,6 +483,9 @@ pub struct Plan {
     /// Limit of the 99th percentile for a ramp's highest rate within a limit, nanoseconds; `None`
     /// for no limit.
     pub limit_ns: Option<u64>,
+    /// Absolute directory for the swap of targets with planned swap; `None` for that of their data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap_dir: Option<PathBuf>,
 }
 
 impl Plan {

@@ -89,7 +89,7 @@ impl Product {
     /// True if the action is possible on this product.
     pub fn supports(self, act: Act) -> bool {
         match act {
-            Act::Save | Act::KillPrimary => self == Self::Redis,
+            Act::Save | Act::Rewrite | Act::KillPrimary => self == Self::Redis,
         }
     }
 

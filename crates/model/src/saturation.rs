@@ -3,6 +3,8 @@
 //! Counters are stored cumulatively, as read; rates are differences of two samples, so a late or
 //! missing sample does not distort them.
 
+use crate::trial::BackgroundWrite;
+
 /// Time from one sample to the next, nanoseconds.
 pub const SAMPLE_NS: u64 = 100_000_000;
 
@@ -84,7 +86,7 @@ pub const COUNTERS: &[Counter] = counters! {
     generator: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches
         run_delay_ns major_faults calls;
     store: used_bytes limit_bytes keys connections refused commands hits misses evicted expired
-        saving received_bytes sent_bytes flash_hits;
+        saving rewriting received_bytes sent_bytes flash_hits;
     network: received_bytes sent_bytes received_packets sent_packets;
     device: read_bytes written_bytes reads writes;
 };
@@ -168,6 +170,8 @@ pub struct StoreCounters {
     pub expired: Option<u64>,
     /// Number of servers currently saving their data to disk.
     pub saving: Option<u64>,
+    /// Number of servers currently rewriting their log of changes.
+    pub rewriting: Option<u64>,
     /// Bytes received from clients.
     pub received_bytes: Option<u64>,
     /// Bytes sent to clients.
@@ -177,6 +181,14 @@ pub struct StoreCounters {
 }
 
 impl StoreCounters {
+    /// Number of servers currently writing this in the background.
+    pub fn writing(&self, write: BackgroundWrite) -> Option<u64> {
+        match write {
+            BackgroundWrite::Save => self.saving,
+            BackgroundWrite::Rewrite => self.rewriting,
+        }
+    }
+
     /// Combines the statistics of two servers: sums the numbers, and weights fragmentation by used
     /// memory.
     #[must_use]
@@ -206,6 +218,7 @@ impl StoreCounters {
             evicted: sum(self.evicted, other.evicted),
             expired: sum(self.expired, other.expired),
             saving: sum(self.saving, other.saving),
+            rewriting: sum(self.rewriting, other.rewriting),
             received_bytes: sum(self.received_bytes, other.received_bytes),
             sent_bytes: sum(self.sent_bytes, other.sent_bytes),
             flash_hits: sum(self.flash_hits, other.flash_hits),

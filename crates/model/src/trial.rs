@@ -25,7 +25,7 @@ pub use disturbance::Disturbance;
 pub use disturbers::{Disturber, Disturbers};
 pub use fact::Fact;
 pub use failure::{ErrorClass, Failure};
-pub use happened::{EventKind, TrialEvent};
+pub use happened::{BackgroundWrite, EventKind, TrialEvent};
 pub use operation::{OperationResult, Restored};
 pub use outage::Outage;
 pub use point::{Beyond, Due, Point};

@@ -2,7 +2,8 @@
 
 use model::leftovers::{KILLED, leftovers};
 use model::{
-    Act, Plan, PlannedTarget, Point, Product, Program, RedisCompatible, TargetState, Trial,
+    BackgroundWrite, Plan, PlannedTarget, Point, Product, Program, RedisCompatible, TargetState,
+    Trial,
 };
 use stats::Verdict;
 use std::collections::BTreeMap;
@@ -276,8 +277,8 @@ fn left_behind(recorded: &Recorded, notes: &mut Notes) {
 fn durability(recorded: &Recorded, notes: &mut Notes) {
     let cells = &recorded.header.plan.cells;
     let is_saved = |target: &str| {
-        let own = cells.iter().filter(|cell| cell.target == target);
-        own.flat_map(|cell| cell.workload.actions()).any(|action| action.what == Act::Save)
+        let mut own = cells.iter().filter(|cell| cell.target == target);
+        own.any(|cell| cell.workload.requests(BackgroundWrite::Save))
     };
     for planned in &recorded.header.plan.targets {
         let state = recorded.state(&planned.name);

@@ -1,8 +1,8 @@
 //! Facts about stores: those recorded, and those derived from the events of a trial.
 
 use model::{
-    Cell, ErrorClass, EventKind, Fact, MemoryUse, OperationResult, Point, Series, Silence, Trial,
-    TrialEvent, Workload,
+    BackgroundWrite, Cell, ErrorClass, EventKind, Fact, MemoryUse, OperationResult, Point, Series,
+    Silence, Trial, TrialEvent, Workload,
 };
 use std::collections::BTreeMap;
 
@@ -45,14 +45,17 @@ enum Over {
 
 /// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
 /// Times for which an operation was unavailable also rank as [`Rank::Requested`].
-const KNOWN: [(&str, &str, Rank, Over); 25] = [
+const KNOWN: [(&str, &str, Rank, Over); 32] = [
     (Fact::BYTES_PER_KEY, "memory of a key", Rank::Plain, Over::Mean),
     (Fact::SESSION_MEMORY_BYTES, "memory of a session", Rank::Plain, Over::Mean),
     (Fact::SESSION_RESIDENT_BYTES, "resident memory of a session", Rank::Plain, Over::Mean),
     (Fact::SESSION_DISK_BYTES, "disk space of a session", Rank::Plain, Over::Mean),
-    ("copied_bytes", "copied while saving", Rank::Plain, Over::Mean),
-    ("copied_share", "copied while saving, of the data", Rank::Plain, Over::Mean),
+    ("save_copied_bytes", "copied during the save", Rank::Plain, Over::Mean),
+    ("save_copied_share", "copied during the save, of the data", Rank::Plain, Over::Mean),
+    ("rewrite_copied_bytes", "copied during the rewrite", Rank::Plain, Over::Mean),
+    ("rewrite_copied_share", "copied during the rewrite, of the data", Rank::Plain, Over::Mean),
     ("fork_ns", "fork", Rank::Plain, Over::Mean),
+    (Fact::HUGE_PAGE_BYTES, "in huge pages after the fill", Rank::Plain, Over::Mean),
     ("memory_limit_bytes", "memory limit", Rank::Plain, Over::Mean),
     ("swap_peak_bytes", "peak swap use", Rank::Plain, Over::Mean),
     ("swap_written_bytes", "written to swap", Rank::Plain, Over::Mean),
@@ -65,6 +68,10 @@ const KNOWN: [(&str, &str, Rank, Over); 25] = [
     ("save_lowest_rate_share", "lowest rate during the save, of that", Rank::Plain, Over::Mean),
     ("save_recovery_ns", "rate recovered after save start", Rank::Requested, Over::Mean),
     ("save_ns", "save", Rank::Plain, Over::Mean),
+    ("rate_before_rewrite_per_s", "rate before the rewrite", Rank::Plain, Over::Mean),
+    ("rewrite_lowest_rate_share", REWRITE_LOWEST, Rank::Plain, Over::Mean),
+    ("rewrite_recovery_ns", "rate recovered after rewrite start", Rank::Requested, Over::Mean),
+    ("rewrite_ns", "rewrite of the log", Rank::Plain, Over::Mean),
     ("rate_before_kill_per_s", "rate before the kill", Rank::Plain, Over::Mean),
     ("kill_lowest_rate_share", "lowest rate after the kill, of that", Rank::Plain, Over::Mean),
     ("kill_recovery_ns", "rate recovered after the kill", Rank::Plain, Over::Mean),
@@ -72,6 +79,8 @@ const KNOWN: [(&str, &str, Rank, Over); 25] = [
     (READ_BACK, "keys written last before the kill", Rank::Detail, Over::Smallest),
     ("writes_unknown", "writes of unknown outcome", Rank::Plain, Over::Largest),
 ];
+
+const REWRITE_LOWEST: &str = "lowest rate during the rewrite, of that";
 
 /// Window over which the variation of a rate is judged, nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
@@ -92,9 +101,16 @@ const SLOW: &str = ".slow_seconds_share";
 /// Suffix of the name of the time until the rate recovered from an event.
 const RECOVERY: &str = "_recovery_ns";
 
-/// Events whose effect is estimated: start, end if there is one, and name.
-const AROUND: [(EventKind, Option<EventKind>, &str); 2] =
-    [(EventKind::SaveBegan, Some(EventKind::SaveEnded), "save"), (EventKind::Killed, None, "kill")];
+/// Events whose effect is estimated on the workload of a cell: start, end if there is one, and
+/// name. What may belong to a resync is not.
+fn around_in(cell: &Cell) -> impl Iterator<Item = (EventKind, Option<EventKind>, &'static str)> {
+    let own = BackgroundWrite::ALL.into_iter().filter(|w| !cell.workload.may_be_resync(*w));
+    let writes = own.map(|write| {
+        let [begins, ends] = write.events();
+        (begins, Some(ends), write.name())
+    });
+    writes.chain([(EventKind::Killed, None, "kill")])
+}
 
 /// A number of one trial; without a value if it exceeds the measured time.
 struct TrialNumber {
@@ -140,9 +156,10 @@ pub(crate) fn events<'a>(recorded: &'a Recorded) -> Vec<EventView> {
 
 /// Description of an event.
 fn words(cell: &Cell, kind: EventKind) -> &'static str {
+    let may_be_resync = cell.workload.may_be_resync(BackgroundWrite::Save);
     match kind {
-        EventKind::SaveBegan if cell.workload.saves_may_be_resyncs() => "save or resync began",
-        EventKind::SaveEnded if cell.workload.saves_may_be_resyncs() => "save or resync ended",
+        EventKind::SaveBegan if may_be_resync => "save or resync began",
+        EventKind::SaveEnded if may_be_resync => "save or resync ended",
         _ => kind.words(),
     }
 }
@@ -314,7 +331,7 @@ fn of_trial(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
         value: Some(fact.value),
     });
     let mut all: Vec<TrialNumber> = trial.fill.iter().flat_map(filling).chain(recorded).collect();
-    all.extend(copied_share(trial));
+    all.extend(BackgroundWrite::ALL.iter().filter_map(|write| copied_share(trial, *write)));
     all.extend(trial.memory.iter().flat_map(memory));
     for point in trial.points.iter().filter(|point| point.stage.is_none()) {
         if let Some(series) = trial.series(&point.phase) {
@@ -362,8 +379,9 @@ fn data(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
     told.map(|(name, of_one)| TrialNumber::by_clients(name.into(), Some(keys * of_one))).collect()
 }
 
-/// Memory that a save copied, by the memory of all keys filled, both as the server reports them.
-fn copied_share(trial: &Trial) -> Option<TrialNumber> {
+/// Memory copied during a background write, by the memory of all keys filled, both as the server
+/// reports them.
+fn copied_share(trial: &Trial, write: BackgroundWrite) -> Option<TrialNumber> {
     let source = "INFO";
     let own = |name: &str| {
         let fact = trial.facts.iter().find(|fact| fact.name == name && fact.source == source);
@@ -371,8 +389,9 @@ fn copied_share(trial: &Trial) -> Option<TrialNumber> {
     };
     let keys = trial.fill.as_ref().and_then(Point::whole)?.counts.ok as f64;
     let data_bytes = own(Fact::BYTES_PER_KEY)? * keys;
-    let value = own(Fact::COPIED_BYTES).filter(|_| data_bytes > 0.0)? / data_bytes;
-    Some(TrialNumber { name: "copied_share".into(), source: source.into(), value: Some(value) })
+    let value = own(write.copied_bytes()).filter(|_| data_bytes > 0.0)? / data_bytes;
+    let name = format!("{}_copied_share", write.name());
+    Some(TrialNumber { name, source: source.into(), value: Some(value) })
 }
 
 /// How fast a store was filled.
@@ -401,10 +420,7 @@ fn memory(memory: &MemoryUse) -> Vec<TrialNumber> {
 /// Effect of the first event of each kind on the rate and the operations of a steady phase.
 fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec<TrialNumber> {
     let mut all = Vec::new();
-    for (begins, ends, name) in AROUND {
-        if begins == EventKind::SaveBegan && cell.workload.saves_may_be_resyncs() {
-            continue;
-        }
+    for (begins, ends, name) in around_in(cell) {
         let within = |e: &&TrialEvent| (series.begun_ns..end_ns(series)).contains(&e.at_ns);
         let mut events = trial.events.iter().filter(within);
         let Some(began) = events.find(|event| event.kind == begins) else { continue };

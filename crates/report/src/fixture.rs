@@ -91,6 +91,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         advice: None,
         requirements: Vec::new(),
         limit_ns: None,
+        swap_dir: None,
     }
 }
 

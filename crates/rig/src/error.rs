@@ -26,6 +26,14 @@ pub enum RigError {
         /// How it ended, with the last lines of its output.
         reason: String,
     },
+    /// This machine lacks what a target is about.
+    #[error("{problem} (expected {expected})")]
+    Host {
+        /// What is useless without it.
+        problem: String,
+        /// A machine that has it.
+        expected: String,
+    },
     /// An invalid server setting.
     #[error("setting `{name}` of {program} {problem} (expected {expected})")]
     Setting {
@@ -129,7 +137,7 @@ impl RigError {
     /// The class under which the error is counted and listed.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Missing { .. } => ErrorClass::Missing,
+            Self::Missing { .. } | Self::Host { .. } => ErrorClass::Missing,
             Self::Start { .. } | Self::Setting { .. } => ErrorClass::Start,
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorClass::Full,

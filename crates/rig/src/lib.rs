@@ -63,7 +63,7 @@ pub use disk_group::DiskGroup;
 pub use error::RigError;
 pub use free::{FreeSpace, memory_bytes};
 pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
-pub use host::{conditions, disk_conditions};
+pub use host::{conditions, disk_conditions, refuses_swap};
 pub use host_mark::host_mark;
 pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};

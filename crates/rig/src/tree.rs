@@ -58,6 +58,16 @@ impl ProcessTree {
         }
     }
 
+    /// Memory in transparent huge pages, bytes; `None` if the kernel does not tell. Reading it
+    /// takes longer with more memory, and delays a process that maps memory meanwhile.
+    pub fn huge_page_bytes(&self) -> Option<u64> {
+        let rollup = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
+        let each = self.pids();
+        let sizes = each.iter().map(|pid| kib_bytes(&rollup(pid)?, "AnonHugePages"));
+        let sizes = sizes.collect::<Option<Vec<u64>>>().filter(|sizes| !sizes.is_empty());
+        sizes.map(|sizes| sizes.iter().sum())
+    }
+
     /// Ids of all current processes.
     pub fn pids(&self) -> Vec<u32> {
         let mut pids = self.roots.clone();
@@ -102,8 +112,44 @@ fn pids(list: &[u8]) -> impl Iterator<Item = u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::libc;
+    use std::alloc::{Layout, alloc, dealloc};
     use std::io::Read as _;
     use std::process::{Command, Stdio};
+
+    #[test]
+    #[expect(unsafe_code, reason = "nothing safe asks for huge pages")]
+    fn memory_in_huge_pages_counts() {
+        const BYTES: usize = 16 << 20;
+        let mode = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+        if !mode.is_ok_and(|mode| !mode.contains("[never]")) {
+            return;
+        }
+        // A kernel without free huge pages gives small ones, and counts that.
+        let fallbacks = || {
+            let counts = fs::read_to_string("/proc/vmstat").unwrap();
+            let line = counts.lines().find(|line| line.starts_with("thp_fault_fallback "));
+            line.map(String::from)
+        };
+        let own = ProcessTree::new(&[std::process::id()]);
+        let refused = fallbacks();
+        let before = own.huge_page_bytes().unwrap();
+        let layout = Layout::from_size_align(BYTES, 2 << 20).unwrap();
+        // SAFETY: the size is not zero, and the range is ours until it is freed.
+        let advised = unsafe {
+            let memory = alloc(layout);
+            let advised = libc::madvise(memory.cast(), BYTES, libc::MADV_HUGEPAGE);
+            memory.write_bytes(1, BYTES);
+            let after = own.huge_page_bytes();
+            dealloc(memory, layout);
+            (advised == 0).then_some(after)
+        };
+        if let Some(after) = advised.filter(|_| fallbacks() == refused) {
+            let grown = after.unwrap().saturating_sub(before);
+            assert!(grown >= BYTES as u64 / 2, "{before} {after:?}");
+        }
+        assert_eq!(ProcessTree::default().huge_page_bytes(), None);
+    }
 
     /// A shell starts a second one, which works and exits; the first one is our only direct child.
     #[test]

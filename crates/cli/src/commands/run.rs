@@ -62,6 +62,7 @@ fn start_new(
     preflight::ramp_threads(&plan, &choices.sets, setup.pinning.generator.len())
         .map_err(CliError::usage)?;
     trust::check_settings(&plan)?;
+    disks::check_swap(&plan)?;
     limits::allow_connections(CLIENTS, &plan)?;
     let silent = arguments.common.printing.is_silent();
     if !silent {

@@ -23,7 +23,7 @@ fn missing_programs_are_reported_and_other_targets_measured() {
     let summary = Place::finish(command).measured().json();
     for (name, package) in [("redis", "redis-server"), ("mysql", "mariadb-server")] {
         let why = target(&summary, name)["not_run"].as_str().unwrap();
-        assert!(why.starts_with("not installed: "), "{why}");
+        assert!(why.starts_with("not available: "), "{why}");
         assert!(why.ends_with(&format!(" is not installed (apt-get install {package})")), "{why}");
     }
     assert!(target(&summary, "files")["not_run"].is_null());

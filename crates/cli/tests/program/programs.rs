@@ -124,7 +124,7 @@ fn a_missing_program_is_reported_with_its_package() {
         let summary = Place::finish(command).code(3).json();
         let why = target(&summary, name)["not_run"].as_str().unwrap();
         let expected = format!("{program} is not installed (apt-get install {package})");
-        assert_eq!(why, format!("not installed: {expected}"));
+        assert_eq!(why, format!("not available: {expected}"));
         place.assert_nothing_left();
     }
 }

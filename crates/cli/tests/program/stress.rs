@@ -1,5 +1,6 @@
 //! Studies that limit a store's memory or kill its primary, on real servers.
 
+use std::fs;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -30,11 +31,22 @@ fn events(summary: &Value, kind: &str) -> Vec<f64> {
 
 #[test]
 fn info_and_the_control_group_agree_on_pages_copied_by_a_save() {
+    copied_pages_agree("save");
+}
+
+#[test]
+fn info_and_the_control_group_agree_on_pages_copied_by_a_rewrite() {
+    copied_pages_agree("rewrite");
+}
+
+/// Runs the profile of a save or a rewrite, which has the name of what it requests.
+fn copied_pages_agree(name: &str) {
     if !installed(&["redis-server"]) {
         return;
     }
     let place = Place::new();
-    let sets = ["--set", "profile=save", "--set", "memory=64MiB", "--set", "measure_ms=1500"];
+    let profile = format!("profile={name}");
+    let sets = ["--set", &profile, "--set", "memory=64MiB", "--set", "measure_ms=1500"];
     let finished = started(&place, &[&["beyond-ram"], &sets[..]].concat()).finish_within(PATIENCE);
     let summary = finished.json();
     let targets = &summary["targets"][0];
@@ -42,14 +54,45 @@ fn info_and_the_control_group_agree_on_pages_copied_by_a_save() {
         skipped(why);
         return;
     }
-    let saves = events(&summary, "save-began");
-    // The save starts after a third of the nine seconds.
-    assert!(saves.len() == 1 && (2.8..4.5).contains(&saves[0]), "{saves:?}");
-    let copied = |source| fact(&summary, "save", "copied_bytes", source).unwrap();
-    let (info, group) = (copied("INFO"), copied("memory group"));
+    let began = events(&summary, &format!("{name}-began"));
+    // It starts after a quarter of the twelve seconds.
+    assert!(began.len() == 1 && (2.8..4.5).contains(&began[0]), "{began:?}");
+    let of = |of: &str, source| fact(&summary, name, &of.replace('*', name), source).unwrap();
+    let (info, group) = (of("*_copied_bytes", "INFO"), of("*_copied_bytes", "memory group"));
     assert!(info > 4e6 && (group / info - 1.0).abs() < 0.25, "INFO {info}, memory group {group}");
-    let lowest = fact(&summary, "save", "save_lowest_rate_share", "clients").unwrap();
-    assert!((0.0..1.2).contains(&lowest), "{lowest}");
+    let (lowest, fork_ns) = (of("*_lowest_rate_share", "clients"), of("fork_ns", "INFO"));
+    assert!((0.0..1.2).contains(&lowest) && fork_ns > 0.0, "{lowest}, {fork_ns}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn huge_pages_are_compared_only_where_servers_get_them() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--set", "profile=save-thp", "--set", "memory=64MiB", "--set", "measure_ms=100"];
+    let finished = started(&place, &[&["beyond-ram"], &sets[..]].concat()).finish_within(PATIENCE);
+    let summary = finished.json();
+    let not_run = |name: &str| {
+        let target = among(&summary["targets"], |target| target["name"] == name)[0];
+        target["not_run"].as_str().map(String::from)
+    };
+    if let Some(why) = not_run("redis") {
+        skipped(&why);
+        return;
+    }
+    let mode = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    let has_huge_pages = mode.unwrap_or_default().contains("[always]");
+    let bytes = |name: &str| {
+        let own = |f: &Value| f["target"] == name && f["name"] == "huge_page_bytes";
+        among(&summary["facts"], own).first().map(|fact| fact["value"]["center"].clone())
+    };
+    assert_eq!(bytes("redis"), Some(0.0.into()));
+    match not_run("redis-thp") {
+        Some(why) => assert!(!has_huge_pages && why.contains("expected `[always]`"), "{why}"),
+        None => assert!(has_huge_pages && bytes("redis-thp").unwrap().as_f64() > Some(0.0)),
+    }
     place.assert_nothing_left();
 }
 
@@ -78,6 +121,44 @@ fn data_larger_than_memory_is_swapped_or_the_failure_says_why() {
         let is_beyond = trial["cell"].as_str().unwrap().contains("1.5");
         assert!(!is_beyond || swapped > 8 << 20, "{swapped} bytes are swapped out: {trial}");
     }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_save_while_swapping_says_where_data_and_swap_were() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let directory = place.path().join("swap");
+    fs::create_dir(&directory).unwrap();
+    let swap_dir = format!("swap_dir={}", directory.display());
+    let sets = ["--set", "profile=save-swap", "--set", "memory=64MiB", "--set", "measure_ms=150"];
+    let arguments = [&["beyond-ram", "--set", &swap_dir], &sets[..]].concat();
+    let finished = started(&place, &arguments).finish_within(PATIENCE);
+    if finished.stderr.contains("which has no swap files") {
+        skipped(&finished.stderr);
+        return;
+    }
+    let trial = place.record().trials().remove(0);
+    if let Some(why) = trial["failure"]["message"].as_str().filter(|why| why.contains("swap")) {
+        skipped(why);
+        return;
+    }
+    let summary = finished.json();
+    assert_eq!(events(&summary, "save-began").len(), 1, "{}", summary["events"]);
+    assert!(trial["memory"]["swap"]["written_bytes"].as_u64() > Some(0), "{trial}");
+    let fact = |group: &str, name: &str| {
+        let own = |f: &Value| f["group"] == group && f["name"] == name;
+        among(&summary["conditions"]["facts"], own)[0].clone()
+    };
+    let real = directory.canonicalize().unwrap();
+    assert_eq!(fact("disk of swap", "directory")["value"], real.to_str().unwrap());
+    let [data, swap] = ["disk", "disk of swap"].map(|group| fact(group, "device"));
+    let warns = swap["warning"].as_str().is_some_and(|text| text.contains("on the same disk"));
+    assert_eq!(warns, data["value"] == swap["value"], "{swap}");
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+    fs::remove_dir(&directory).unwrap();
     place.assert_nothing_left();
 }
 

@@ -335,6 +335,7 @@ fn counters(stats: &[(String, String)]) -> StoreCounters {
     let sum = |names: &[&str]| names.iter().filter_map(|name| value(name)).reduce(|a, b| a + b);
     StoreCounters {
         saving: None,
+        rewriting: None,
         used_bytes: value("bytes"),
         limit_bytes: value("limit_maxbytes").filter(|bytes| *bytes > 0),
         fragmentation: None,

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use load::wire::route::Route;
-use model::{Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
+use model::{BackgroundWrite, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
 use super::counters::{counters, facts, info, memory_stats};
@@ -424,7 +424,9 @@ impl Admin for RedisAdmin {
             let text = info(&mut server.wire, &mut server.takes_one_section);
             for fact in facts(&text?) {
                 match all.iter_mut().find(|known| known.name == fact.name) {
-                    Some(known) if fact.name == Fact::COPIED_BYTES => known.value += fact.value,
+                    Some(known) if fact.name != Fact::FORK_NS && !fact.about().is_empty() => {
+                        known.value += fact.value;
+                    }
                     Some(known) => known.value = known.value.max(fact.value),
                     None => all.push(fact),
                 }
@@ -433,9 +435,13 @@ impl Admin for RedisAdmin {
         Ok(all)
     }
 
-    fn save(&mut self) -> Result<(), Failure> {
+    fn write(&mut self, what: BackgroundWrite) -> Result<(), Failure> {
+        let command: &[u8] = match what {
+            BackgroundWrite::Save => b"BGSAVE",
+            BackgroundWrite::Rewrite => b"BGREWRITEAOF",
+        };
         for server in &mut self.servers {
-            match server.wire.ask(&[b"BGSAVE"]) {
+            match server.wire.ask(&[command]) {
                 Err(e) if !e.message.contains("already in progress") => {
                     return Err(e.into());
                 }

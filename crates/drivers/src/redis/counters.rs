@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use model::{ErrorClass, Fact, StoreCounters};
+use model::{BackgroundWrite, ErrorClass, Fact, StoreCounters};
 use workloads::store::StoreError;
 
 use super::errors::known;
@@ -80,21 +80,27 @@ pub(super) fn counters(info: &str) -> StoreCounters {
         evicted: field("evicted_keys"),
         expired: field("expired_keys"),
         saving: field("rdb_bgsave_in_progress"),
+        rewriting: field("aof_rewrite_in_progress"),
         received_bytes: field("total_net_input_bytes"),
         sent_bytes: field("total_net_output_bytes"),
         flash_hits: None,
     }
 }
 
-/// Facts from these sections: the last save, if any, and the bytes per key.
+/// Facts from these sections: the last save and the last rewrite, if any, and the bytes per key.
 pub(super) fn facts(info: &str) -> Vec<Fact> {
     let number = |name: &str| field::<f64>(info, name);
-    let saved = |name| number(name).filter(|_| number("rdb_last_bgsave_time_sec") >= Some(0.0));
+    // The time of the last one is -1 if there was none.
+    let saved = number("rdb_last_bgsave_time_sec") >= Some(0.0);
+    let rewritten = number("aof_last_rewrite_time_sec") >= Some(0.0);
+    let of_last = |name, happened: bool| number(name).filter(|_| happened);
+    let fork_us = of_last("latest_fork_usec", saved || rewritten);
     let data_bytes = number("used_memory").zip(number("used_memory_startup")).map(|(a, b)| a - b);
     let keys = keys(info).filter(|keys| *keys > 0);
     let values = [
-        (Fact::COPIED_BYTES, saved("rdb_last_cow_size")),
-        (Fact::FORK_NS, saved("latest_fork_usec").map(|us| us * 1e3)),
+        (BackgroundWrite::Save.copied_bytes(), of_last("rdb_last_cow_size", saved)),
+        (BackgroundWrite::Rewrite.copied_bytes(), of_last("aof_last_cow_size", rewritten)),
+        (Fact::FORK_NS, fork_us.map(|us| us * 1e3)),
         (Fact::BYTES_PER_KEY, data_bytes.zip(keys).map(|(bytes, keys)| bytes / keys as f64)),
     ];
     let fact = |(name, value): (&str, Option<f64>)| {
@@ -154,7 +160,10 @@ mod tests {
         let saved = info.replace("sec:-1", "sec:0").replace("cow_size:0", "cow_size:4096");
         let saved = saved.replace("usec:0", "usec:250");
         let first = &names(&saved)[..2];
-        assert_eq!(first, [("copied_bytes".into(), 4096.0), ("fork_ns".into(), 250_000.0)]);
+        assert_eq!(first, [("save_copied_bytes".into(), 4096.0), ("fork_ns".into(), 250_000.0)]);
+        let rewritten = format!("aof_last_rewrite_time_sec:2\r\naof_last_cow_size:7\r\n{saved}");
+        assert_eq!(names(&rewritten)[1], ("rewrite_copied_bytes".into(), 7.0));
+        assert_eq!(names(&rewritten).len(), 4);
     }
 
     #[test]

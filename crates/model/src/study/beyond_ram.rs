@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use std::path::PathBuf;
 use toml::Spanned;
 
+use super::choices::absolute;
 use super::phases::{fault_in_length, plain, timed};
 use super::planning::{Keys, Run, WorkloadTables, on_targets};
 use super::set::{Key, VALUE_BYTES, number, put};
@@ -39,6 +41,9 @@ pub(super) struct Defaults {
     value_bytes: usize,
     /// Time after which a trial ends with a partial result, seconds.
     deadline_s: u64,
+    /// Directory for swap; `None` for that of the data. Only from `--set`.
+    #[serde(skip)]
+    swap_dir: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +85,8 @@ pub(super) struct Profile {
     swap: bool,
     /// When the store saves its data, as a share of the first phase.
     save_at: Option<Spanned<f64>>,
+    /// When the store rewrites its log of changes, as a share of the first phase.
+    rewrite_at: Option<Spanned<f64>>,
 }
 
 impl Keys for Defaults {
@@ -88,6 +95,9 @@ impl Keys for Defaults {
     const SET: &'static [Key<Self, Size>] = &[
         Key("value_bytes", |own, _, text| number(&mut own.value_bytes, text, VALUE_BYTES, "bytes")),
         Key("deadline_s", |own, _, text| number(&mut own.deadline_s, text, 1..=86_400, "seconds")),
+        Key("swap_dir", |own, _, text| {
+            put(&mut own.swap_dir, absolute(text).map(Some), "an absolute directory on a disk")
+        }),
         Key("memory", |_, size, text| {
             put(&mut size.memory, MemoryLimit::parse(text), MemoryLimit::EXPECTED)
         }),
@@ -100,6 +110,13 @@ impl Keys for Defaults {
     }
 
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
+        if run.is_set("swap_dir") && !run.chosen().any(|profile| profile.swap) {
+            return Err(StudyError::Choice(
+                "--set swap_dir has no effect: none of the chosen profiles swaps (expected one \
+                 that does, such as `--set profile=save-swap`)"
+                    .into(),
+            ));
+        }
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for clients in run.clients(&[]) {
@@ -125,18 +142,32 @@ impl Keys for Defaults {
         profile.targets.as_ref()
     }
 
+    fn swap_dir(&self) -> Option<PathBuf> {
+        self.swap_dir.clone()
+    }
+
     fn memory(size: &Size) -> Option<MemoryLimit> {
         Some(size.memory)
     }
 }
 
 impl Profile {
+    /// What the store writes in the background: key, time and action.
+    fn writes(&self) -> Vec<(&'static str, &Spanned<f64>, Act)> {
+        let all =
+            [("save_at", &self.save_at, Act::Save), ("rewrite_at", &self.rewrite_at, Act::Rewrite)];
+        all.into_iter().filter_map(|(key, at, act)| Some((key, at.as_ref()?, act))).collect()
+    }
+
     /// True if it measures a target: one that it lists, or a store that the study does not have
-    /// and that has the product of a listed one.
+    /// and that has the product of a listed one. Without a list, all but those on request.
     fn measures(&self, target: &PlannedTarget, study: &Study) -> bool {
-        let Some(listed) = &self.targets else { return true };
         let original = target.control_of.as_ref().unwrap_or(&target.name);
-        let own = study.target(original).map(|own| own.name.get_ref());
+        let own = study.target(original);
+        let Some(listed) = &self.targets else {
+            return target.named || !own.is_some_and(|own| own.on_request);
+        };
+        let own = own.map(|own| own.name.get_ref());
         let mut listed = listed.get_ref().iter();
         match own {
             Some(own) => listed.any(|name| name == own),
@@ -148,7 +179,7 @@ impl Profile {
 }
 
 fn fault_in_profile(profile: &Profile) -> Option<Fault> {
-    let Profile { data, operations, length, save_at, value_bytes, zipf, .. } = profile;
+    let Profile { data, operations, length, value_bytes, zipf, .. } = profile;
     let is_share = |share: &f64| (0.0..1.0).contains(share);
     let is_amount = |data: &f64| *data > 0.0 && *data <= DATA_MAX;
     let is_known = |name: &String| OPERATIONS.contains(&name.as_str());
@@ -174,8 +205,9 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
         let expected = format!("zipf must be a number above 0, up to {ZIPF_MAX}");
         return Some((exponent.span().start, expected));
     }
-    let save_at = save_at.as_ref().filter(|at| !is_share(at.get_ref()));
-    save_at.map(|at| (at.span().start, "save_at must be a share from 0 to below 1".into()))
+    let mut times = profile.writes().into_iter().map(|(key, at, _)| (key, at));
+    let (key, at) = times.find(|(_, at)| !is_share(at.get_ref()))?;
+    Some((at.span().start, format!("{key} must be a share from 0 to below 1")))
 }
 
 /// Bytes of a value.
@@ -210,10 +242,10 @@ fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaul
     let length_ns = ((scale.measure_ms as f64 * profile.length.get_ref() * 1e6) as u64).max(1);
     let operations = profile.operations.get_ref();
     let phase = |name: &String| timed(name, &[name], length_ns, scale);
-    let save = |at: &Spanned<f64>| Action {
+    let action = |(_, at, what): (&str, &Spanned<f64>, Act)| Action {
         phase: operations.first().cloned().unwrap_or_default(),
         at_ns: (length_ns as f64 * at.get_ref()) as u64,
-        what: Act::Save,
+        what,
     };
     let memory = if profile.swap {
         MemoryPlan { limit_bytes: memory_bytes, swap_bytes: data_bytes * SWAP_FACTOR }
@@ -244,7 +276,7 @@ fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaul
         verify_one_in: study.verify_one_in,
         threads: 1,
         phases: operations.iter().map(phase).collect(),
-        actions: profile.save_at.iter().map(save).collect(),
+        actions: profile.writes().into_iter().map(action).collect(),
         deadline_ns: defaults.deadline_s * 1_000_000_000,
         memory: Some(memory),
         ..Kv::default()

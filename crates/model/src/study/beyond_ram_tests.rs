@@ -1,4 +1,5 @@
 use super::*;
+use crate::BackgroundWrite::Save;
 use crate::Plan;
 use crate::study::planning::tests::choices;
 use crate::study::{Choices, TargetChoice};
@@ -97,4 +98,44 @@ fn faults_of_a_profile_are_located() {
         let StudyError::Located { problem: found, .. } = &error else { panic!("{error}") };
         assert!(found.contains(problem), "{found}");
     }
+}
+
+#[test]
+fn a_rewrite_is_measured_on_the_store_with_a_log() {
+    let plan = planned(&[("profile", "rewrite,stores")], &[]).unwrap();
+    let of = |profile: &str| {
+        let own = plan.cells.iter().filter(|cell| cell.workload.profile() == profile);
+        own.map(|cell| cell.target.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("rewrite"), ["redis-aof"]);
+    // A target on request is measured only where a profile or the user names it.
+    assert_eq!(of("stores"), ["redis", "redis-lru", "memcached-flash"]);
+    let thp = planned(&[("profile", "save-thp")], &[]).unwrap();
+    assert_eq!(thp.target("redis-thp").unwrap().settings["disable-thp"], "no");
+    assert_eq!((thp.cells.len(), kv(&thp, "redis")), (2, kv(&thp, "redis-thp")));
+    let Kv { phases, actions, .. } = kv(&plan, "redis-aof");
+    let [Action { phase, at_ns: 2_000_000_000, what: Act::Rewrite }] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(phase, &phases[0].name);
+    let named = planned(&[("profile", "stores")], &["redis", "redis-aof"]).unwrap();
+    assert_eq!(named.cells.len(), 2);
+    let error = planned(&[("profile", "rewrite")], &["memcached"]).unwrap_err().to_string();
+    assert!(error.contains("measured by none of the chosen"), "{error}");
+    let wrong = BEYOND_RAM.replacen("rewrite_at = 0.25", "rewrite_at = 1.5", 1);
+    let error = Study::parse("b", &wrong).unwrap_err().to_string();
+    assert!(error.contains("rewrite_at must be a share from 0 to below 1"), "{error}");
+}
+
+#[test]
+fn swap_can_have_a_directory_of_its_own() {
+    let sets = [("profile", "save-swap"), ("swap_dir", "/mnt/swap")];
+    let plan = planned(&sets, &[]).unwrap();
+    assert_eq!(plan.swap_dir.as_deref(), Some(std::path::Path::new("/mnt/swap")));
+    assert!(plan.cells.iter().all(|c| c.workload.swaps() && c.workload.requests(Save)));
+    let error = planned(&[("profile", "save"), sets[1]], &[]).unwrap_err().to_string();
+    assert!(error.contains("none of the chosen profiles swaps"), "{error}");
+    let error = planned(&[sets[0], ("swap_dir", "swap")], &[]).unwrap_err().to_string();
+    assert!(error.contains("(expected an absolute directory on a disk)"), "{error}");
+    assert_eq!(planned(&sets[..1], &[]).unwrap().swap_dir, None);
 }

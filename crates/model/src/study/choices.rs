@@ -136,9 +136,14 @@ fn is_directory(place: &str) -> bool {
     !place.contains("://") && place.starts_with(['/', '.', '~'])
 }
 
-fn checked_directory(name: &str, place: &str) -> Result<PathBuf, StudyError> {
+/// An absolute directory; `None` for anything else.
+pub(super) fn absolute(place: &str) -> Option<PathBuf> {
     let is_plain = place.starts_with('/') && !place.contains(|c: char| c.is_control());
-    is_plain.then(|| place.into()).ok_or_else(|| {
+    is_plain.then(|| place.into())
+}
+
+fn checked_directory(name: &str, place: &str) -> Result<PathBuf, StudyError> {
+    absolute(place).ok_or_else(|| {
         StudyError::Choice(format!(
             "--target `{name}`: `{}` is not an absolute directory (expected one for the data of a \
              private store, as in --target {name}=/mnt/nvme)",

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -69,6 +70,11 @@ pub(super) trait Keys: DeserializeOwned + 'static {
 
     /// Memory limit, of which settings of servers can be a share.
     fn memory(_: &Self::Size) -> Option<MemoryLimit> {
+        None
+    }
+
+    /// Directory for swap, if the user chose one.
+    fn swap_dir(&self) -> Option<PathBuf> {
         None
     }
 
@@ -153,7 +159,13 @@ impl<'a, K: Keys> Run<'a, K> {
         }
         run.study.timeout_ms = choices.timeout_ms.unwrap_or(run.study.timeout_ms);
         run.resolve_block_limits()?;
-        run.targets = run.study.planned_targets(choices, &run.settings, K::STORES)?;
+        let listed: Vec<&str> = run
+            .chosen()
+            .filter_map(|profile| K::targets(profile))
+            .flat_map(|listed| listed.get_ref().iter().map(String::as_str))
+            .collect();
+        let stores = (K::STORES, listed.as_slice());
+        run.targets = run.study.planned_targets(choices, &run.settings, stores)?;
         for target in &mut run.targets {
             target.resolve_memory(K::memory(&run.size)).map_err(StudyError::Choice)?;
         }
@@ -334,6 +346,7 @@ impl Study {
             advice: study.advice.map(Spanned::into_inner),
             requirements: Vec::new(),
             limit_ns: defaults.limit_ns(),
+            swap_dir: defaults.swap_dir(),
             study: study.name,
             title: study.title,
             question: study.question,

@@ -115,15 +115,18 @@ pub(super) struct Settings {
 pub(super) const DISK_LIMIT: &str = "disk_limit";
 
 impl Study {
+    /// The targets of a run: those that the user named, else the study's, and of those on request
+    /// the ones that a chosen profile has `listed`.
     pub(super) fn planned_targets(
         &self,
         choices: &Choices,
         settings: &Settings,
-        stores: Stores,
+        (stores, listed): (Stores, &[&str]),
     ) -> Result<Vec<PlannedTarget>, StudyError> {
         let mut targets: Vec<PlannedTarget> = Vec::new();
         if choices.targets.is_empty() {
-            for own in self.targets.iter().filter(|t| !t.on_request) {
+            let is_listed = |t: &&StudyTarget| listed.contains(&t.name.get_ref().as_str());
+            for own in self.targets.iter().filter(|t| !t.on_request || is_listed(t)) {
                 let server = (own.product(), own.program);
                 let target = planned(own.name.get_ref(), server, own.backend);
                 let target = PlannedTarget { cache: own.cache, ..target };

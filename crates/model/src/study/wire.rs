@@ -133,7 +133,7 @@ pub struct StudyTarget {
     /// cache, with the product as prefix: `redis.save`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// True if the target is measured only when named.
+    /// True if the target is measured only when named, by the user or by a chosen profile.
     #[serde(default)]
     pub on_request: bool,
     /// For application caches: Magento's layer above the backend, in place of the study's.

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::happened::BackgroundWrite;
+
 /// A statistic of a store or its host that is not part of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// A stable name like those of metrics, for example `copied_bytes`.
+    /// A stable name like those of metrics, for example `fork_ns`.
     pub name: String,
     /// Value in the unit of the name's suffix (`_bytes`, `_ns`, `_share`), otherwise a count.
     pub value: f64,
@@ -14,9 +16,7 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// Memory copied by the kernel (copy-on-write) while servers saved.
-    pub const COPIED_BYTES: &str = "copied_bytes";
-    /// Time that a server was blocked by the fork for a save.
+    /// Time that a server was blocked by its last fork for a save or a rewrite.
     pub const FORK_NS: &str = "fork_ns";
     /// Entries of tag indexes that refer to missing records, after the last phase.
     pub const STALE_MEMBERS: &str = "stale_members";
@@ -25,6 +25,9 @@ impl Fact {
     pub const STORE_BYTES: &str = "store_bytes";
     /// Resident memory of the private servers' processes after the fill and before the first phase.
     pub const SERVER_MEMORY_BYTES: &str = "server_memory_bytes";
+    /// Memory of the private servers' processes in transparent huge pages after the fill and before
+    /// the first phase, bytes.
+    pub const HUGE_PAGE_BYTES: &str = "huge_page_bytes";
     /// Memory of a key on a server that reports it, at the end of the trial.
     pub const BYTES_PER_KEY: &str = "bytes_per_key";
     /// Growth of the memory that private servers report as used during the fill, by sessions
@@ -45,8 +48,11 @@ impl Fact {
     /// Writes to a throttled disk through the throttle.
     pub const DISK_WRITES: &str = "disk_writes";
 
-    /// True if it is about a server's last save, at any time.
-    pub fn is_of_a_save(&self) -> bool {
-        [Self::COPIED_BYTES, Self::FORK_NS].contains(&self.name.as_str())
+    /// What it is about, if servers write that in the background, at any time; empty if nothing.
+    pub fn about(&self) -> Vec<BackgroundWrite> {
+        let is_own = |write: &BackgroundWrite| {
+            self.name == Self::FORK_NS || self.name == write.copied_bytes()
+        };
+        BackgroundWrite::ALL.into_iter().filter(is_own).collect()
     }
 }

@@ -25,7 +25,7 @@ pub enum ErrorClass {
     Protocol,
     /// A session's lock was not acquired in time.
     Lock,
-    /// The server's program is not installed.
+    /// The server's program is not installed, or this machine lacks what the target is about.
     Missing,
     /// The server did not start.
     Start,
@@ -47,7 +47,7 @@ impl fmt::Display for ErrorClass {
             Self::Reply => "error reply",
             Self::Protocol => "malformed reply",
             Self::Lock => "lock not available",
-            Self::Missing => "not installed",
+            Self::Missing => "not available",
             Self::Start => "did not start",
             Self::NotOurs => "unsafe to use",
             Self::Other => "failed",

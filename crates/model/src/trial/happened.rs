@@ -22,6 +22,10 @@ pub enum EventKind {
     SaveBegan,
     /// A save ended, successfully or not.
     SaveEnded,
+    /// A server started to rewrite its log of changes, on request or on its own.
+    RewriteBegan,
+    /// A rewrite ended, successfully or not.
+    RewriteEnded,
     /// A server's memory started to be swapped out.
     SwapBegan,
     /// A server's memory is no longer in swap.
@@ -52,6 +56,8 @@ impl EventKind {
         match self {
             Self::SaveBegan => "save began",
             Self::SaveEnded => "save ended",
+            Self::RewriteBegan => "rewrite of the log began",
+            Self::RewriteEnded => "rewrite of the log ended",
             Self::SwapBegan => "started to swap",
             Self::SwapEnded => "left swap",
             Self::Killed => "killed",
@@ -63,6 +69,45 @@ impl EventKind {
             Self::ReplicaAttached => "replica in sync",
             Self::ReplicaDetached => "replica lost its primary",
             Self::Named => "named as the primary by a Sentinel",
+        }
+    }
+}
+
+/// What a server writes to disk in the background: a child process has a copy of its memory, and
+/// the kernel copies each page that the server changes meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackgroundWrite {
+    /// A snapshot of its data.
+    Save,
+    /// A new log of changes, with only what the data need.
+    Rewrite,
+}
+
+impl BackgroundWrite {
+    /// Both kinds.
+    pub const ALL: [Self; 2] = [Self::Save, Self::Rewrite];
+
+    /// Its name in events and facts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Save => "save",
+            Self::Rewrite => "rewrite",
+        }
+    }
+
+    /// Events at its start and end.
+    pub fn events(self) -> [EventKind; 2] {
+        match self {
+            Self::Save => [EventKind::SaveBegan, EventKind::SaveEnded],
+            Self::Rewrite => [EventKind::RewriteBegan, EventKind::RewriteEnded],
+        }
+    }
+
+    /// Name of the fact that counts the memory copied meanwhile, in bytes.
+    pub fn copied_bytes(self) -> &'static str {
+        match self {
+            Self::Save => "save_copied_bytes",
+            Self::Rewrite => "rewrite_copied_bytes",
         }
     }
 }

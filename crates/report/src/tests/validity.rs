@@ -117,7 +117,7 @@ fn a_target_that_is_not_installed_matters_only_when_named() {
     assert!(view.setup.targets[2].not_run.as_ref().unwrap().contains("mariadbd"));
     let view = with(true);
     let reason = reason(&view, Validity::Invalid);
-    assert!(reason.contains("cannot use target `mysql` (not installed)"));
+    assert!(reason.contains("cannot use target `mysql` (not available)"));
     for output in [text::render(&view, 100, false), markdown::render(&view)] {
         assert_eq!(output.matches("mariadbd is not on the path").count(), 1, "{output}");
     }
@@ -135,7 +135,7 @@ fn a_run_without_trials_is_invalid_and_says_why() {
         let message = "gone".to_string();
         target.unavailable = Some(Failure { class: ErrorClass::Missing, message });
     }
-    assert!(judge(&recorded).reasons[0].contains("files not installed, redis not installed, "));
+    assert!(judge(&recorded).reasons[0].contains("files not available, redis not available, "));
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub struct FactView {
     pub workload: String,
     /// Load.
     pub load: Load,
-    /// A stable name that ends in the unit: `copied_bytes`, `save_recovery_ns`.
+    /// A stable name that ends in the unit: `save_copied_bytes`, `save_recovery_ns`.
     pub name: String,
     /// Readable name, without the unit.
     pub label: String,

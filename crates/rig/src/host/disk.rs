@@ -10,6 +10,11 @@ const GIB: u64 = 1 << 30;
 const NETWORK: [&str; 8] =
     ["nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "fuse.sshfs", "fuse.glusterfs"];
 
+/// File systems in memory.
+const MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+/// Other file systems without swap files: they write a changed block elsewhere (swapon(8)).
+const COPYING: [&str; 4] = ["overlay", "btrfs", "zfs", "bcachefs"];
+
 /// One line of `mountinfo`.
 struct Mount {
     point: PathBuf,
@@ -47,7 +52,7 @@ fn space(group: &str, path: &Path, facts: &mut Facts) {
 }
 
 fn file_system_warning(kind: &str) -> Option<String> {
-    if matches!(kind, "tmpfs" | "ramfs") {
+    if MEMORY.contains(&kind) {
         let text = "files are in memory, so no disk is measured; choose a directory on a real disk";
         return Some(text.into());
     }
@@ -101,6 +106,14 @@ pub(super) fn number(root: &Root, directory: &Path) -> Option<String> {
     let mount = mount_of(&root.text("proc/self/mountinfo")?, &path)?;
     let number = std::fs::read_to_string(whole_disk(root, &mount)?.join("dev")).ok()?;
     Some(number.trim().into())
+}
+
+/// The file system of a directory if it takes no swap files; `None` if it may.
+pub(super) fn refuses_swap(root: &Root, directory: &Path) -> Option<String> {
+    let path = directory.canonicalize().ok()?;
+    let mount = mount_of(&root.text("proc/self/mountinfo")?, &path)?;
+    let mut known = MEMORY.iter().chain(&NETWORK).chain(&COPYING);
+    known.any(|kind| *kind == mount.kind).then_some(mount.kind)
 }
 
 /// The directory of a mount's disk in `/sys`: the whole disk of a partition.

@@ -52,6 +52,11 @@ pub fn disk_conditions(group: &str, directory: &Path) -> Vec<Condition> {
     facts.0
 }
 
+/// The file system of a directory if it takes no swap files, such as `tmpfs`; `None` if it may.
+pub fn refuses_swap(directory: &Path) -> Option<String> {
+    disk::refuses_swap(&Root("/".into()), directory)
+}
+
 /// Major and minor number, as in `254:0`, of the whole disk with the files of a directory; `None`
 /// if they are on no block device.
 pub(crate) fn block_device(directory: &Path) -> Option<String> {

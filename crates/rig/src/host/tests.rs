@@ -183,3 +183,15 @@ fn sizes_and_choices_are_formatted() {
     assert_eq!(chosen("a [b] c"), "b");
     assert_eq!(chosen("b"), "b");
 }
+
+#[test]
+fn file_systems_without_swap_files_are_known() {
+    let base = tempfile::tempdir().unwrap();
+    fs::create_dir_all(base.path().join("proc/self")).unwrap();
+    for (kind, refuses) in [("ext4", false), ("xfs", false), ("overlay", true), ("tmpfs", true)] {
+        let mount = format!("1 0 0:1 / / rw - {kind} none rw\n");
+        fs::write(base.path().join("proc/self/mountinfo"), mount).unwrap();
+        let found = super::disk::refuses_swap(&Root(base.path().into()), Path::new("/"));
+        assert_eq!(found, refuses.then(|| kind.to_string()));
+    }
+}

@@ -33,14 +33,14 @@ pub struct MemoryGroup {
 
 impl MemoryGroup {
     /// Creates a group with the planned limit of memory, including page cache, and the planned swap
-    /// in its own file on the disk of `disk`.
+    /// in a file of its own in a new directory in `parent`.
     ///
     /// Errors: the memory controller is missing, or we cannot create groups; a parent group has a
     /// lower limit; swap cannot be created. The message suggests a fix.
-    pub fn new(guard: &Guard, plan: MemoryPlan, disk: &Path) -> Result<Self> {
+    pub fn new(guard: &Guard, plan: MemoryPlan, parent: &Path) -> Result<Self> {
         let place = Place::find(Path::new("/"), std::process::id(), &MEMORY)?;
         let bytes = Some(plan.swap_bytes).filter(|bytes| *bytes > 0);
-        let swap = bytes.map(|bytes| Swap::on(guard, disk, bytes)).transpose()?;
+        let swap = bytes.map(|bytes| Swap::on(guard, parent, bytes)).transpose()?;
         let group = OwnGroup::new(guard, place)?;
         let swapped_before = group.place.swapped();
         group.place.limit(&group.path, plan)?;

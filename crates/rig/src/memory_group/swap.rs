@@ -1,8 +1,9 @@
-//! A private swap file on the disk under test, for a store whose data outgrow its memory limit.
+//! A private swap file, on the disk under test or another one, for a store whose data outgrow its
+//! memory limit.
 //!
 //! It has its own [`Scratch`], whose removal, by us, the guard or `doctor --clean`, deactivates it
 //! first (see `removal.rs`). Existing swap is left unchanged. The kernel fills swap areas by
-//! priority, and ours has the highest: the disk under test is measured, but other programs that run
+//! priority, and ours has the highest: its disk is measured, but other programs that run
 //! out of memory during that time also swap to it.
 //!
 //! The header is the one that `mkswap` writes (`union swap_header` in the kernel's
@@ -50,7 +51,7 @@ impl Swap {
             let (bytes, usable) = (format_bytes(bytes), format_bytes(free / 10 * USABLE_TENTHS));
             let why = format!(
                 "at most {usable} of its disk can be used, 90 % of the {} that are free, and \
-                 {bytes} are needed (expected more space: `--disk`)",
+                 {bytes} are needed (expected more space: `--disk` or `--set swap_dir`)",
                 format_bytes(free)
             );
             return Err(swap_error(ErrorClass::Full, parent, &why));
@@ -99,9 +100,14 @@ fn class_and_fix(error: &io::Error) -> (ErrorClass, &'static str) {
             ErrorClass::Denied,
             "root, in a container with `CAP_SYS_ADMIN`, as with `docker run --privileged`",
         ),
-        Some(Errno::ENOSPC | Errno::EDQUOT) => (ErrorClass::Full, "more space: `--disk`"),
+        Some(Errno::ENOSPC | Errno::EDQUOT) => {
+            (ErrorClass::Full, "more space: `--disk` or `--set swap_dir`")
+        }
         // For example on Btrfs, overlay and tmpfs.
-        _ => (ErrorClass::Other, "a file system with swap files, such as ext4 or XFS: `--disk`"),
+        _ => (
+            ErrorClass::Other,
+            "a file system with swap files, such as ext4 or XFS: `--disk` or `--set swap_dir`",
+        ),
     }
 }
 

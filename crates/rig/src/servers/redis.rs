@@ -63,6 +63,10 @@ pub(super) const SETTINGS: [Names; 5] = [
     ),
 ];
 
+/// The kernel's mode, and the setting of Redis 6.2 and later that opts out of huge pages.
+const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const HUGE_PAGES_OFF: &str = "disable-thp";
+
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Starts a server and waits until it replies to `PING` on its socket (10 seconds unless the spec
@@ -94,6 +98,17 @@ pub(super) fn spawn(
     endpoint: Endpoint,
     (lines, arguments): (&[u8], &[&str]),
 ) -> Result<Server> {
+    let mode = fs::read_to_string(HUGE_PAGES).unwrap_or_default();
+    if lacks_huge_pages(&spec.settings, &mode) {
+        return Err(RigError::Host {
+            problem: format!(
+                "servers get no transparent huge pages here, so `{HUGE_PAGES_OFF} no` changes \
+                 nothing: {HUGE_PAGES} is `{}`",
+                mode.trim()
+            ),
+            expected: "`[always]`".into(),
+        });
+    }
     let own = EXECUTABLE.or(spec.program);
     let program = own.find(&spec.search)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
@@ -105,6 +120,13 @@ pub(super) fn spawn(
         iter::once((&configuration).into()).chain(arguments.iter().map(OsString::from)).collect();
     let process = spec.launch(guard, (own.name, program), arguments, &directory, &sockets)?;
     Ok(Server { process, endpoint, settings: spec.settings.clone(), data, sockets })
+}
+
+/// True if the settings keep huge pages, but the kernel's mode gives none to a server that does not
+/// ask for them, so that a comparison would be with itself.
+fn lacks_huge_pages(settings: &BTreeMap<String, String>, mode: &str) -> bool {
+    let keeps = settings.get(HUGE_PAGES_OFF).is_some_and(|off| off.eq_ignore_ascii_case("no"));
+    keeps && !mode.contains("[always]")
 }
 
 fn configuration_text(
@@ -138,6 +160,16 @@ fn quoted(path: &Path) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn huge_pages_are_kept_only_where_the_kernel_gives_them() {
+        let settings = |value: &str| BTreeMap::from([("disable-thp".into(), value.into())]);
+        let modes = ["[always] madvise never", "always [madvise] never", "always madvise [never]"];
+        let lacks = |value: &str| modes.map(|mode| lacks_huge_pages(&settings(value), mode));
+        assert_eq!(lacks("no"), [false, true, true]);
+        assert_eq!(lacks("yes"), [false; 3]);
+        assert!(!lacks_huge_pages(&BTreeMap::new(), modes[1]));
+    }
 
     #[test]
     fn the_configuration_contains_our_lines_and_the_plans_settings() {

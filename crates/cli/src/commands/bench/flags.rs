@@ -208,6 +208,7 @@ impl KvFlags {
             advice: None,
             requirements: Vec::new(),
             limit_ns: None,
+            swap_dir: None,
         })
     }
 
