@@ -41,7 +41,7 @@ pub use claims::{Claim, Expectation};
 pub use published::{PublishedCell, PublishedTable};
 pub use ramp::RAMP;
 pub use source::Source;
-pub use wire::{Study, StudyWorkload};
+pub use wire::{DefaultScales, Study, StudyWorkload};
 
 /// A fault in a file: its byte offset and description.
 type Fault = (usize, String);

@@ -1,6 +1,7 @@
 //! `cachedyno studies`: lists the shipped studies, or prints one of them.
 
 use model::Study;
+use model::study::DefaultScales;
 use std::process::ExitCode;
 
 use crate::args::Studies;
@@ -29,11 +30,16 @@ pub(crate) fn run(arguments: &Studies) -> Result<ExitCode, CliError> {
 
 fn describe(study: &Study) -> String {
     let targets: Vec<&str> = study.target_names().collect();
-    let chosen = study.profile.get_ref();
     let profiles = study.profiles.iter().map(|profile| {
-        let name = profile.name.get_ref();
-        let default = if chosen.contains(name) { " (default)" } else { "" };
-        format!("  profile {name}{default}: {}\n", profile.about)
+        let default = match study.default_scales(profile.name.get_ref()) {
+            DefaultScales::None => String::new(),
+            DefaultScales::All => " (default)".into(),
+            DefaultScales::Some(scales) => {
+                let names: Vec<&str> = scales.iter().map(|scale| scale.name()).collect();
+                format!(" (default at {} scale)", names.join(" and "))
+            }
+        };
+        format!("  profile {}{default}: {}\n", profile.name.get_ref(), profile.about)
     });
     format!(
         "{}: {}\n  {}\n  source: {}\n  targets: {}\n{}",

@@ -160,12 +160,14 @@ impl Profile {
     }
 
     /// True if it measures a target: one that it lists, or a store that the study does not have
-    /// and that has the product of a listed one. Without a list, all but those on request.
+    /// and that has the product of a listed one. Without a list, all but those on request and the
+    /// disk itself.
     fn measures(&self, target: &PlannedTarget, study: &Study) -> bool {
         let original = target.control_of.as_ref().unwrap_or(&target.name);
         let own = study.target(original);
         let Some(listed) = &self.targets else {
-            return target.named || !own.is_some_and(|own| own.on_request);
+            let is_wanted = target.named || !own.is_some_and(|own| own.on_request);
+            return is_wanted && target.product != Product::Disk;
         };
         let own = own.map(|own| own.name.get_ref());
         let mut listed = listed.get_ref().iter();

@@ -61,8 +61,11 @@ impl Study {
             .or_else(|| names(self.profiles.iter().map(|p| &p.name).collect(), "profile"))
             .or_else(|| self.unknown_target(self.control.get_ref(), self.control.span().start))
             .or_else(|| {
-                let chosen = self.profile.get_ref();
-                chosen.iter().find_map(|c| self.unknown_profile(c, self.profile.span().start))
+                let of_scales = self.scales.values().filter_map(|scale| scale.profile.as_ref());
+                [&self.profile].into_iter().chain(of_scales).find_map(|chosen| {
+                    let mut names = chosen.get_ref().iter();
+                    names.find_map(|name| self.unknown_profile(name, chosen.span().start))
+                })
             })
     }
 

@@ -141,7 +141,10 @@ impl<'a, K: Keys> Run<'a, K> {
                 "study `{name}` has no scale `{scale}` (known: {known})"
             )));
         };
-        let (study, scale, settings) = (study.clone(), scale.clone(), Settings::default());
+        let (mut study, scale, settings) = (study.clone(), scale.clone(), Settings::default());
+        if let Some(own) = &scale.profile {
+            study.profile = own.clone();
+        }
         let targets = Vec::new();
         let mut run = Self { choices, study, scale, defaults, size, profiles, settings, targets };
         for (key, value) in &choices.sets {

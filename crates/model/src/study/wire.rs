@@ -101,6 +101,9 @@ struct File {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyScale {
+    /// Profiles that run by default, in place of the study's.
+    #[serde(default)]
+    pub profile: Option<Spanned<Vec<String>>>,
     /// Seconds for all blocks; 0 for no limit.
     pub budget_s: f64,
     /// Minimum number of blocks, regardless of the budget.
@@ -113,6 +116,17 @@ pub struct StudyScale {
     pub measure_ms: u64,
     #[serde(rename = "size")]
     _size: IgnoredAny,
+}
+
+/// The scales at which a profile runs by default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefaultScales {
+    /// At none.
+    None,
+    /// At these, in ascending order.
+    Some(Vec<Scale>),
+    /// At all.
+    All,
 }
 
 /// A store under test.
@@ -210,6 +224,21 @@ impl Study {
     pub fn target(&self, name: &str) -> Option<&StudyTarget> {
         let named = |name: &str| self.targets.iter().find(|t| t.name.get_ref() == name);
         named(name).or_else(|| named(unlabelled(name)))
+    }
+
+    /// The scales at which a profile runs by default.
+    pub fn default_scales(&self, profile: &str) -> DefaultScales {
+        let runs = |scale: &StudyScale| {
+            let own = scale.profile.as_ref().unwrap_or(&self.profile);
+            own.get_ref().iter().any(|name| name == profile)
+        };
+        let scales = self.scales.iter().filter(|(_, scale)| runs(scale));
+        let scales: Vec<Scale> = scales.map(|(scale, _)| *scale).collect();
+        match scales.len() {
+            0 => DefaultScales::None,
+            all if all == self.scales.len() => DefaultScales::All,
+            _ => DefaultScales::Some(scales),
+        }
     }
 
     /// Names of the profiles.
