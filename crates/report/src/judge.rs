@@ -12,6 +12,7 @@ use crate::claims::{Results, claims, plain_profiles};
 use crate::context;
 use crate::data;
 use crate::deletions::deletions;
+use crate::disk_rate;
 use crate::ending::course;
 use crate::facts::{events, facts};
 use crate::findings::Findings;
@@ -19,6 +20,7 @@ use crate::footnotes;
 use crate::growth::growth;
 use crate::hits;
 use crate::measurement::measurements;
+use crate::memory_need::{memory_needs, outgrown};
 use crate::miss_cost::miss_costs;
 use crate::notes::Notes;
 use crate::pairs::comparisons;
@@ -63,8 +65,11 @@ fn judge_cells(recorded: &Recorded) -> View {
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
     let growth = growth(&phases, &cells);
+    let facts = facts(recorded);
     let happened = Happened {
-        facts: facts(recorded),
+        memory_needs: memory_needs(recorded, &facts),
+        outgrown: outgrown(recorded, &phases),
+        facts,
         events: events(recorded),
         deletions: deletions(recorded, &phases, &cells),
         miss_costs: miss_costs(recorded, &phases),
@@ -176,6 +181,7 @@ fn cells(
         own.extend(footnotes::of_phase(phase, recorded, notes));
         cells.extend(rows(recorded, phase, &own, notes));
     }
+    disk_rate::add(recorded, &mut cells);
     ordered(cells)
 }
 

@@ -8,7 +8,7 @@
 //!   (`measurement`); [`limits`]: their limits, each with its reason.
 //! - [`judge()`]: makes a view from a record: trials ordered by cell and operation (`series`), rows
 //!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `break_even`,
-//!   `deletions`, `miss_cost`, `claims` (with `cases`), `advice` with its `ranking`, `capabilities`
+//!   `deletions`, `miss_cost`, `memory_need`, `claims` (with `cases`), `advice` with its `ranking`, `capabilities`
 //!   of stores apart from speed, and supporting data (`context`, `data`, `footnotes`, `ending`).
 //! - `alone`: summary sentence for a target without comparison.
 //! - `answer`: the findings, in sentences of typed pieces.
@@ -52,6 +52,7 @@ mod claims;
 mod context;
 mod data;
 mod deletions;
+mod disk_rate;
 mod distribution;
 mod ending;
 mod facts;
@@ -62,6 +63,7 @@ mod highest;
 mod hits;
 mod judge;
 mod measurement;
+mod memory_need;
 mod metrics;
 mod miss_cost;
 mod notes;

@@ -16,6 +16,7 @@ mod capabilities;
 mod deletions;
 mod growth;
 mod happened;
+mod memory_need;
 mod miss_cost;
 mod ramps;
 mod rows;
@@ -29,6 +30,7 @@ pub use capabilities::{CapabilityView, OperatingView};
 pub use deletions::{DeletionPhase, DeletionView};
 pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};
+pub use memory_need::{MemoryNeedView, OutgrownStep, OutgrownView};
 pub use miss_cost::MissCostView;
 pub(crate) use ramps::{ALL, SAME_RATE};
 pub use ramps::{

@@ -1,6 +1,7 @@
 //! What stores did with data that memory had no room for: dropped keys, reads from a file of
 //! values, page faults that waited for the disk, and the disk's own traffic.
 
+use crate::disk_rate::DISK_RATE;
 use crate::hits;
 use crate::section::{Block, Section, explained};
 use crate::show;
@@ -10,7 +11,9 @@ use stats::format_bytes;
 
 const NOTE: &str = "found: share of the reads that found their key; from flash: share of those \
                     that the server read from its file of values; evicted: keys that it dropped; \
-                    faults: page faults of the server that waited for the disk; disk: bytes of the \
+                    faults: page faults of the server that waited for the disk; of the disk: the \
+                    rate beside that of the disk itself with as many requests at once, by direct \
+                    I/O of 4 KiB at random places; disk read and written: bytes of the \
                     whole disk under test, everyone's, so with swap or a file of values the \
                     store's own and what the kernel writes back later; calls: of read and write, \
                     by the server; all but the shares are per operation";
@@ -20,8 +23,16 @@ const SIGNS: [&str; 3] = ["evicted_per_op", "flash_hit_share", "server_major_fau
 
 /// One line per whole phase of each target, if any of the profile's ran out of memory.
 pub(crate) fn section(view: &View) -> Section {
-    let numbers =
-        ["found", "from flash", "evicted", "faults", "disk read", "disk written", "calls"];
+    let numbers = [
+        "found",
+        "from flash",
+        "evicted",
+        "faults",
+        "disk read",
+        "disk written",
+        "calls",
+        "of the disk",
+    ];
     let columns = ["profile", "operation", "target"].map(Column::words).into_iter();
     let columns = columns.chain(numbers.map(Column::number)).collect();
     let is_sign = |row: &Row| {
@@ -48,11 +59,21 @@ pub(crate) fn miss_costs(view: &View) -> Section {
     Section { id: "miss-costs", title: "What a miss may cost", blocks }
 }
 
+/// How much memory data need, and what a store keeps of its rate with less.
+pub(crate) fn memory(view: &View) -> Section {
+    let needs = view.happened.memory_needs.iter().map(|need| &need.sentence);
+    let outgrown = view.happened.outgrown.iter().map(|outgrown| &outgrown.sentence);
+    let blocks = needs.chain(outgrown).map(|sentence| Block::item(sentence.clone())).collect();
+    Section { id: "memory", title: "How much memory", blocks }
+}
+
 fn cells(view: &View, row: &Row) -> Vec<Cell> {
     let of = |name: &str, shown: fn(&Value) -> String| Cell::value(row.metrics.get(name), shown);
     let per_op = |value: &Value| show::per_operation(value.center);
     let bytes = |value: &Value| format_bytes(value.center.round() as u64);
     let found = hits::share(&view.cells, row).map(Value::alone);
+    let of_disk = row.metrics.get(DISK_RATE).zip(row.metrics.get("rate_per_s"));
+    let of_disk = of_disk.map(|(disk, own)| Value::alone(own.center / disk.center));
     vec![
         row.workload.as_str().into(),
         row.operation.as_str().into(),
@@ -64,5 +85,6 @@ fn cells(view: &View, row: &Row) -> Vec<Cell> {
         of("device_read_bytes_per_op", bytes),
         of("device_written_bytes_per_op", bytes),
         of("server_calls_per_op", per_op),
+        Cell::value(of_disk.as_ref(), |value| show::ratio(value.center)),
     ]
 }

@@ -29,7 +29,7 @@ mod through_cache;
 use crate::section::{Part, Section};
 use crate::view::View;
 
-pub(crate) use beyond_memory::miss_costs;
+pub(crate) use beyond_memory::{memory, miss_costs};
 pub(crate) use failures::few;
 pub(crate) use overview::section as overview;
 pub(crate) use requirements::section as requirements;
@@ -55,6 +55,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         source::section(view),
         published::section(view),
         through_cache::section(view),
+        memory(view),
         beyond_memory::section(view),
         locks::section(view),
         deletions::section(view),

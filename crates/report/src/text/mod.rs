@@ -18,6 +18,7 @@ pub fn summary(view: &View, columns: usize, colour: bool) -> String {
         sheet::throttled(view),
         sheet::requirements(view),
         sheet::overview(view),
+        sheet::memory(view),
         sheet::miss_costs(view),
         sheet::few(view),
     ];

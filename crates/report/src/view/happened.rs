@@ -4,9 +4,10 @@ use model::{EventKind, Load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-use super::{DeletionView, MissCostView, Value};
+use super::{DeletionView, MemoryNeedView, MissCostView, OutgrownView, Value};
 
-/// Numbers about stores, events, deletion of expired sessions, and what a miss may cost.
+/// Numbers about stores, events, deletion of expired sessions, what a miss may cost, and
+/// how much memory data need.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Happened {
     /// Numbers; omitted if there are none.
@@ -22,6 +23,12 @@ pub struct Happened {
     /// drops keys that another one finds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub miss_costs: Vec<MissCostView>,
+    /// Memory that data need; omitted without a memory limit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory_needs: Vec<MemoryNeedView>,
+    /// What targets keep of their rates as data outgrow the memory; omitted if it was not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outgrown: Vec<OutgrownView>,
 }
 
 /// A number about a target under one load.

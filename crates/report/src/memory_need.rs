@@ -1,0 +1,165 @@
+//! How much memory data need, and what a store keeps of its rate when they outgrow it.
+//!
+//! Memory for each byte of values: the memory of a key, as the server reports it, by the length of
+//! its value; with a save, times 1 + the share of the data that the save copied under the profile's
+//! writes. The share of a rate is the ratio of rates in the same block; its interval is that of a
+//! geometric mean over blocks.
+
+use model::{Fact, Load};
+use stats::format_bytes;
+
+use crate::blocks::ratio_over_blocks;
+use crate::recorded::Recorded;
+use crate::series::{MeasuredPoint, Operation};
+use crate::show;
+use crate::view::{FactView, MemoryNeedView, OutgrownStep, OutgrownView, Value};
+
+/// The least share of a rate that counts as bearable in sentences.
+const BEARABLE_SHARE: f64 = 0.5;
+
+/// Each target and profile with a memory limit whose server reports the memory of a key, once for
+/// the same need.
+pub(crate) fn memory_needs(recorded: &Recorded, facts: &[FactView]) -> Vec<MemoryNeedView> {
+    let mut needs: Vec<MemoryNeedView> = Vec::new();
+    let limited = |fact: &&FactView| {
+        recorded.header.plan.cells.iter().any(|cell| {
+            (&cell.target, cell.workload.profile()) == (&fact.target, fact.workload.as_str())
+                && cell.workload.memory().is_some()
+        })
+    };
+    let all = facts.iter().filter(|fact| fact.name == Fact::BYTES_PER_KEY);
+    for own in all.filter(limited) {
+        let named = |name: &str| {
+            let is_same = |f: &&FactView| {
+                (&f.workload, &f.target, &f.load) == (&own.workload, &own.target, &own.load)
+            };
+            facts.iter().filter(is_same).find(|fact| fact.name == name).map(|fact| fact.value)
+        };
+        let (Some(keys), Some(values)) = (named("fill_keys"), named("fill_value_bytes")) else {
+            continue;
+        };
+        let need = need(own, values.center / keys.center, named("save_copied_share"));
+        let is_known = |known: &&mut MemoryNeedView| {
+            let same = known.bytes_per_key.center / need.bytes_per_key.center;
+            known.target == need.target && (same - 1.0).abs() < 0.01
+        };
+        match needs.iter_mut().find(is_known) {
+            Some(known) if known.copied_share.is_none() => *known = need,
+            Some(_) => {}
+            None if need.planned_per_byte.is_finite() => needs.push(need),
+            None => {}
+        }
+    }
+    needs
+}
+
+fn need(own: &FactView, value_bytes: f64, copied_share: Option<Value>) -> MemoryNeedView {
+    let copied = copied_share.map_or(0.0, |share| share.center);
+    let planned_per_byte = own.value.center / value_bytes * (1.0 + copied);
+    let gib = |factor: f64| format_bytes((factor * f64::from(1 << 30)).round() as u64);
+    let [value, key] = [value_bytes, own.value.center].map(|n| format_bytes(n.round() as u64));
+    let with_save = if copied_share.is_some() {
+        format!(
+            ", and {} while it is saved under these writes, which copies {}",
+            gib(planned_per_byte),
+            show::share_of_all(copied)
+        )
+    } else {
+        String::new()
+    };
+    let alone = gib(own.value.center / value_bytes);
+    let target = &own.target;
+    MemoryNeedView {
+        workload: own.workload.clone(),
+        target: target.clone(),
+        value_bytes,
+        bytes_per_key: own.value,
+        copied_share,
+        planned_per_byte,
+        sentence: format!(
+            "{target} keeps a value of {value} in {key} of memory: 1 GiB of such values needs \
+             {alone}{with_save}"
+        ),
+    }
+}
+
+/// An operation of a target with one amount of data.
+struct Amount<'a> {
+    data: f64,
+    operation: &'a Operation<'a>,
+}
+
+/// Profile, target, operation and load of a curve.
+type Place<'a> = (&'a str, &'a str, &'a str, &'a Load);
+
+/// Every operation of a target in a profile whose least data fit in memory and whose most do not.
+pub(crate) fn outgrown(recorded: &Recorded, phases: &[MeasuredPoint<'_>]) -> Vec<OutgrownView> {
+    let mut curves: Vec<(Place<'_>, Vec<Amount<'_>>)> = Vec::new();
+    for phase in phases {
+        let workload = &phase.cell.workload;
+        let swaps = workload.memory().is_some_and(|memory| memory.swap_bytes > 0);
+        let Some(size) = workload.data_size().filter(|_| swaps) else { continue };
+        let amount = workload.profile().strip_prefix(size.profile);
+        let amount = amount.and_then(|rest| rest.strip_prefix('-')?.parse().ok());
+        let (Some(data), Some(operation)) = (amount, phase.operation(phase.name)) else { continue };
+        let cell = phase.cell;
+        let place: Place<'_> = (size.profile, &cell.target, phase.name, &cell.load);
+        let amount = Amount { data, operation };
+        match curves.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, amounts)) => amounts.push(amount),
+            None => curves.push((place, vec![amount])),
+        }
+    }
+    let seed = recorded.header.plan.seed;
+    curves.into_iter().filter_map(|(place, amounts)| curve(place, amounts, seed)).collect()
+}
+
+fn curve(place: Place<'_>, mut amounts: Vec<Amount<'_>>, seed: u64) -> Option<OutgrownView> {
+    amounts.sort_by(|a, b| a.data.total_cmp(&b.data));
+    let (least, rest) = amounts.split_first()?;
+    if least.data > 1.0 || rest.last()?.data <= 1.0 {
+        return None;
+    }
+    let step = |amount: &Amount<'_>| {
+        let usable = amount.operation.blocks.iter().filter(|block| block.usable());
+        let ratios = usable.filter_map(|own| {
+            let mut others = least.operation.blocks.iter().filter(|block| block.usable());
+            let other = others.find(|other| other.block == own.block)?;
+            Some(own.result.rate_per_s / other.result.rate_per_s)
+        });
+        let share = ratio_over_blocks(ratios.collect::<Vec<f64>>().into_iter(), seed)?;
+        Some(OutgrownStep { data: amount.data, share })
+    };
+    let steps: Vec<OutgrownStep> = rest.iter().filter_map(step).collect();
+    let sentence = sentence(place, least.data, &steps)?;
+    let (workload, target, operation, load) = place;
+    Some(OutgrownView {
+        workload: workload.into(),
+        target: target.into(),
+        operation: operation.into(),
+        load: load.clone(),
+        from: least.data,
+        steps,
+        sentence,
+    })
+}
+
+fn sentence(
+    (_, target, operation, load): Place<'_>,
+    from: f64,
+    steps: &[OutgrownStep],
+) -> Option<String> {
+    let each = |step: &OutgrownStep| {
+        format!("{} at {} times", show::share_of_all(step.share.center), step.data)
+    };
+    let all: Vec<String> = steps.iter().map(each).collect();
+    let bearable = steps.iter().take_while(|step| step.share.center >= BEARABLE_SHARE).last();
+    let up_to = bearable.map_or(from, |step| step.data);
+    (!all.is_empty()).then(|| {
+        format!(
+            "{target}, {operation} with {load}: of its rate with {from} times the memory of data \
+             it keeps {}; at least half of it up to {up_to} times",
+            show::listed(&all)
+        )
+    })
+}
