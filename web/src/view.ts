@@ -341,6 +341,9 @@ export interface FailureView {
   /** Absent if the whole trial failed. */
   probe?: number;
   cell: string;
+  workload: string;
+  /** Absent if the whole trial failed. */
+  phase?: string;
   target: string;
   class: string;
   reason: string;

@@ -162,7 +162,7 @@ fn header() -> Header {
         "study": "bench", "title": "Key-value load", "question": "Which rate?",
         "source": "", "scale": "standard", "profiles": ["get=0.9,set=0.1"], "seed": 7,
         "effort": {"budget_ns": 0, "blocks_min": 1, "blocks_max": 1},
-        "equivalence_zone": 0.03, "timeout_ns": 1_000_000_000_u64,
+        "equivalence_zone": 0.03, "timeout_ns": 1_000_000_000_u64, "stall_ns": 0,
         "targets": [target("redis"), target("memcached")],
         "cells": [{"id": CELL, "target": "redis", "workload": kv, "load": load}],
         "claims": [], "advice": null,

@@ -238,7 +238,9 @@ impl Measuring<'_, '_, '_> {
             sinks.emit(&event);
         });
         let Some(Measured { trial, intervals, samples }) = measured else { return };
-        self.note_failure(&cell.target, trial.failure.as_ref());
+        // Whether a store is killed by its limit depends on the cell.
+        let is_of_store = |failure: &&Failure| failure.class != ErrorClass::Killed;
+        self.note_failure(&cell.target, trial.failure.as_ref().filter(is_of_store));
         self.sinks.emit(&Event::TrialEnded(Box::new(trial.clone())));
         if !intervals.is_empty() {
             self.sinks.emit(&Event::Intervals { cell: cell.id.clone(), intervals });

@@ -407,7 +407,7 @@ fn starved(failure: Failure, groups: &Groups) -> Failure {
         Ok(Some(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
             let limit = stats::format_bytes(limit_bytes);
             let message = format!("memory_limit of {limit} exceeded: {}", failure.message);
-            Failure { class: ErrorClass::Full, message }
+            Failure { class: ErrorClass::Killed, message }
         }
         _ => failure,
     }

@@ -45,7 +45,17 @@ pub(crate) fn of_phase(
     }
     carried.extend(pinning(&recorded.header, notes));
     carried.extend(outages::notes(phase, notes));
+    carried.extend(ended_early(phase).map(|text| notes.add(text)));
     carried
+}
+
+/// That a phase ended before its planned time, with the first reason.
+fn ended_early(phase: &MeasuredPoint<'_>) -> Option<String> {
+    let ends = phase.trials.iter().filter_map(|(_, point)| point.failure.as_ref());
+    let (first, count) = (ends.clone().next()?, ends.count());
+    let MeasuredPoint { cell, name, trials, .. } = phase;
+    let (id, blocks, class, why) = (&cell.id, trials.len(), first.class, first.reason());
+    Some(format!("`{id}` {name}: ended early in {count} of {blocks} blocks: {class}: {why}"))
 }
 
 /// That the kernel throttled the target's disk, and what went through the throttle in a trial.

@@ -233,6 +233,11 @@ pub struct FailureView {
     pub probe: Option<u32>,
     /// Cell.
     pub cell: String,
+    /// Its workload.
+    pub workload: String,
+    /// Phase that ended early with partial figures; omitted if the whole trial failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
     /// Target.
     pub target: String,
     /// Error class.

@@ -67,7 +67,7 @@ pub use host::{conditions, disk_conditions};
 pub use host_mark::host_mark;
 pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};
-pub use memory_group::{MemoryGroup, anonymous_bytes};
+pub use memory_group::{MemoryGroup, anonymous_bytes, killed_by_limit};
 pub use noise::{NoiseRecorder, StolenCpuReader, StolenCpuTime};
 pub use page_cache::empty_page_cache;
 pub use scratch::Scratch;

@@ -73,10 +73,18 @@ pub(super) fn failed_trials(
         first.reason(),
         cure.unwrap_or_default()
     );
-    // If the plan removes service or memory, a failure is a result, unless all trials failed.
-    let measured = || trials.iter().any(|trial| !trial.points.is_empty());
-    if cell.workload.may_fail() && measured() {
+    // If the plan removes service or memory, a failure is a result, unless all trials failed. That a
+    // store is killed by its limit, or stops answering with too little memory, always is one.
+    let measured = |trial: &Trial| !trial.points.is_empty();
+    let is_of_limit = || {
+        cell.workload.memory().is_some()
+            && failures.iter().all(|failure| failure.is_a_result())
+            && recorded.trials.iter().any(measured)
+    };
+    if cell.workload.may_fail() && trials.iter().copied().any(measured) {
         findings.footnotes.push(format!("{sentence}; means cover the other trials"));
+    } else if is_of_limit() {
+        findings.footnotes.push(sentence);
     } else {
         findings.invalid.push(sentence);
     }

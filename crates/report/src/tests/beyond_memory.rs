@@ -2,7 +2,8 @@
 
 use model::study::{Choices, Study};
 use model::{
-    DeviceUse, MemoryUse, ProcessUse, Sample, Scale, Silence, StoreCounters, SwapUse, Trial,
+    DeviceUse, ErrorClass, Failure, MemoryUse, ProcessUse, Sample, Scale, Silence, StoreCounters,
+    SwapUse, Trial,
 };
 
 use crate::fixture::recorded;
@@ -24,6 +25,7 @@ fn run() -> Recorded {
         control: false,
         seed: 7,
         timeout_ms: None,
+        stall_ns: None,
         files: None,
     });
     let mut recorded = recorded(plan.unwrap(), 3, |_, _, _| 1_000.0);
@@ -173,4 +175,53 @@ fn a_claim_is_judged_by_a_metric_or_a_fact() {
     assert!(erratic.note.starts_with(start), "{}", erratic.note);
     let copied = claim("save-copies-most-of-the-data");
     assert_eq!(copied.verdict, ClaimVerdict::NotRun);
+}
+
+/// The trials of redis, of which those of block 0 and 1 ended in phase `get`, or all in the fill.
+fn ended(class: ErrorClass, in_fill: bool) -> Recorded {
+    let mut recorded = run();
+    for trial in recorded.trials.iter_mut().filter(|trial| trial.cell.starts_with("redis/")) {
+        let failure = Some(Failure { class, message: "its end".into() });
+        if in_fill {
+            trial.points.clear();
+            trial.failure = failure;
+        } else if trial.block < 2 {
+            trial.points.retain(|point| point.phase == "get");
+            trial.points[0].failure = failure;
+        }
+    }
+    recorded
+}
+
+#[test]
+fn a_store_that_is_killed_or_stalls_is_a_result() {
+    for (class, words) in [(ErrorClass::Killed, "killed"), (ErrorClass::Stalled, "stalled")] {
+        let view = judge(&ended(class, false));
+        let is_told = |reason: &String| reason.contains("redis/") && reason.contains("its end");
+        assert!(!view.reasons.iter().any(is_told), "{:?}", view.reasons);
+        let note = format!("get: ended early in 2 of 3 blocks: {words}: its end");
+        assert!(view.footnotes.iter().any(|text| text.contains(&note)), "{:?}", view.footnotes);
+        let failure = &view.failures[0];
+        assert_eq!((&*failure.class, failure.phase.as_deref()), (words, Some("get")));
+        let shown = markdown::render(&view);
+        let line = shown.lines().find(|line| line.starts_with("| stores | get | redis |"));
+        assert!(line.unwrap().ends_with(&format!("| {words} in 2 blocks |")), "{shown}");
+    }
+}
+
+#[test]
+fn a_store_killed_before_any_figure_has_a_line() {
+    let view = judge(&ended(ErrorClass::Killed, true));
+    assert!(!view.reasons.iter().any(|reason| reason.contains("trials failed")));
+    let shown = markdown::render(&view);
+    let (_, section) = shown.split_once("## Beyond the memory").unwrap();
+    let line = section.lines().find(|line| line.starts_with("| stores | – | redis |")).unwrap();
+    assert!(line.ends_with("| killed in 3 blocks |"), "{line}");
+    // Other failures are not results.
+    let view = judge(&ended(ErrorClass::Closed, true));
+    assert!(view.reasons.iter().any(|reason| reason.contains("3 of 3 trials failed")));
+    let mut nothing = ended(ErrorClass::Killed, true);
+    nothing.trials.retain(|trial| trial.cell.starts_with("redis/"));
+    let view = judge(&nothing);
+    assert!(view.reasons.iter().any(|reason| reason.contains("3 of 3 trials failed")));
 }
