@@ -309,8 +309,10 @@ impl Opened<'_> {
         let acted = acting.map_or(Ok(Vec::new()), Acting::stop);
         finished.intervals.append(&mut intervals.into_vec());
         ended(finished, &mut outcome);
+        let mut undone = None;
         match acted {
             Ok(happened) => finished.events.extend(happened),
+            Err(full) if full.class == ErrorClass::Full => undone = Some(full), // a result
             Err(failure) => finished.failure = finished.failure.take().or(Some(failure)),
         }
         let ended = finished.failure.clone().filter(Failure::is_a_result);
@@ -321,7 +323,7 @@ impl Opened<'_> {
             last.failure = Some(Failure { class, message });
         }
         if let Some(last) = phase.points.last_mut().filter(|last| last.stage.is_none()) {
-            last.failure = ended.or(last.failure.take());
+            last.failure = ended.or(last.failure.take()).or(undone);
         }
         // If a load with stages failed, keep the stages that were complete.
         let is_over = |p: &Point| p.length_ns > 0 && (!failed || p.stage.is_some());
