@@ -1,8 +1,9 @@
 //! A synthetic run, event by event.
 
 use model::{
-    Counts, DeviceUse, ErrorClass, Event, Failure, Header, NetworkUse, ProcessUse, Recorded,
-    RecordedOperation, Sample, Seal, SealStatus, StoreCounters, TargetState, ThreadCpu, Trial,
+    Counts, DeviceUse, ErrorClass, Event, Failure, Header, NetworkUse, Pressure, ProcessUse,
+    Recorded, RecordedOperation, Sample, Seal, SealStatus, StoreCounters, TargetState, ThreadCpu,
+    Trial,
 };
 use serde_json::json;
 use stats::{Histogram, Time};
@@ -136,6 +137,8 @@ pub(crate) fn sampled(second: u64) -> Event {
         group_bytes: None,
         network: Some(network),
         device: Some(DeviceUse { read_bytes: second * 4096, ..DeviceUse::default() }),
+        pressure: Some(Pressure { memory_some_ns: second * 250_000_000, ..Pressure::default() }),
+        group_pressure: None,
     };
     Event::Sampled { cell: CELL.into(), sample: Box::new(sample) }
 }

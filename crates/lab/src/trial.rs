@@ -239,10 +239,7 @@ fn offer(
     }
     meter.add_facts(&mut trial.facts);
     trial.emptied = meter.emptied;
-    match has_ended {
-        true => Ok(Some(finished.intervals)),
-        false => after_load(ready, finished, removals, &cell.workload, trial),
-    }
+    after_load(ready, finished, (removals, has_ended), &cell.workload, trial)
 }
 
 /// If the store was killed by its limit or stopped answering within a measured phase, makes that
@@ -271,13 +268,15 @@ fn ends_early(ready: &Ready, finished: &mut Finished, trial: &Trial) -> bool {
 fn after_load(
     ready: &mut Ready,
     finished: Finished,
-    removals: Removals,
+    (removals, has_ended): (Removals, bool),
     workload: &Workload,
     trial: &mut Trial,
 ) -> Result<Option<Vec<Interval>>, Failure> {
     match finished.failure {
         Some(failure) if !finished.interrupted => return Err(failure),
         _ if finished.interrupted => return Ok(None),
+        // A store that does not answer cannot be asked.
+        _ if has_ended => return Ok(Some(finished.intervals)),
         _ => {}
     }
     trial.read_back = removals.explain(finished.read_back, ready, workload);

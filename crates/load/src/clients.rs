@@ -28,7 +28,7 @@ use workloads::Client;
 use workloads::kv::SAMPLED_MIN;
 
 use crate::client_loop::ClientLoop;
-use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt};
+use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt, Reading};
 use crate::progress_reporter::ProgressReporter;
 use crate::recorder::{CallTotals, Recorder, WholeOperation};
 use crate::share::{ClientShare, StepTimes, nanos};
@@ -116,8 +116,7 @@ impl Shared<'_> {
         let reporter = ProgressReporter::new(FILL, names, clients, self.engine.timeout_ns);
         // The fill's results are not shown during the run, only its speed.
         let progress = &mut |report: Progress<'_>| progress(Progress { latest: None, ..report });
-        let (_, recorder) =
-            self.collect((inbox, clients), (None, &mut |_| {}), meter, reporter, progress);
+        let (_, recorder, _) = self.collect((inbox, clients), None, meter, reporter, progress);
         let length_ns = nanos(begun.elapsed());
         let (interval_ns, done_per_interval) = recorder.intervals();
         let series = Series {
@@ -196,13 +195,11 @@ impl Shared<'_> {
         let per_s = planned.as_ref().map(|planned| planned.rate_per_s);
         let reporter = reporter.at_stage(*stage, per_s, nanos(zero - first));
         // The backlog of planned arrivals is served after the measurement.
-        let mut after = None;
         let ends = planned.as_ref().map(|planned| zero + planned.length());
-        let at_end =
-            &mut |meter: &mut dyn Meter| after = Some(ReadAt::now(meter, nanos(zero.elapsed())));
-        let (shares, recorder) =
-            self.collect((inbox, clients), (ends, at_end), meter, reporter, progress);
-        let after = after.unwrap_or_else(|| ReadAt::now(meter, nanos(zero.elapsed())));
+        let (shares, recorder, at_end) =
+            self.collect((inbox, clients), ends, meter, reporter, progress);
+        let (at, reading) = at_end.unwrap_or_else(|| (Instant::now(), meter.read()));
+        let after = ReadAt { at_ns: nanos(at - zero), reading };
         let failure = self.failure();
         if self.is_over() && (failure.is_none() || stage.is_some()) {
             return None;
@@ -242,25 +239,25 @@ impl Shared<'_> {
         Some(PhaseRecord { begun, points, series, outages: Vec::new() })
     }
 
-    /// Waits until every client has reported, and reports progress during that time. Calls `at_end`
-    /// at the planned end, if there is one. Ends the load if the meter reports an error, or nothing
-    /// is answered any more. Returns the clients' reports and their records.
+    /// Waits until every client has reported, and reports progress during that time. Ends the load
+    /// if the meter reports an error, or nothing is answered any more. Returns the clients'
+    /// reports, their records, and the meter's reading at the planned end, if there is one.
     fn collect(
         &self,
         (inbox, clients): (&mpsc::Receiver<Report>, usize),
-        (mut ends, at_end): (Option<Instant>, &mut dyn FnMut(&mut dyn Meter)),
+        mut ends: Option<Instant>,
         meter: &mut dyn Meter,
         mut reporter: ProgressReporter<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> (Vec<ClientShare>, Recorder) {
+    ) -> (Vec<ClientShare>, Recorder, Option<(Instant, Reading)>) {
         let mut shares = Vec::with_capacity(clients);
-        let mut heard = 0;
+        let (mut heard, mut at_end) = (0, None);
         let (zero, mut stall) = (Instant::now(), StallWatch::new(self.engine.stall_ns));
         while heard < clients {
             let now = Instant::now();
             if ends.is_some_and(|ends| ends <= now) {
                 ends = None;
-                at_end(meter);
+                at_end = Some((now, meter.read()));
             }
             let left = ends.map_or(TICK, |ends| ends.saturating_duration_since(now).min(TICK));
             match inbox.recv_timeout(left) {
@@ -280,7 +277,7 @@ impl Shared<'_> {
             }
         }
         let recorder = reporter.end(&self.merged, progress);
-        (shares, recorder)
+        (shares, recorder, at_end)
     }
 
     /// One client's run through the trial; returns the result of its read-back.

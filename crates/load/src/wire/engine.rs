@@ -77,7 +77,7 @@ pub fn run<P: Parser + Default>(
         shared.warm_up(meter, &mut stall);
         before = ReadAt::now(meter, shared.now_ns());
         marks = Marks::new(&spans, shared.begun_ns() + offer.warmup_ns);
-        let watching = (&mut *meter as &mut dyn Meter, &mut marks, &mut stall);
+        let watching = (&mut *meter as &mut dyn Meter, &mut marks, stall);
         ended = shared.gather(&inbox, watching, &mut outcome, watcher);
         after = ReadAt::now(meter, shared.now_ns());
         shared.surveying.end();
@@ -100,11 +100,10 @@ pub fn run<P: Parser + Default>(
     let waited_ns = outcome.generator_run_delay_ns / u64::from(offer.threads.max(1));
     outcome.disturbance = before.disturbance(&after, waited_ns);
     outcome.stage_uses = uses(&spans, &marks, ended.iter().map(|s| &s.marks));
-    let measured_ns = shared.ended_ns().saturating_sub(measured_from_ns);
     outcome.failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     if outcome.failure.as_ref().is_some_and(Failure::is_a_result) {
         // The time without answers is part of the result.
-        outcome.wall_ns = measured_ns;
+        outcome.wall_ns = outcome.offered_ns;
     }
     outcome.whole_ns = if outcome.failure.is_some() { outcome.wall_ns } else { u64::MAX };
     outcome.interrupted = stop.load(Ordering::Relaxed);
@@ -141,7 +140,7 @@ impl Shared<'_> {
     fn gather(
         &self,
         inbox: &mpsc::Receiver<ThreadReport>,
-        (meter, marks, stall): (&mut dyn Meter, &mut Marks<ReadAt>, &mut StallWatch),
+        (meter, marks, mut stall): (&mut dyn Meter, &mut Marks<ReadAt>, StallWatch),
         outcome: &mut Outcome,
         watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
     ) -> Vec<ThreadReport> {
@@ -163,7 +162,7 @@ impl Shared<'_> {
             if over || now >= report_at_ns {
                 report_at_ns = now + PROGRESS_EVERY_NS;
                 if !over {
-                    self.check(meter, stall);
+                    self.check(meter, &mut stall);
                 }
                 self.collect(&mut latest);
                 outcome.recorder.merge(&latest);

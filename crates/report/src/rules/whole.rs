@@ -73,8 +73,8 @@ pub(super) fn failed_trials(
         first.reason(),
         cure.unwrap_or_default()
     );
-    // If the plan removes service or memory, a failure is a result, unless all trials failed. That a
-    // store is killed by its limit, or stops answering with too little memory, always is one.
+    // If the plan removes service or memory, a failure is a result, unless all trials failed. That
+    // a store with too little memory is killed or stops answering always is one.
     let measured = |trial: &Trial| !trial.points.is_empty();
     let is_of_limit = || {
         cell.workload.memory().is_some()

@@ -22,6 +22,19 @@ const NUMBERS: [&str; 7] =
 /// Metrics of which one above 0 shows that memory had no room.
 const SIGNS: [&str; 3] = ["evicted_per_op", "flash_hit_share", "server_major_faults_per_op"];
 
+/// Columns of pressure, and their metrics.
+const PRESSURES: [(&str, &str); 5] = [
+    ("memory: some", "memory_pressure_some_share"),
+    ("full", "memory_pressure_full_share"),
+    ("disk: some", "io_pressure_some_share"),
+    ("full", "io_pressure_full_share"),
+    ("CPU: some", "cpu_pressure_some_share"),
+];
+const PRESSURE_NOTE: &str = "pressure: share of the time in which some task, or all tasks that had \
+                             work, waited for memory (such as a page on swap), the disk or a CPU; \
+                             of the target's control group where it has version 2, otherwise of \
+                             the whole machine; CPU always of the machine";
+
 /// Classes of failures that are results of a store with too little memory.
 const ENDS: [&str; 2] = ["killed", "stalled"];
 
@@ -50,8 +63,32 @@ pub(crate) fn section(view: &View) -> Section {
         line
     });
     let mut blocks = explained(columns, lines.chain(ended.without_row(view)), NOTE);
+    if !blocks.is_empty() {
+        blocks.extend(pressures(view, &full));
+    }
     blocks.extend(miss_costs(view).blocks);
     Section { id: "beyond-memory", title: "Beyond the memory", blocks }
+}
+
+/// How long tasks waited for memory, disks and CPUs in the phases of these profiles; nothing if the
+/// kernel did not tell.
+fn pressures(view: &View, profiles: &[&str]) -> Vec<Block> {
+    let columns = ["profile", "operation", "target"].map(Column::words).into_iter();
+    let numbers = PRESSURES.map(|(title, _)| Column::number(title));
+    let of_group = |row: &Row| row.metrics.contains_key("group_memory_pressure_some_share");
+    let is_known = |row: &&Row| {
+        profiles.contains(&row.workload.as_str())
+            && row.metrics.contains_key("memory_pressure_some_share")
+    };
+    let lines = view.cells.iter().filter(is_known).map(|row| {
+        let known = [row.workload.as_str().into(), row.operation.as_str().into()];
+        let shares = PRESSURES.map(|(_, name)| {
+            let own = row.metrics.get(&format!("group_{name}")).filter(|_| of_group(row));
+            Cell::value(own.or_else(|| row.metrics.get(name)), |v| show::share_of_all(v.center))
+        });
+        known.into_iter().chain([Cell::target(&row.target)]).chain(shares).collect()
+    });
+    explained(columns.chain(numbers).collect(), lines, PRESSURE_NOTE)
 }
 
 /// Trials that a store with too little memory ended early.
