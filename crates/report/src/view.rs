@@ -35,7 +35,7 @@ pub use ramps::{
     HelpsView, PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView,
     Saturation, SaturationSeries, StageInTime,
 };
-pub use rows::{BlockPoint, CurvePoint, Required, Row, RowCharts};
+pub use rows::{BlockPoint, CurvePoint, Required, ResourceCharts, Row, RowCharts};
 pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};
 pub use stats::Time;
 pub use value::Value;

@@ -2,8 +2,8 @@
 
 use model::study::{Choices, Study};
 use model::{
-    DeviceUse, ErrorClass, Failure, MemoryUse, ProcessUse, Sample, Scale, Silence, StoreCounters,
-    SwapUse, Trial,
+    DeviceUse, ErrorClass, Failure, MemoryUse, Pressure, ProcessUse, Sample, Scale, Silence,
+    StoreCounters, SwapUse, Trial,
 };
 
 use crate::fixture::recorded;
@@ -83,6 +83,15 @@ fn sampled(trial: &mut Trial) -> Vec<Sample> {
                 ..StoreCounters::default()
             }),
             device: Some(DeviceUse { read_bytes: tenth * 409_600, ..DeviceUse::default() }),
+            pressure: swaps.then(|| Pressure {
+                memory_some_ns: tenth * 34_000_000,
+                memory_full_ns: tenth * 12_000_000,
+                io_some_ns: tenth * 100_000_000,
+                ..Pressure::default()
+            }),
+            group_bytes: swaps.then_some(tenth << 20),
+            group_pressure: (swaps && trial.block == 0)
+                .then(|| Pressure { memory_some_ns: tenth * 80_000_000, ..Pressure::default() }),
             ..Sample::default()
         })
         .collect()
@@ -224,4 +233,37 @@ fn a_store_killed_before_any_figure_has_a_line() {
     nothing.trials.retain(|trial| trial.cell.starts_with("redis/"));
     let view = judge(&nothing);
     assert!(view.reasons.iter().any(|reason| reason.contains("3 of 3 trials failed")));
+}
+
+#[test]
+fn pressure_is_shown_where_the_kernel_tells_it() {
+    let shown = markdown::render(&judge(&run()));
+    let (_, section) = shown.split_once("| profile | operation | target | memory: some |").unwrap();
+    let line = |start: &str| section.lines().find(|line| line.starts_with(start));
+    // Of the group, if its pressure is known in any block; CPU always of the machine.
+    let expected = "| stores | get | redis | 80 % | 0 % | 0 % | 0 % | 0 % |";
+    assert_eq!(line("| stores | get | redis |"), Some(expected));
+    assert_eq!(line("| stores | get | memcached"), None, "no figure, not zero");
+    let mut recorded = run();
+    recorded.samples.values_mut().flatten().for_each(|sample| sample.group_pressure = None);
+    let view = judge(&recorded);
+    let shown = markdown::render(&view);
+    let expected = "| stores | get | redis | 34 % | 12 % | 100 % | 0 % | 0 % |";
+    assert!(shown.contains(expected), "{shown}");
+}
+
+#[test]
+fn memory_and_disk_of_a_limited_target_are_charted_over_time() {
+    let view = judge(&run());
+    let row = |target: &str| {
+        let mut rows = view.cells.iter().filter(|row| row.target == target);
+        rows.find(|row| row.operation == "get").unwrap().charts.as_ref().unwrap()
+    };
+    let charts = row("redis").resources.as_ref().unwrap();
+    assert_eq!((charts.memory_bytes.len(), charts.interval_s), (3, 0.1));
+    let read = &charts.read_bytes_per_s[0];
+    assert!(read.len() == charts.memory_bytes[0].len() && read.len() > 5, "{charts:?}");
+    assert!(read.iter().all(|rate| (rate.unwrap() - 4_096_000.0).abs() < 1.0), "{read:?}");
+    assert!(charts.memory_bytes[0].windows(2).all(|pair| pair[0] < pair[1]), "{charts:?}");
+    assert!(row("redis-lru").resources.is_none());
 }
