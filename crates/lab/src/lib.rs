@@ -12,7 +12,7 @@
 //! - [`mod@null`]: rate of the generator with the same load on a null server.
 //! - `search`: a trial whose load is a search, probe by probe.
 //! - `room`: free memory of existing servers; `machine`: free memory and disk of this machine;
-//!   `demand`: how much a cell writes.
+//!   `demand`: how much a cell writes; `disk_demand`: what a trial puts on the disk of a server.
 //! - `recorded`: progress reports while a phase runs.
 //! - `error_hints`: server errors with a hint for the user; `wall`: steps of the wall clock.
 //! - `names`: names of keys; `address`: addresses of servers.
@@ -30,6 +30,7 @@ pub mod calibrate;
 pub mod data_files;
 mod deadline;
 mod demand;
+mod disk_demand;
 pub mod effort;
 mod error_hints;
 mod groups;

@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::demand::Demand;
+use crate::disk_demand::DiskDemand;
 use crate::groups::Groups;
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
@@ -154,6 +155,9 @@ impl<'a> TargetProvisioner<'a> {
         let layout = workload.layout();
         let disk = self.setup.disk_of(target);
         let limits = (workload.memory(), target.disk_limit);
+        if !shared {
+            DiskDemand::of(target, workload)?.fits(disk)?;
+        }
         let groups = Groups::new(&self.setup.guard, limits, disk)?;
         let cpus = self.server_cpus(workload);
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());

@@ -400,3 +400,34 @@ fn a_store_killed_for_memory_while_it_is_measured_keeps_its_figures() {
     assert!(killed.memory.unwrap().oom_kills >= 1);
     assert!(trial("small").points[0].failure.is_none());
 }
+
+#[test]
+fn a_limit_below_what_a_server_needs_to_start_fails_only_its_cell() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let mut plan = plan(RAMP, "redis", &[("keys", "500"), ("measure_ms", "200")]);
+    let mut cell = plan.cells.remove(0);
+    cell.load = Load::closed(2);
+    for (id, limit_bytes) in [("tiny", 1 << 20), ("usual", 64 << 20)] {
+        let Workload::Kv(kv) = &mut cell.workload else { panic!("{:?}", cell.workload) };
+        kv.phases.truncate(1);
+        kv.phases[0].stop = Stop::AfterNs(200_000_000);
+        kv.memory = Some(MemoryPlan { limit_bytes, swap_bytes: 0 });
+        plan.cells.push(model::Cell { id: id.into(), ..cell.clone() });
+    }
+    // The check starts a server for the first cell.
+    plan.cells.retain(|cell| ["tiny", "usual"].contains(&&*cell.id));
+    plan.cells.reverse();
+    let mut heard = Heard::default();
+    heard.run(plan);
+    if heard.trials.is_empty() {
+        println!("skipped: no control group with a memory limit can be made here");
+        return;
+    }
+    let trial = |id: &str| heard.trials.iter().find(|trial| trial.cell == id).unwrap();
+    let failure = trial("tiny").failure.as_ref().unwrap();
+    assert_eq!(failure.class, ErrorClass::Killed, "{failure}");
+    assert!(failure.message.contains("memory_limit of 1 MiB exceeded"), "{failure}");
+    assert!(trial("usual").failure.is_none() && trial("usual").points.len() == 1);
+}
