@@ -89,7 +89,18 @@ export interface RowCharts {
   hit_series: (number | null)[][];
   /** Length of an interval of `rate_series` and `hit_series`, seconds. */
   interval_s: number;
+  /** Absent unless the memory of the target is limited. */
+  resources?: ResourceCharts;
   by_block: BlockPoint[];
+}
+
+/** Memory and disk over time: one series per block, null without samples. */
+export interface ResourceCharts {
+  interval_s: number;
+  memory_bytes: (number | null)[][];
+  swapped_bytes: (number | null)[][];
+  read_bytes_per_s: (number | null)[][];
+  written_bytes_per_s: (number | null)[][];
 }
 
 /** A row's result in one block (from 0); failed blocks are not in the list. */
@@ -341,6 +352,9 @@ export interface FailureView {
   /** Absent if the whole trial failed. */
   probe?: number;
   cell: string;
+  workload: string;
+  /** Absent if the whole trial failed. */
+  phase?: string;
   target: string;
   class: string;
   reason: string;

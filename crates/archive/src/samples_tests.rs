@@ -1,7 +1,7 @@
 //! Tests of [`super`].
 
 use super::*;
-use model::{DeviceUse, NetworkUse, ProcessUse, StoreCounters, ThreadCpu};
+use model::{DeviceUse, NetworkUse, Pressure, ProcessUse, StoreCounters, ThreadCpu};
 use std::fs::{self, OpenOptions};
 
 /// A sample of a server whose thread 7 does all the work, with a thread that starts later.
@@ -39,6 +39,8 @@ fn sample(n: u64) -> Sample {
         }),
         group_bytes: (n != 2).then_some(3_000_000 + 4096 * n),
         device: (n != 3).then(|| DeviceUse { read_bytes: n * 512, ..DeviceUse::default() }),
+        pressure: (n != 4).then(|| Pressure { io_full_ns: n * 1000, ..Pressure::default() }),
+        group_pressure: None,
         network: (n > 0).then(|| NetworkUse {
             interface: "lo".into(),
             received_bytes: 1_000_000 * n,

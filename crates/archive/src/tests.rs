@@ -19,6 +19,7 @@ fn header(run: &str, started_unix_ms: u64) -> Header {
             control: false,
             seed: 1,
             timeout_ms: None,
+            stall_ns: None,
             files: None,
         })
         .unwrap();

@@ -148,6 +148,10 @@ pub(crate) struct Run {
     /// Time after which an unanswered operation counts as failed, for example 500ms
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     pub(crate) timeout: Option<String>,
+    /// Time without any answer after which a cell ends with what it measured, 0s for no limit
+    /// (default: 30s, or the timeout if that is longer)
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    pub(crate) stall_limit: Option<String>,
     /// Require a limit of every result, for example p99<2ms, max<50ms, mean<300us, error<0.1% or
     /// rate>20k; otherwise the exit code is 5
     #[arg(long = "require", value_name = "LIMIT", conflicts_with = "resume")]

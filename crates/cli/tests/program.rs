@@ -33,6 +33,7 @@ mod program {
     mod interrupt;
     mod latency_log;
     mod leftovers;
+    mod limits;
     mod lost_writes;
     mod missing;
     mod orphaned;

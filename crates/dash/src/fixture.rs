@@ -1,8 +1,9 @@
 //! A synthetic run, event by event.
 
 use model::{
-    Counts, DeviceUse, ErrorClass, Event, Failure, Header, NetworkUse, ProcessUse, Recorded,
-    RecordedOperation, Sample, Seal, SealStatus, StoreCounters, TargetState, ThreadCpu, Trial,
+    Counts, DeviceUse, ErrorClass, Event, Failure, Header, NetworkUse, Pressure, ProcessUse,
+    Recorded, RecordedOperation, Sample, Seal, SealStatus, StoreCounters, TargetState, ThreadCpu,
+    Trial,
 };
 use serde_json::json;
 use stats::{Histogram, Time};
@@ -137,6 +138,8 @@ pub(crate) fn sampled(second: u64) -> Event {
         group_bytes: None,
         network: Some(network),
         device: Some(DeviceUse { read_bytes: second * 4096, ..DeviceUse::default() }),
+        pressure: Some(Pressure { memory_some_ns: second * 250_000_000, ..Pressure::default() }),
+        group_pressure: None,
     };
     Event::Sampled { cell: CELL.into(), sample: Box::new(sample) }
 }
@@ -163,7 +166,7 @@ fn header() -> Header {
         "study": "bench", "title": "Key-value load", "question": "Which rate?",
         "source": "", "scale": "standard", "profiles": ["get=0.9,set=0.1"], "seed": 7,
         "effort": {"budget_ns": 0, "blocks_min": 1, "blocks_max": 1},
-        "equivalence_zone": 0.03, "timeout_ns": 1_000_000_000_u64,
+        "equivalence_zone": 0.03, "timeout_ns": 1_000_000_000_u64, "stall_ns": 0,
         "targets": [target("redis"), target("memcached")],
         "cells": [{"id": CELL, "target": "redis", "workload": kv, "load": load}],
         "claims": [], "advice": null,

@@ -289,6 +289,7 @@ impl Side {
             cpus: &self.cpus,
             planned: None,
             timeout_ns: 0,
+            stall_ns: 0,
             stop: &stop,
         };
         let finished = engine.run(opened, &mut Unmetered, &mut |_| {});

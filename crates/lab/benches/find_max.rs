@@ -289,6 +289,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         effort: Effort { budget_ns: 0, blocks_min: 1, blocks_max: 1 },
         equivalence_zone: NEAR,
         timeout_ns: 10_000_000_000,
+        stall_ns: 0,
         targets: vec![PlannedTarget {
             name: "x".into(),
             product: Product::Redis,

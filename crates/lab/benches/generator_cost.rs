@@ -227,6 +227,7 @@ impl Side<'_> {
             cpus: self.cpus,
             planned: None,
             timeout_ns: 0,
+            stall_ns: 0,
             stop: &stop,
         };
         let finished = engine.run(vec![client], &mut Unmetered, &mut |_| {});

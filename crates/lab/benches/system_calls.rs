@@ -184,6 +184,7 @@ fn traced_client(arguments: &[String]) -> Outcome {
         cpus: &[],
         planned: None,
         timeout_ns: 0,
+        stall_ns: 0,
         stop: &stop,
     };
     let finished = engine.run(vec![client], &mut Unmetered, &mut |_| {});

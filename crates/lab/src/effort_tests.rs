@@ -11,6 +11,7 @@ fn plan() -> Plan {
         control: false,
         seed: 1,
         timeout_ms: None,
+        stall_ns: None,
         files: None,
     };
     study.plan(&choices).unwrap()

@@ -310,15 +310,21 @@ impl Opened<'_> {
         let acted = acting.map_or(Ok(Vec::new()), Acting::stop);
         finished.intervals.append(&mut intervals.into_vec());
         ended(finished, &mut outcome);
+        let mut undone = None;
         match acted {
             Ok(happened) => finished.events.extend(happened),
+            Err(full) if full.class == ErrorClass::Full => undone = Some(full), // a result
             Err(failure) => finished.failure = finished.failure.take().or(Some(failure)),
         }
-        let failed = finished.failure.is_some();
+        let ended = finished.failure.clone().filter(Failure::is_a_result);
+        let failed = finished.failure.is_some() && ended.is_none();
         let mut phase = outcome.into_phase(&phase.name, &names);
         if let Some(last) = phase.points.last_mut().filter(|_| finished.interrupted) {
             let (class, message) = (ErrorClass::Timeout, "it was stopped".into());
             last.failure = Some(Failure { class, message });
+        }
+        if let Some(last) = phase.points.last_mut().filter(|last| last.stage.is_none()) {
+            last.failure = ended.or(last.failure.take()).or(undone);
         }
         // If a load with stages failed, keep the stages that were complete.
         let is_over = |p: &Point| p.length_ns > 0 && (!failed || p.stage.is_some());
@@ -392,6 +398,7 @@ impl Opened<'_> {
             until,
             warmup_ns: phase.warmup_ns,
             timeout_ns: self.offered.plan.timeout_ns,
+            stall_ns: self.offered.plan.stall_ns,
             cpus: self.offered.cpus.clone(),
             spin: !self.offered.cpus.is_empty(),
             reconnects: true,
@@ -460,6 +467,7 @@ impl Opened<'_> {
             until: Until::Requests(keys),
             warmup_ns: 0,
             timeout_ns: self.offered.plan.timeout_ns,
+            stall_ns: self.offered.plan.stall_ns,
             cpus: self.offered.cpus.clone(),
             spin: false,
             reconnects: false,

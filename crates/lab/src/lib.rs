@@ -12,7 +12,7 @@
 //! - [`mod@null`]: rate of the generator with the same load on a null server.
 //! - `search`: a trial whose load is a search, probe by probe.
 //! - `room`: free memory of existing servers; `machine`: free memory and disk of this machine;
-//!   `demand`: how much a cell writes.
+//!   `demand`: how much a cell writes; `disk_demand`: what a trial puts on the disk of a server.
 //! - `recorded`: progress reports while a phase runs.
 //! - `error_hints`: server errors with a hint for the user; `wall`: steps of the wall clock.
 //! - `names`: names of keys; `address`: addresses of servers.
@@ -30,6 +30,7 @@ pub mod calibrate;
 pub mod data_files;
 mod deadline;
 mod demand;
+mod disk_demand;
 pub mod effort;
 mod entries;
 mod error_hints;
@@ -239,7 +240,9 @@ impl Measuring<'_, '_, '_> {
             sinks.emit(&event);
         });
         let Some(Measured { trial, intervals, samples }) = measured else { return };
-        self.note_failure(&cell.target, trial.failure.as_ref());
+        // Whether a store is killed by its limit depends on the cell.
+        let is_of_store = |failure: &&Failure| failure.class != ErrorClass::Killed;
+        self.note_failure(&cell.target, trial.failure.as_ref().filter(is_of_store));
         self.sinks.emit(&Event::TrialEnded(Box::new(trial.clone())));
         if !intervals.is_empty() {
             self.sinks.emit(&Event::Intervals { cell: cell.id.clone(), intervals });

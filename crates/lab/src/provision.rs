@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::demand::Demand;
+use crate::disk_demand::DiskDemand;
 use crate::groups::Groups;
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
@@ -159,6 +160,12 @@ impl<'a> TargetProvisioner<'a> {
         let disk = self.setup.disk_of(target);
         let limits = (workload.memory(), target.disk_limit);
         let disks = (disk, self.setup.swap_of(self.plan, target));
+        if !shared {
+            let demand = DiskDemand::of(target, workload)?;
+            let is_apart = self.plan.swap_dir.is_some();
+            let demand = if is_apart { demand.without_swap() } else { demand };
+            demand.fits(disk)?;
+        }
         let groups = Groups::new(&self.setup.guard, limits, disks)?;
         let cpus = self.server_cpus(workload);
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
@@ -413,7 +420,7 @@ fn starved(failure: Failure, groups: &Groups) -> Failure {
         Ok(Some(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
             let limit = stats::format_bytes(limit_bytes);
             let message = format!("memory_limit of {limit} exceeded: {}", failure.message);
-            Failure { class: ErrorClass::Full, message }
+            Failure { class: ErrorClass::Killed, message }
         }
         _ => failure,
     }

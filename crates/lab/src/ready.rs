@@ -151,7 +151,8 @@ impl Ready {
 
     /// Explains a client's failure by the server's death, if it died.
     pub(crate) fn explain(&self, failure: Failure) -> Failure {
-        let lost = matches!(failure.class, ErrorClass::Closed | ErrorClass::Refused);
+        let lost =
+            matches!(failure.class, ErrorClass::Closed | ErrorClass::Refused | ErrorClass::Killed);
         let until = Instant::now() + if lost { DEATH_SEEN_WITHIN } else { Duration::ZERO };
         loop {
             if let Some(death) = self.server_died() {
@@ -161,7 +162,7 @@ impl Ready {
                         let program = death.program;
                         let fate =
                             format!("{program} used up its memory_limit of {limit} and died");
-                        death.failure(ErrorClass::Full, &fate, Some(&failure))
+                        death.failure(ErrorClass::Killed, &fate, Some(&failure))
                     }
                     _ => death.seen(Some(&failure)),
                 };

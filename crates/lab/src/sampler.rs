@@ -7,7 +7,9 @@
 use drivers::Admin;
 use load::Progress;
 use model::{Endpoint, Event, Failure, SAMPLE_NS, Sample, StoreCounters};
-use rig::{DeviceReader, InterfaceReader, UsageReader, anonymous_bytes, pin_current_thread};
+use rig::{
+    DeviceReader, InterfaceReader, PressureReader, UsageReader, anonymous_bytes, pin_current_thread,
+};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
@@ -56,7 +58,9 @@ impl Sampler {
             // If pinning is refused, the thread runs on any CPU.
             let _ = pin_current_thread(&cpus);
             let device = disk.as_deref().and_then(DeviceReader::of);
-            let readers = Readers { group, device, ..Readers::new(&servers, endpoints) };
+            let group_pressure = group.as_deref().and_then(PressureReader::of_group);
+            let own = Readers::new(&servers, endpoints);
+            let readers = Readers { group, device, group_pressure, ..own };
             sample(readers, zero, &stopped, &live_sender)
         };
         let thread = thread::Builder::new().name("sampler".into()).spawn(run).ok();
@@ -171,6 +175,8 @@ struct Readers {
     group: Option<PathBuf>,
     /// The disk with the target's data.
     device: Option<DeviceReader>,
+    pressure: Option<PressureReader>,
+    group_pressure: Option<PressureReader>,
     poller: Option<CounterPoller>,
 }
 
@@ -183,6 +189,8 @@ impl Readers {
             network,
             group: None,
             device: None,
+            pressure: PressureReader::of_machine(),
+            group_pressure: None,
             poller: CounterPoller::start(endpoints),
         }
     }
@@ -199,6 +207,8 @@ impl Readers {
             group_bytes: self.group.as_deref().and_then(anonymous_bytes),
             network: self.network.as_mut().and_then(InterfaceReader::read),
             device: self.device.as_mut().and_then(DeviceReader::read),
+            pressure: self.pressure.as_mut().and_then(PressureReader::read),
+            group_pressure: self.group_pressure.as_mut().and_then(PressureReader::read),
             store: pending.and_then(|(poller, pending)| poller.answer(pending)),
         }
     }

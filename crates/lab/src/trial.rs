@@ -5,7 +5,7 @@ use model::{
     Cell, Emptied, ErrorClass, Event, Fact, Failure, Interval, Layout, Load, Noise, PageCache,
     Point, Sample, Sessions, Trial, Workload,
 };
-use rig::{GroupMembership, NoiseRecorder, ProcessTree, StolenCpuReader};
+use rig::{GroupMembership, NoiseRecorder, ProcessTree, StolenCpuReader, killed_by_limit};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -141,7 +141,8 @@ fn measure(
     });
     let offered = filled_up.map_or(offered, Err);
     let offered = offered.map_err(|failure| {
-        if is_on_last_point(trial, &failure) { failure } else { ready.explain(failure) }
+        let is_explained = is_on_last_point(trial, &failure) || failure.is_a_result();
+        if is_explained { failure } else { ready.explain(failure) }
     });
     let mut readings = sampler.stop();
     trial.events.extend(actions::events_in(&readings));
@@ -217,6 +218,7 @@ fn offer(
                 generation: blocking.generation(),
                 cpus: &cpus,
                 timeout_ns,
+                stall_ns: provisioner.plan.stall_ns,
                 stop,
             };
             let recorder = record();
@@ -227,25 +229,52 @@ fn offer(
             (finished, recorder.stop())
         }
     };
+    let has_ended = ends_early(ready, &mut finished, trial);
     finished.record(begun, trial);
     trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
-    trial.facts.extend(ready.numbers());
+    if !has_ended {
+        trial.facts.extend(ready.numbers());
+    }
     meter.add_facts(&mut trial.facts);
     trial.emptied = meter.emptied;
-    after_load(ready, finished, removals, &cell.workload, trial)
+    after_load(ready, finished, (removals, has_ended), &cell.workload, trial)
+}
+
+/// If the store was killed by its limit or stopped answering within a measured phase, makes that
+/// the failure of the phase's point, whose figures reach until then, instead of the trial's.
+/// Returns true if so. Other failures leave no partial figures.
+fn ends_early(ready: &Ready, finished: &mut Finished, trial: &Trial) -> bool {
+    let Some(seen) = finished.failure.take() else { return false };
+    let is_known = finished.interrupted || is_on_last_point(trial, &seen);
+    let explained = if is_known { seen.clone() } else { ready.explain(seen.clone()) };
+    let is_result = explained.is_a_result();
+    let last = finished.phases.last_mut().and_then(|phase| phase.points.last_mut());
+    match last.filter(|point| point.failure.is_some()) {
+        Some(partial) if is_result => partial.failure = Some(explained),
+        partial => {
+            if partial.is_some() {
+                finished.phases.pop();
+            }
+            finished.failure = Some(if is_result { explained } else { seen });
+            return false;
+        }
+    }
+    true
 }
 
 /// Collects what is known only after the load. Returns `None` if the user stopped it.
 fn after_load(
     ready: &mut Ready,
     finished: Finished,
-    removals: Removals,
+    (removals, has_ended): (Removals, bool),
     workload: &Workload,
     trial: &mut Trial,
 ) -> Result<Option<Vec<Interval>>, Failure> {
     match finished.failure {
         Some(failure) if !finished.interrupted => return Err(failure),
         _ if finished.interrupted => return Ok(None),
+        // A store that does not answer cannot be asked.
+        _ if has_ended => return Ok(Some(finished.intervals)),
         _ => {}
     }
     trial.read_back = removals.explain(finished.read_back, ready, workload);
@@ -316,6 +345,8 @@ pub(crate) struct ServerMeter {
     /// True if the page cache is emptied before each phase.
     cold: bool,
     emptied: Option<Emptied>,
+    /// Control group with the servers' memory limit, and the servers.
+    limited: Option<(PathBuf, Vec<u32>)>,
 }
 
 impl ServerMeter {
@@ -334,6 +365,7 @@ impl ServerMeter {
             has_huge_pages: false,
             cold: false,
             emptied: None,
+            limited: ready.groups.memory_path().zip(Some(ready.server_pids())),
         }
     }
 
@@ -395,6 +427,16 @@ impl Meter for ServerMeter {
             .ok()
             .map(|on_disk| [(Fact::STORE_BYTES, on_disk), (Fact::SERVER_MEMORY_BYTES, in_memory)]);
         self.filled.extend(sizes.into_iter().flatten().map(fact));
+    }
+
+    fn check(&mut self) -> Result<(), Failure> {
+        match &self.limited {
+            Some((group, servers)) if !servers.is_empty() && killed_by_limit(group, servers) => {
+                let message = "the kernel killed the server for its memory limit".into();
+                Err(Failure { class: ErrorClass::Killed, message })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn before_phase(&mut self) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use cachedyno_lab::{Sinks, run, unix_ms};
 use common::{is_installed, setup};
 use model::{
     Choices, Conditions, ErrorClass, Event, Header, Load, MemoryPlan, Plan, Sample, Scale, Sink,
-    SinkError, Study, TargetChoice, ThreadCpu, Trial, Workload,
+    SinkError, Stop, Study, TargetChoice, ThreadCpu, Trial, Workload,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -33,6 +33,7 @@ fn plan(study: (&str, &str), target: &str, sets: &[(&str, &str)]) -> Plan {
         control: false,
         seed: 1,
         timeout_ms: None,
+        stall_ns: None,
         files: None,
     };
     Study::parse(study.0, study.1).unwrap().plan(&choices).unwrap()
@@ -277,7 +278,7 @@ fn a_store_beyond_its_memory_swaps_and_is_killed_without_swap() {
     }
     let trial = |id: &str| heard.trials.iter().find(|trial| trial.cell == id).unwrap();
     let failure = trial("none").failure.as_ref().unwrap();
-    assert_eq!(failure.class, ErrorClass::Full);
+    assert_eq!(failure.class, ErrorClass::Killed);
     assert!(failure.message.contains("used up its memory_limit of 64 MiB and died"), "{failure}");
     let swapping = trial("swap");
     if let Some(failure) = &swapping.failure {
@@ -291,4 +292,142 @@ fn a_store_beyond_its_memory_swaps_and_is_killed_without_swap() {
     let samples = &heard.samples[&(0, "swap".into())];
     let swapped = |sample: &Sample| sample.server.as_ref().map(|server| server.swapped_bytes);
     assert!(samples.iter().filter_map(swapped).max() > Some(50 << 20));
+}
+
+/// Stops the server of the first trial a second after its clients began, for good.
+fn stopping<'a>() -> Heard<'a> {
+    let mut since = None;
+    let mut is_stopped = false;
+    Heard {
+        on_sample: Some(Box::new(move |sample: &Sample| {
+            let filled = sample.store.as_ref().and_then(|store| store.keys) > Some(0);
+            let Some(server) = sample.server.as_ref().filter(|_| filled && !is_stopped) else {
+                return;
+            };
+            if sample.at_ns > *since.get_or_insert(sample.at_ns) + 1_000_000_000 {
+                kill(pid(&server.threads), Signal::SIGSTOP).unwrap();
+                is_stopped = true;
+            }
+        })),
+        ..Heard::default()
+    }
+}
+
+#[test]
+fn a_stalled_store_ends_its_cell_with_partial_figures() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    for study in [RAMP, SESSIONS] {
+        let sets = [("measure_ms", "20000")];
+        let own = if study == RAMP { ("keys", "500") } else { ("sessions", "200") };
+        let mut plan = plan(study, "redis", &[sets[0], own]);
+        let mut cell = plan.cells.remove(0);
+        match &mut cell.workload {
+            Workload::Kv(kv) => {
+                (kv.filled_share, kv.follows) = (1.0, false);
+                kv.phases.truncate(1);
+                kv.phases[0].stop = Stop::AfterNs(20_000_000_000);
+                cell.load = Load::closed(4);
+            }
+            Workload::Sessions(sessions) => {
+                sessions.phases.truncate(1);
+                sessions.phases[0].stop = Stop::AfterNs(20_000_000_000);
+            }
+            other => panic!("{other:?}"),
+        }
+        let mut next = model::Cell { id: "next".into(), ..cell.clone() };
+        if let Workload::Kv(kv) = &mut next.workload {
+            kv.phases[0].stop = Stop::AfterNs(100_000_000);
+        }
+        if let Workload::Sessions(sessions) = &mut next.workload {
+            sessions.phases[0].stop = Stop::AfterNs(100_000_000);
+        }
+        (plan.cells, plan.seed) = (vec![cell, next], 2);
+        (plan.stall_ns, plan.timeout_ns) = (500_000_000, 2_000_000_000);
+        let mut heard = stopping();
+        heard.run(plan);
+        assert_eq!(heard.trials.len(), 2);
+        let stalled = heard.trials.iter().find(|trial| trial.cell != "next").unwrap();
+        assert_eq!((&stalled.failure, stalled.points.len()), (&None, 1), "{stalled:?}");
+        let point = &stalled.points[0];
+        let failure = point.failure.as_ref().unwrap();
+        assert_eq!(failure.class, ErrorClass::Stalled);
+        assert!(failure.message.starts_with("no answer for 500"), "{failure}");
+        assert!(point.whole().unwrap().counts.ok > 100, "{point:?}");
+        assert!((1_000_000_000..12_000_000_000).contains(&point.length_ns), "{point:?}");
+        let next = heard.trials.iter().find(|trial| trial.cell == "next").unwrap();
+        assert!(next.failure.is_none() && next.points[0].failure.is_none(), "{next:?}");
+    }
+}
+
+#[test]
+fn a_store_killed_for_memory_while_it_is_measured_keeps_its_figures() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let mut plan = plan(RAMP, "redis", &[("keys", "8000"), ("value_bytes", "16384")]);
+    let mut cell = plan.cells.remove(0);
+    cell.load = Load::closed(4);
+    for (id, filled_share) in [("killed", 0.2), ("small", 0.0)] {
+        let Workload::Kv(kv) = &mut cell.workload else { panic!("{:?}", cell.workload) };
+        (kv.filled_share, kv.follows) = (filled_share, false);
+        kv.phases.truncate(1);
+        kv.phases[0].mix = [("set".to_string(), 1.0)].into();
+        kv.phases[0].stop = Stop::AfterNs(30_000_000_000);
+        kv.memory = Some(MemoryPlan { limit_bytes: 64 << 20, swap_bytes: 0 });
+        if id == "small" {
+            kv.keys = 100;
+            kv.phases[0].stop = Stop::AfterNs(100_000_000);
+        }
+        plan.cells.push(model::Cell { id: id.into(), ..cell.clone() });
+    }
+    plan.cells.retain(|cell| ["killed", "small"].contains(&&*cell.id));
+    let mut heard = Heard::default();
+    heard.run(plan);
+    if heard.trials.is_empty() {
+        println!("skipped: no control group with a memory limit can be made here");
+        return;
+    }
+    let trial = |id: &str| heard.trials.iter().find(|trial| trial.cell == id).unwrap();
+    let killed = trial("killed");
+    assert_eq!(killed.failure, None);
+    let point = &killed.points[0];
+    let failure = point.failure.as_ref().unwrap();
+    assert_eq!(failure.class, ErrorClass::Killed);
+    assert!(failure.message.contains("used up its memory_limit of 64 MiB and died"), "{failure}");
+    assert!(point.whole().unwrap().counts.ok > 100 && point.length_ns < 20_000_000_000);
+    assert!(killed.memory.unwrap().oom_kills >= 1);
+    assert!(trial("small").points[0].failure.is_none());
+}
+
+#[test]
+fn a_limit_below_what_a_server_needs_to_start_fails_only_its_cell() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let mut plan = plan(RAMP, "redis", &[("keys", "500"), ("measure_ms", "200")]);
+    let mut cell = plan.cells.remove(0);
+    cell.load = Load::closed(2);
+    for (id, limit_bytes) in [("tiny", 1 << 20), ("usual", 64 << 20)] {
+        let Workload::Kv(kv) = &mut cell.workload else { panic!("{:?}", cell.workload) };
+        kv.phases.truncate(1);
+        kv.phases[0].stop = Stop::AfterNs(200_000_000);
+        kv.memory = Some(MemoryPlan { limit_bytes, swap_bytes: 0 });
+        plan.cells.push(model::Cell { id: id.into(), ..cell.clone() });
+    }
+    // The check starts a server for the first cell.
+    plan.cells.retain(|cell| ["tiny", "usual"].contains(&&*cell.id));
+    plan.cells.reverse();
+    let mut heard = Heard::default();
+    heard.run(plan);
+    if heard.trials.is_empty() {
+        println!("skipped: no control group with a memory limit can be made here");
+        return;
+    }
+    let trial = |id: &str| heard.trials.iter().find(|trial| trial.cell == id).unwrap();
+    let failure = trial("tiny").failure.as_ref().unwrap();
+    assert_eq!(failure.class, ErrorClass::Killed, "{failure}");
+    assert!(failure.message.contains("memory_limit of 1 MiB exceeded"), "{failure}");
+    assert!(trial("usual").failure.is_none() && trial("usual").points.len() == 1);
 }

@@ -1,11 +1,12 @@
 //! A client's loop through one step of the blocking-client engine.
 
-use model::{Generation, Stop};
+use model::{ErrorClass, Generation, Stop};
 use std::time::{Duration, Instant};
 use workloads::{Client, StoreError};
 
 use crate::recorder::{CallTotals, Recorder, Timed, WholeOperation};
 use crate::share::{ClientShare, nanos};
+use crate::stall::Pulse;
 use crate::state::{Shared, TICK};
 use crate::step::{Planned, Step};
 use crate::watch::ThreadUse;
@@ -22,6 +23,7 @@ const FAILURES_IN_A_ROW: u32 = 100;
 pub(crate) struct ClientLoop<'a> {
     shared: &'a Shared<'a>,
     client: &'a mut dyn Client,
+    pulse: &'a Pulse,
     step: &'a Step,
     recorder: Recorder,
     begun: Instant,
@@ -47,7 +49,11 @@ pub(crate) struct ClientLoop<'a> {
 
 impl<'a> ClientLoop<'a> {
     /// A client that is about to start a step.
-    pub(crate) fn new(shared: &'a Shared<'a>, client: &'a mut dyn Client, step: &'a Step) -> Self {
+    pub(crate) fn new(
+        shared: &'a Shared<'a>,
+        (client, pulse): (&'a mut dyn Client, &'a Pulse),
+        step: &'a Step,
+    ) -> Self {
         let phase = &step.phase;
         client.start_phase(step.index);
         // With one kind of call and one call per operation, whole operations are enough. With an
@@ -59,6 +65,7 @@ impl<'a> ClientLoop<'a> {
         Self {
             shared,
             client,
+            pulse,
             step,
             recorder: Recorder::of_phase(kinds, phase),
             begun,
@@ -172,7 +179,10 @@ impl<'a> ClientLoop<'a> {
     /// Executes operation `n`, starting at `ready`; returns when the client is ready again.
     fn operation(&mut self, n: u64, mut ready: Instant) -> Instant {
         let (mut whole, mut early_ns) = (WholeOperation::default(), 0);
-        if self.client.restore() {
+        self.pulse.ask();
+        let is_restored = self.client.restore();
+        self.pulse.end(is_restored);
+        if is_restored {
             let restored = Instant::now();
             self.restoring_ns += self.measured_ns(ready, restored);
             ready = restored;
@@ -198,8 +208,10 @@ impl<'a> ClientLoop<'a> {
             if call == 0 {
                 self.record_lag(sent);
             }
+            self.pulse.ask();
             let answer = self.client.call();
             let done = Instant::now();
+            self.pulse.end(!answer.as_ref().is_err_and(is_unanswered));
             let due_ns = self.measured_ns(self.measured_from, self.due.unwrap_or(intended));
             early_ns += nanos(done - free) - self.measured_ns(free, done);
             let answer = match answer {
@@ -289,4 +301,9 @@ impl<'a> ClientLoop<'a> {
         self.handed_over_at = now;
         self.shared.lock_merged().merge(&self.recorder);
     }
+}
+
+/// True if the store did not answer at all.
+fn is_unanswered(error: &StoreError) -> bool {
+    matches!(error.class, ErrorClass::Timeout | ErrorClass::Refused | ErrorClass::Closed)
 }

@@ -28,11 +28,12 @@ use workloads::Client;
 use workloads::kv::SAMPLED_MIN;
 
 use crate::client_loop::ClientLoop;
-use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt};
+use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt, Reading};
 use crate::progress_reporter::ProgressReporter;
 use crate::recorder::{CallTotals, Recorder, WholeOperation};
 use crate::share::{ClientShare, StepTimes, nanos};
 use crate::slowest;
+use crate::stall::{Pulse, StallWatch};
 use crate::state::{Engine, Shared, TICK};
 use crate::step::{Planned, Step};
 
@@ -66,12 +67,13 @@ impl Engine<'_> {
         thread::scope(|scope| {
             let (reports, inbox) = mpsc::channel();
             let mut threads = Vec::new();
-            for client in clients {
+            for (client, pulse) in clients.into_iter().zip(&shared.pulses) {
                 let (reports, shared) = (reports.clone(), &shared);
-                threads.push(scope.spawn(move || shared.client_thread(client, &reports)));
+                let run = move || shared.client_thread(client, pulse, &reports);
+                threads.push(scope.spawn(run));
             }
             drop(reports);
-            fill = shared.filled(names, count, &inbox, progress);
+            fill = shared.filled((names, count, &inbox), meter, progress);
             meter.filled();
             for index in 0..self.phases.len() {
                 if shared.is_over() {
@@ -106,16 +108,15 @@ impl Shared<'_> {
     /// The coordinator's part of the fill; `None` if nothing was written.
     fn filled(
         &self,
-        names: &[&str],
-        clients: usize,
-        inbox: &mpsc::Receiver<Report>,
+        (names, clients, inbox): Crew<'_>,
+        meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Option<PhaseRecord> {
         let begun = *self.lock_phase_start();
         let reporter = ProgressReporter::new(FILL, names, clients, self.engine.timeout_ns);
         // The fill's results are not shown during the run, only its speed.
         let progress = &mut |report: Progress<'_>| progress(Progress { latest: None, ..report });
-        let (_, recorder) = self.collect((inbox, clients), (None, &mut || {}), reporter, progress);
+        let (_, recorder, _) = self.collect((inbox, clients), None, meter, reporter, progress);
         let length_ns = nanos(begun.elapsed());
         let (interval_ns, done_per_interval) = recorder.intervals();
         let series = Series {
@@ -194,12 +195,13 @@ impl Shared<'_> {
         let per_s = planned.as_ref().map(|planned| planned.rate_per_s);
         let reporter = reporter.at_stage(*stage, per_s, nanos(zero - first));
         // The backlog of planned arrivals is served after the measurement.
-        let mut after = None;
         let ends = planned.as_ref().map(|planned| zero + planned.length());
-        let at_end = &mut || after = Some(ReadAt::now(meter, nanos(zero.elapsed())));
-        let (shares, recorder) = self.collect((inbox, clients), (ends, at_end), reporter, progress);
-        let after = after.unwrap_or_else(|| ReadAt::now(meter, nanos(zero.elapsed())));
-        if self.is_over() {
+        let (shares, recorder, at_end) =
+            self.collect((inbox, clients), ends, meter, reporter, progress);
+        let (at, reading) = at_end.unwrap_or_else(|| (Instant::now(), meter.read()));
+        let after = ReadAt { at_ns: nanos(at - zero), reading };
+        let failure = self.failure();
+        if self.is_over() && (failure.is_none() || stage.is_some()) {
             return None;
         }
         let sum = |of: fn(&ClientShare) -> u64| shares.iter().map(of).sum::<u64>();
@@ -230,28 +232,32 @@ impl Shared<'_> {
             disturbance: before.disturbance(&after, run_delay_ns / shares.len().max(1) as u64),
             own_share,
             restored,
+            failure,
             ..Point::default()
         };
         let (begun, points) = (Some(begun), vec![point]);
         Some(PhaseRecord { begun, points, series, outages: Vec::new() })
     }
 
-    /// Waits until every client has reported, and reports progress during that time. Calls `at_end`
-    /// at the planned end, if there is one. Returns the clients' reports and their records.
+    /// Waits until every client has reported, and reports progress during that time. Ends the load
+    /// if the meter reports an error, or nothing is answered any more. Returns the clients'
+    /// reports, their records, and the meter's reading at the planned end, if there is one.
     fn collect(
         &self,
         (inbox, clients): (&mpsc::Receiver<Report>, usize),
-        (mut ends, at_end): (Option<Instant>, &mut dyn FnMut()),
+        mut ends: Option<Instant>,
+        meter: &mut dyn Meter,
         mut reporter: ProgressReporter<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> (Vec<ClientShare>, Recorder) {
+    ) -> (Vec<ClientShare>, Recorder, Option<(Instant, Reading)>) {
         let mut shares = Vec::with_capacity(clients);
-        let mut heard = 0;
+        let (mut heard, mut at_end) = (0, None);
+        let (zero, mut stall) = (Instant::now(), StallWatch::new(self.engine.stall_ns));
         while heard < clients {
             let now = Instant::now();
             if ends.is_some_and(|ends| ends <= now) {
                 ends = None;
-                at_end();
+                at_end = Some((now, meter.read()));
             }
             let left = ends.map_or(TICK, |ends| ends.saturating_duration_since(now).min(TICK));
             match inbox.recv_timeout(left) {
@@ -261,17 +267,24 @@ impl Shared<'_> {
                 }
                 Ok(Report::Filled) => heard += 1,
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => progress(reporter.take(&self.merged)),
+                Err(RecvTimeoutError::Timeout) => {
+                    let stalled = || stall.look(&self.pulses, nanos(zero.elapsed()));
+                    if let Some(Failure { class, message }) = meter.check().err().or_else(stalled) {
+                        self.fail(class, message);
+                    }
+                    progress(reporter.take(&self.merged));
+                }
             }
         }
         let recorder = reporter.end(&self.merged, progress);
-        (shares, recorder)
+        (shares, recorder, at_end)
     }
 
     /// One client's run through the trial; returns the result of its read-back.
     fn client_thread(
         &self,
         mut client: Box<dyn Client>,
+        pulse: &Pulse,
         reports: &mpsc::Sender<Report>,
     ) -> Option<ReadBack> {
         if let Err(message) = pin_to(self.engine.cpus) {
@@ -282,7 +295,7 @@ impl Shared<'_> {
             // late.
             let _ = prctl::set_timerslack(1);
         }
-        self.guarded(|| self.fill(client.as_mut()));
+        self.guarded(|| self.fill(client.as_mut(), pulse));
         // A closed channel means that the coordinator has given up, so the client gives up too.
         if reports.send(Report::Filled).is_err() {
             return None;
@@ -296,8 +309,8 @@ impl Shared<'_> {
             if step.index != index {
                 (index, operations) = (step.index, 0);
             }
-            let share =
-                self.guarded(|| ClientLoop::new(self, client.as_mut(), &step).run(operations));
+            let share = self
+                .guarded(|| ClientLoop::new(self, (client.as_mut(), pulse), &step).run(operations));
             operations = share.operations;
             if reports.send(Report::Phase(share)).is_err() {
                 return None;
@@ -338,11 +351,14 @@ impl Shared<'_> {
         })
     }
 
-    fn fill(&self, client: &mut dyn Client) {
+    fn fill(&self, client: &mut dyn Client, pulse: &Pulse) {
         let (begun, mut sent) = (*self.lock_phase_start(), Instant::now());
         let mut recorder = Recorder::new(0, FILL_INTERVAL_NS, slowest::interval_ns(None));
         while !self.is_over() {
-            match client.fill_next() {
+            pulse.ask();
+            let filled = client.fill_next();
+            pulse.end(filled.is_ok());
+            match filled {
                 Ok(true) => {
                     let now = Instant::now();
                     let (due_ns, service_ns) = (nanos(sent - begun), nanos(now - sent));

@@ -101,6 +101,7 @@ fn run(workload: &Sessions, clients: Vec<Box<dyn Client>>) -> Finished {
         cpus: &[],
         planned: None,
         timeout_ns: 0,
+        stall_ns: 0,
         stop: &stop,
     };
     engine.run(clients, &mut Steps(0), &mut |_| {})
@@ -405,7 +406,8 @@ fn a_fatal_failure_stops_all_clients_and_keeps_its_reason() {
     let finished = run(&plan, vec![Scripted::boxed(short, |_| Ok(Outcome::Ok)), dies]);
     let failure = finished.failure.unwrap();
     assert_eq!((failure.class, failure.message.as_str()), (ErrorClass::Closed, "gone"));
-    assert!(finished.phases.is_empty());
+    let partial = &finished.phases[0].points[..];
+    assert!(partial.len() == 1 && partial[0].failure == Some(failure), "{partial:?}");
 }
 
 #[test]
@@ -436,6 +438,7 @@ fn the_user_can_stop_a_trial() {
         cpus: &[0],
         planned: None,
         timeout_ns: 0,
+        stall_ns: 0,
         stop: &stop,
     };
     let mut reports = 0;
@@ -484,8 +487,15 @@ fn all_clients_are_idle_before_each_phase() {
     };
     let stop = AtomicBool::new(false);
     let (phases, generation) = (&plan.phases, plan.generation);
-    let engine =
-        Engine { phases, generation, cpus: &[], planned: None, timeout_ns: 0, stop: &stop };
+    let engine = Engine {
+        phases,
+        generation,
+        cpus: &[],
+        planned: None,
+        timeout_ns: 0,
+        stall_ns: 0,
+        stop: &stop,
+    };
     let mut gate = Gate { calls: Vec::new(), refuses: 0 };
     let finished = engine.run(vec![client(), client()], &mut gate, &mut |_| {});
     assert!(finished.failure.is_none());

@@ -9,6 +9,7 @@
 //!   phase; `share`: one client's part of a phase.
 //! - `slowest`: the longest time in each short interval; `intervals`: merging of per-interval
 //!   numbers.
+//! - `stall`: whether the store still answers.
 //! - [`watch`]: the generator's own CPU time and run delay, per thread.
 //!
 //! Steps of a trial: connect (done by the caller), fill, then for each phase: warm up, measure,
@@ -22,6 +23,7 @@ mod progress_reporter;
 pub mod recorder;
 mod share;
 mod slowest;
+mod stall;
 mod state;
 mod step;
 pub mod watch;

@@ -74,6 +74,11 @@ pub trait Meter {
     /// Called once after the fill, before anything is measured.
     fn filled(&mut self) {}
 
+    /// Called a few times a second while the store is filled or measured. An error ends the load.
+    fn check(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Called before each phase of blocking clients, while all of them are idle. An error fails the
     /// trial.
     fn before_phase(&mut self) -> Result<(), Failure> {
@@ -125,7 +130,7 @@ pub struct Finished {
     /// The fill before the phases, complete or not.
     pub fill: Option<PhaseRecord>,
     /// Complete phases. A failed phase contains the stages that had ended, an interrupted one
-    /// everything recorded until then.
+    /// everything recorded until then, as does a steady one with a point that has a failure.
     pub phases: Vec<PhaseRecord>,
     /// Server events with the affected server, if a watcher is running.
     pub events: Vec<(Instant, EventKind, String)>,

@@ -60,7 +60,8 @@ fn run(phases: &[Phase], load: &Load, takes: Duration, timeout_ns: u64) -> Finis
     let stop = AtomicBool::new(false);
     let generation = Generation::Outside;
     let planned = Some((load, 5));
-    let engine = Engine { phases, planned, generation, cpus: &[], timeout_ns, stop: &stop };
+    let engine =
+        Engine { phases, planned, generation, cpus: &[], timeout_ns, stall_ns: 0, stop: &stop };
     engine.run((0..load.clients).map(client).collect(), &mut Unmetered, &mut |_| {})
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::recorder::Recorder;
+use crate::stall::Pulse;
 use crate::step::Step;
 
 /// How often a client hands over its records, and how often progress is reported.
@@ -25,6 +26,8 @@ pub struct Engine<'a> {
     pub cpus: &'a [usize],
     /// Reply timeout of the clients, nanoseconds.
     pub timeout_ns: u64,
+    /// Time without any answer after which the trial ends, nanoseconds; 0 for no limit.
+    pub stall_ns: u64,
     /// Set from outside to end the trial early.
     pub stop: &'a AtomicBool,
 }
@@ -39,6 +42,8 @@ pub(crate) struct Shared<'a> {
     /// When the current step started; the same for all clients.
     phase_start: Mutex<Instant>,
     pub(crate) merged: Mutex<Recorder>,
+    /// By client.
+    pub(crate) pulses: Vec<Pulse>,
     pub(crate) failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
 }
@@ -53,6 +58,7 @@ impl<'a> Shared<'a> {
             step: Mutex::default(),
             phase_start: Mutex::new(Instant::now()),
             merged: Mutex::default(),
+            pulses: (0..clients).map(|_| Pulse::default()).collect(),
             failure: Mutex::default(),
             failed: AtomicBool::new(false),
         }
@@ -66,6 +72,11 @@ impl<'a> Shared<'a> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert(Failure { class, message });
         self.failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Why the run is over, unless it was stopped from outside.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sleeps for `duration`, or until the run is over.

@@ -249,6 +249,7 @@ mod tests {
             control: false,
             seed: 1,
             timeout_ms: None,
+            stall_ns: None,
             files: None,
         });
         let plan = plan.unwrap();
@@ -347,6 +348,7 @@ mod tests {
             control: false,
             seed: 1,
             timeout_ms: None,
+            stall_ns: None,
             files: None,
         });
         let plan = plan.unwrap();

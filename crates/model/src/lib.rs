@@ -69,8 +69,8 @@ pub use read_back::{ReadBack, StoredVersion};
 pub use record::{Condition, Conditions, Header, Listed, Seal, SealStatus, TargetState};
 pub use require::{Requirement, RequirementError};
 pub use saturation::{
-    COUNTERS, Counter, DeviceUse, NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters,
-    ThreadCpu,
+    COUNTERS, Counter, DeviceUse, NetworkUse, Pressure, ProcessUse, SAMPLE_NS, Sample,
+    StoreCounters, ThreadCpu,
 };
 pub use search::{Blame, Search, Slo, SloError, TAKEN_SHARE_MAX};
 pub use shell::shell_words;

@@ -466,6 +466,9 @@ pub struct Plan {
     pub equivalence_zone: f64,
     /// Nanoseconds after which an unanswered operation counts as timed out.
     pub timeout_ns: u64,
+    /// Nanoseconds without any answer after which a trial ends with what it measured; 0 for no
+    /// limit.
+    pub stall_ns: u64,
     /// Stores under test.
     pub targets: Vec<PlannedTarget>,
     /// All cells; each block runs every one once.
@@ -489,6 +492,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The usual [`Plan::stall_ns`]: 30 seconds, but at least the timeout of an operation, which
+    /// may take that long.
+    pub fn stall_ns_by_default(timeout_ns: u64) -> u64 {
+        timeout_ns.max(30_000_000_000)
+    }
+
     /// The planned target with this name.
     pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
         self.targets.iter().find(|t| t.name == name)

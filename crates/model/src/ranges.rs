@@ -38,6 +38,7 @@ impl Plan {
         within("plan.effort.blocks_min", effort.blocks_min, 0, BLOCKS_MAX)?;
         within("plan.effort.blocks_max", effort.blocks_max, 0, BLOCKS_MAX)?;
         within("plan.timeout_ns", self.timeout_ns, 1, TIME_NS_MAX)?;
+        within("plan.stall_ns", self.stall_ns, 0, TIME_NS_MAX)?;
         if !(0.0..=10.0).contains(&self.equivalence_zone) {
             let zone = self.equivalence_zone;
             return Err(format!("`plan.equivalence_zone` is `{zone}` (expected 0 to 10)"));

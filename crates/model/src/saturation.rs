@@ -25,6 +25,10 @@ pub struct Sample {
     pub network: Option<NetworkUse>,
     /// Traffic of the disk with the target's data, of all processes; `None` without a block device.
     pub device: Option<DeviceUse>,
+    /// Pressure on the whole machine; `None` if the kernel does not tell.
+    pub pressure: Option<Pressure>,
+    /// Pressure on the target's control group; also `None` without a group of version 2.
+    pub group_pressure: Option<Pressure>,
 }
 
 /// An integer of a sample.
@@ -89,6 +93,8 @@ pub const COUNTERS: &[Counter] = counters! {
         saving rewriting received_bytes sent_bytes flash_hits;
     network: received_bytes sent_bytes received_packets sent_packets;
     device: read_bytes written_bytes reads writes;
+    pressure: memory_some_ns memory_full_ns io_some_ns io_full_ns cpu_some_ns;
+    group_pressure: memory_some_ns memory_full_ns io_some_ns io_full_ns cpu_some_ns;
 };
 
 /// Resources used by processes. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`,
@@ -130,6 +136,23 @@ pub struct DeviceUse {
     pub reads: u64,
     /// Completed writes.
     pub writes: u64,
+}
+
+/// Time in which tasks waited for something, since the machine or the group began: *some* if at
+/// least one waited, *full* if none that could have run did anything else. Source: the kernel's
+/// page "PSI - Pressure Stall Information".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// Some task waited for memory, such as for a page on swap, nanoseconds.
+    pub memory_some_ns: u64,
+    /// All of them did.
+    pub memory_full_ns: u64,
+    /// Some task waited for a disk.
+    pub io_some_ns: u64,
+    /// All of them did.
+    pub io_full_ns: u64,
+    /// Some task waited for a CPU.
+    pub cpu_some_ns: u64,
 }
 
 /// CPU time of a thread as last accounted by the kernel, at least at every timer tick.

@@ -79,17 +79,20 @@ pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
     let probe = |point: &Point| point.probe.and(point.stage).map(|number| number + 1);
     let failed = recorded.trials.iter().flat_map(|trial| {
         let points = trial.points.iter();
-        let of_points = points.filter_map(move |p| Some((trial, probe(p), p.failure.as_ref()?)));
+        let of_points = points.filter_map(move |p| Some((trial, Some(p), p.failure.as_ref()?)));
         of_points.chain(trial.failure.as_ref().map(|failure| (trial, None, failure)))
     });
-    for (trial, probe, failure) in failed {
-        let target = target_of(&recorded.header.plan, &trial.cell).cloned().unwrap_or_default();
+    for (trial, point, failure) in failed {
+        let cell = recorded.header.plan.cells.iter().find(|cell| cell.id == trial.cell);
+        let target = cell.map(|cell| cell.target.clone()).unwrap_or_default();
         let class = failure.class.to_string();
         let is_known = views.iter().any(|v| (&v.target, &v.class) == (&target, &class));
         views.push(FailureView {
             block: trial.block,
-            probe,
+            probe: point.and_then(probe),
             cell: trial.cell.clone(),
+            workload: cell.map(|cell| cell.workload.profile().into()).unwrap_or_default(),
+            phase: point.map(|point| point.phase.clone()),
             target,
             class,
             reason: failure.reason().into(),

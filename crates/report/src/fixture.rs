@@ -84,6 +84,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         effort: Effort { budget_ns: 0, blocks_min: 3, blocks_max: 6 },
         equivalence_zone: 0.03,
         timeout_ns: 1_000_000_000,
+        stall_ns: 0,
         targets: targets.iter().map(|t| target(t)).collect(),
         cells: targets.iter().flat_map(|t| cells(t)).collect(),
         tables: Vec::new(),

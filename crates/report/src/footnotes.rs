@@ -1,6 +1,6 @@
 //! Footnotes on a phase or a cell that are not part of the rules.
 
-use model::{Fact, Generation, Header, Sample, Workload};
+use model::{ErrorClass, Fact, Generation, Header, Sample, Workload};
 
 use crate::cache;
 use crate::notes::Notes;
@@ -45,7 +45,19 @@ pub(crate) fn of_phase(
     }
     carried.extend(pinning(&recorded.header, notes));
     carried.extend(outages::notes(phase, notes));
+    carried.extend(ended_early(phase).map(|text| notes.add(text)));
     carried
+}
+
+/// That a phase did not go as planned, with the first reason: it ended early, or the store could
+/// not save.
+fn ended_early(phase: &MeasuredPoint<'_>) -> Option<String> {
+    let ends = phase.trials.iter().filter_map(|(_, point)| point.failure.as_ref());
+    let (first, count) = (ends.clone().next()?, ends.count());
+    let MeasuredPoint { cell, name, trials, .. } = phase;
+    let (id, blocks, class, why) = (&cell.id, trials.len(), first.class, first.reason());
+    let what = if first.class == ErrorClass::Full { "not as planned" } else { "ended early" };
+    Some(format!("`{id}` {name}: {what} in {count} of {blocks} blocks: {class}: {why}"))
 }
 
 /// That the kernel throttled the target's disk, and what went through the throttle in a trial.

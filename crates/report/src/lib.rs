@@ -13,6 +13,7 @@
 //! - `alone`: summary sentence for a target without comparison.
 //! - `answer`: the findings, in sentences of typed pieces.
 //! - `ramp`: the knee of a store whose load is raised in stages.
+//! - `resources`: memory and disk over time.
 //! - `facts`: numbers about stores, and the effect of events on rates.
 //! - `search`: results of searches for the highest rate, by the same rules as in the run;
 //!   `highest` compares targets by the results of searches and ramps.
@@ -75,6 +76,7 @@ mod ranking;
 mod read_back;
 mod recorded;
 mod requirements;
+mod resources;
 mod rows;
 mod rules;
 mod search;

@@ -46,8 +46,7 @@ pub(crate) fn memory_needs(recorded: &Recorded, facts: &[FactView]) -> Vec<Memor
         match needs.iter_mut().find(is_known) {
             Some(known) if known.copied_share.is_none() => *known = need,
             Some(_) => {}
-            None if need.planned_per_byte.is_finite() => needs.push(need),
-            None => {}
+            None => needs.push(need),
         }
     }
     needs

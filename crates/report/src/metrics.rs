@@ -40,7 +40,7 @@ pub(crate) struct Metric {
 }
 
 /// All metrics in the order of their CSV columns; append new ones.
-pub(crate) const METRICS: [Metric; 19] = [
+pub(crate) const METRICS: [Metric; 28] = [
     geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
     geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
     geometric("server_cpus", |w| w.by_time(w.point.server_cpu_ns?)),
@@ -60,6 +60,23 @@ pub(crate) const METRICS: [Metric; 19] = [
     amount("device_written_bytes_per_op", |w| w.per_op(w.grown(device_written)?)),
     amount("evicted_per_op", |w| w.per_op(w.grown(evicted)?)),
     amount("flash_hit_share", flash_hit_share),
+    arithmetic("memory_pressure_some_share", |w| w.waited(|s| Some(s.pressure?.memory_some_ns))),
+    arithmetic("memory_pressure_full_share", |w| w.waited(|s| Some(s.pressure?.memory_full_ns))),
+    arithmetic("io_pressure_some_share", |w| w.waited(|s| Some(s.pressure?.io_some_ns))),
+    arithmetic("io_pressure_full_share", |w| w.waited(|s| Some(s.pressure?.io_full_ns))),
+    arithmetic("cpu_pressure_some_share", |w| w.waited(|s| Some(s.pressure?.cpu_some_ns))),
+    arithmetic("group_memory_pressure_some_share", |w| {
+        w.waited(|s| Some(s.group_pressure?.memory_some_ns))
+    }),
+    arithmetic("group_memory_pressure_full_share", |w| {
+        w.waited(|s| Some(s.group_pressure?.memory_full_ns))
+    }),
+    arithmetic("group_io_pressure_some_share", |w| {
+        w.waited(|s| Some(s.group_pressure?.io_some_ns))
+    }),
+    arithmetic("group_io_pressure_full_share", |w| {
+        w.waited(|s| Some(s.group_pressure?.io_full_ns))
+    }),
 ];
 
 /// Reads of a database's rows through a cache.
@@ -214,6 +231,12 @@ impl Whole<'_> {
     /// By the length of its span, both nanoseconds.
     fn by_time(&self, ns: u64) -> Option<f64> {
         (self.point.length_ns > 0).then(|| ns as f64 / self.point.length_ns as f64)
+    }
+
+    /// Share of its span in which tasks waited, by a counter of nanoseconds.
+    fn waited(&self, read: fn(&Sample) -> Option<u64>) -> Option<f64> {
+        let grown = self.grown(read)?;
+        (self.point.length_ns > 0).then(|| (grown / self.point.length_ns as f64).min(1.0))
     }
 
     /// Growth of a counter in its span, extrapolated from the samples within it, because the rate

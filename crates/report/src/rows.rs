@@ -13,9 +13,10 @@ use crate::metrics::{Whole, over_points};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::requirements;
+use crate::resources;
 use crate::series::{InBlock, MeasuredPoint, Operation};
 use crate::show;
-use crate::view::{BlockPoint, CurvePoint, Row, RowCharts, Value};
+use crate::view::{BlockPoint, CurvePoint, ResourceCharts, Row, RowCharts, Value};
 
 /// Quantiles of a charted curve: evenly spread by the logarithm of the share above them.
 const CURVE: [f64; 22] = [
@@ -102,7 +103,10 @@ fn row(
         counts,
         footnotes,
         required,
-        charts: Some(charts(operation, times, &lock_wait.all, plan.timeout_ns)),
+        charts: Some(RowCharts {
+            resources: resources(operation, recorded),
+            ..charts(operation, times, &lock_wait.all, plan.timeout_ns)
+        }),
     }
 }
 
@@ -343,8 +347,16 @@ fn charts(
         },
         hit_series: of_reads.map(hits).filter(|series| !series.is_empty()).collect(),
         interval_s,
+        resources: None,
         by_block: usable.iter().map(|p| block_point(p, timeout_ns)).collect(),
     }
+}
+
+/// What the target of a whole phase used over time.
+fn resources(operation: &Operation<'_>, recorded: &Recorded) -> Option<ResourceCharts> {
+    let usable = operation.blocks.iter().filter(|p| p.usable() && operation.whole);
+    let blocks: Vec<_> = usable.map(|p| (p, recorded.samples_of(p.trial))).collect();
+    resources::over_time(&blocks)
 }
 
 fn block_point(point: &InBlock<'_>, timeout_ns: u64) -> BlockPoint {

@@ -81,7 +81,8 @@ const RULES: &[Applied] = &[
         name: "failed trials",
         limit: || "0".into(),
         meaning: "INVALID: a target that answered must finish every trial; if the plan removes \
-                  service or memory, at least one",
+                  service or memory, at least one, unless all were [killed or \
+                  stalled](#what-ends-a-cell)",
         scope: Scope::Trials(whole::failed_trials),
     },
     Applied {
@@ -101,7 +102,7 @@ const RULES: &[Applied] = &[
         name: "missing phases",
         limit: || "0 in completed trials".into(),
         meaning: "INVALID: a planned phase was not measured; only a footnote if the plan removes \
-                  service or memory and a deadline ends the trial",
+                  service or memory and a deadline, a kill or a stall ends the trial",
         scope: Scope::Trials(whole::missing_phases),
     },
     Applied {

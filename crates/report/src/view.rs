@@ -37,7 +37,7 @@ pub use ramps::{
     HelpsView, PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView,
     Saturation, SaturationSeries, StageInTime,
 };
-pub use rows::{BlockPoint, CurvePoint, Required, Row, RowCharts};
+pub use rows::{BlockPoint, CurvePoint, Required, ResourceCharts, Row, RowCharts};
 pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};
 pub use stats::Time;
 pub use value::Value;
@@ -235,6 +235,11 @@ pub struct FailureView {
     pub probe: Option<u32>,
     /// Cell.
     pub cell: String,
+    /// Its workload.
+    pub workload: String,
+    /// Phase that ended early with partial figures; omitted if the whole trial failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
     /// Target.
     pub target: String,
     /// Error class.

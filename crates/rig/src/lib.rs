@@ -8,8 +8,8 @@
 //! - [`server`]: a started server; [`servers`]: a table of all servers that can be started.
 //! - [`search`] and [`mod@installed`]: the program search path and the installed servers.
 //! - [`size`]: memory and disk space used by a store.
-//! - [`usage`], [`interface`] and [`device`]: resource usage of processes, network traffic of a
-//!   server and use of its disk, sampled during a trial.
+//! - [`usage`], [`interface`], [`device`] and `pressure`: resource usage of processes, network
+//!   traffic of a server, use of its disk, and how long tasks waited, sampled during a trial.
 //! - [`cpu`]: CPU pinning, and CPU time from the process CPU clock; [`tree`]: CPU time of a server
 //!   including its children.
 //! - [`noise`]: disturbances during a trial.
@@ -40,6 +40,7 @@ pub mod noise;
 pub mod orphaned;
 mod owner;
 pub mod page_cache;
+mod pressure;
 mod process;
 mod procfs;
 mod random;
@@ -67,9 +68,10 @@ pub use host::{conditions, disk_conditions, refuses_swap};
 pub use host_mark::host_mark;
 pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};
-pub use memory_group::{MemoryGroup, anonymous_bytes};
+pub use memory_group::{MemoryGroup, anonymous_bytes, killed_by_limit};
 pub use noise::{NoiseRecorder, StolenCpuReader, StolenCpuTime};
 pub use page_cache::empty_page_cache;
+pub use pressure::PressureReader;
 pub use scratch::Scratch;
 pub use search::SearchPath;
 pub use server::{Role, Server, ServerSpec};

@@ -234,12 +234,17 @@ fn swap_off(directory: impl AsFd, name: &CStr, tree: &TreeIdentity) -> io::Resul
     }
     let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     // SAFETY: the path is NUL-terminated and lives until the call returns.
-    match Errno::result(unsafe { libc::swapoff(path.as_ptr()) }) {
+    still_on(Errno::result(unsafe { libc::swapoff(path.as_ptr()) }).map(drop))
+}
+
+/// Whether a file is still used as swap, by the result of `swapoff`.
+fn still_on(result: nix::Result<()>) -> io::Result<()> {
+    match result {
         Err(Errno::ENOMEM) => Err(io::Error::other(
             "its swapped-out pages do not fit into memory (close programs that use much memory)",
         )),
         // Not in use.
-        Err(Errno::EINVAL) | Ok(_) => Ok(()),
+        Err(Errno::EINVAL) | Ok(()) => Ok(()),
         Err(e) => Err(e.into()),
     }
 }

@@ -111,3 +111,12 @@ fn other_mounts_and_directories_of_other_users_are_not_entered() {
     let error = remove_below(opened.file(), &tree, DEPTH_MAX, |_| false).unwrap_err();
     assert!(error.to_string().contains("another mounted file system"), "{error}");
 }
+
+#[test]
+fn swap_that_does_not_fit_into_memory_stays_and_says_what_to_do() {
+    assert!(still_on(Ok(())).is_ok() && still_on(Err(Errno::EINVAL)).is_ok());
+    let full = still_on(Err(Errno::ENOMEM)).unwrap_err().to_string();
+    assert!(full.contains("do not fit into memory (close programs"), "{full}");
+    let denied = still_on(Err(Errno::EPERM)).unwrap_err();
+    assert_eq!(denied.kind(), io::ErrorKind::PermissionDenied);
+}

@@ -79,8 +79,8 @@ export function room(all: readonly Told[], length_s: number, width: number): num
   return ROW * Math.max(0, ...place(lines, 0, drawn).map(({ row }) => row + 1));
 }
 
-/** Lines and labels of all stores, one series per store. */
-export function eventSeries(all: readonly Told[]): CustomSeriesOption[] {
+/** Lines and labels of all stores, one series per store; the lines go on for `further` pixels below the chart. */
+export function eventSeries(all: readonly Told[], further = 0): CustomSeriesOption[] {
   const lines = all.flatMap(({ happened }) => happened);
   const { text, ground } = ink();
   return all.map(({ entry, happened }, number) => {
@@ -95,7 +95,7 @@ export function eventSeries(all: readonly Told[]): CustomSeriesOption[] {
       const y = spot.row * ROW + 2;
       // A label without room on either side covers its line, which then starts below it.
       const isOver = spot.from <= spot.x && spot.x <= spot.from + spot.width;
-      const shape = { x1: spot.x, y1: isOver ? y + ROW : y + ROW / 2, x2: spot.x, y2: top + height };
+      const shape = { x1: spot.x, y1: isOver ? y + ROW : y + ROW / 2, x2: spot.x, y2: top + height + further };
       const style = { text: lines[own]?.words ?? "", x: spot.from, y, fill: text, font: FONT, lineHeight: ROW - 1, width: spot.width, overflow: "truncate" as const };
       return {
         type: "group",

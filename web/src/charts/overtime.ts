@@ -4,7 +4,7 @@ import type { LineSeriesOption, SeriesOption } from "echarts";
 import type { Context } from "../context";
 import * as format from "../format";
 import type { OperationGroup } from "../groups";
-import type { Row } from "../view";
+import type { ResourceCharts, Row } from "../view";
 import { secondsAxis, valueAxis } from "./axes";
 import { axis, axisTip, type Drawing, endMarked, entries, items, line, type LegendEntry, mount, tip, zoom } from "./base";
 import { eventSeries, type Happening, happenings, room, type Told } from "./events";
@@ -12,8 +12,11 @@ import { type Choice, cellSelectors, figure, selector } from "./figure";
 
 const ALL_BLOCKS = -1;
 
-/** Height of a chart below its event labels, pixels. */
-const HEIGHT = 330;
+/** Height of a chart below its event labels, pixels, and of each further one that shares its time axis. */
+const [HEIGHT, FURTHER] = [330, 118] as const;
+
+/** Height of the axis of seconds and of the name of a vertical axis, pixels. */
+const [SECONDS, NAME] = [30, 28] as const;
 
 /** A chart over time: data and texts. */
 interface Over {
@@ -31,9 +34,28 @@ interface Over {
   long: (text: string) => string;
   /** Formats a value for the axis. */
   tick: (value: number) => string;
+  /** Length of an interval, seconds. */
+  interval_s: (row: Row) => number;
+  /** Further quantities, drawn below on the same time axis where there are data. */
+  further?: Over[];
 }
 
-const RATE: Over = {
+/** A quantity of a target with limited memory, below the rate. */
+function resource(quantity: string, read: (charts: ResourceCharts) => (number | null)[][], unit = ""): Over {
+  return {
+    id: "",
+    title: "",
+    hint: "",
+    quantity,
+    series: (row) => (row.charts?.resources === undefined ? [] : read(row.charts.resources)),
+    short: format.bytes,
+    long: (text) => `${text}${unit}`,
+    tick: (value) => `${format.bytes(value)}${unit}`,
+    interval_s: (row) => row.charts?.resources?.interval_s ?? 0,
+  };
+}
+
+export const RATE: Over = {
   id: "chart-time",
   title: "Rate over time",
   hint: "Each line is one block. A flat line is a stable store, a rise is warming up, a decline is degradation, a notch is a stall.",
@@ -42,6 +64,13 @@ const RATE: Over = {
   short: format.rate,
   long: (text) => `${text} operations/s`,
   tick: format.rateShort,
+  interval_s: (row) => row.charts?.interval_s ?? 0,
+  further: [
+    resource("memory used", (charts) => charts.memory_bytes),
+    resource("on swap", (charts) => charts.swapped_bytes),
+    resource("read from disk", (charts) => charts.read_bytes_per_s, "/s"),
+    resource("written to disk", (charts) => charts.written_bytes_per_s, "/s"),
+  ],
 };
 
 const HITS: Over = {
@@ -54,11 +83,12 @@ const HITS: Over = {
   short: format.shareOfAll,
   long: (text) => `${text} of reads hit`,
   tick: format.percent,
+  interval_s: (row) => row.charts?.interval_s ?? 0,
 };
 
 /** Drawn points: seconds since the start of the measurement, and the value. */
 function points(over: Over, row: Row, series: number): [number, number | null][] {
-  const step = row.charts?.interval_s ?? 0;
+  const step = over.interval_s(row);
   return (over.series(row)[series] ?? []).map((value, i) => [(i + 1) * step, value]);
 }
 
@@ -67,13 +97,15 @@ function blockOf(row: Row, series: number): number {
   return row.charts?.by_block[series]?.block ?? series;
 }
 
-function lines(over: Over, entry: LegendEntry, row: Row, block: number): LineSeriesOption[] {
+function lines(over: Over, entry: LegendEntry, row: Row, block: number, grid: number): LineSeriesOption[] {
   const series = over.series(row).map((_, i) => i);
   return series
     .filter((i) => block === ALL_BLOCKS || blockOf(row, i) === block)
     .map((i) =>
       line(entry, {
-        id: `${entry.name} ${i}`,
+        id: `${grid} ${entry.name} ${i}`,
+        xAxisIndex: grid,
+        yAxisIndex: grid,
         data: endMarked(points(over, row, i), entry.look),
         lineStyle: { width: 1.5, opacity: block === ALL_BLOCKS ? 0.62 : 1 },
       }),
@@ -82,7 +114,7 @@ function lines(over: Over, entry: LegendEntry, row: Row, block: number): LineSer
 
 /** Length of a row's longest series, seconds. */
 function length(over: Over, row: Row): number {
-  return (row.charts?.interval_s ?? 0) * Math.max(0, ...over.series(row).map((series) => series.length));
+  return over.interval_s(row) * Math.max(0, ...over.series(row).map((series) => series.length));
 }
 
 /** Events of each drawn store. Blocks repeat each other, so for all blocks the first one's events are shown. */
@@ -99,25 +131,30 @@ function told(over: Over, context: Context, rows: readonly Row[], legend: readon
 }
 
 interface Item {
+  seriesId: string;
   seriesName: string;
   seriesType: string;
   value: [number, number | null];
 }
 
-function timeTip(over: Over, params: unknown, legend: readonly LegendEntry[]): HTMLElement {
+function timeTip(overs: readonly Over[], params: unknown, legend: readonly LegendEntry[]): HTMLElement {
   const shown = items<Item>(params).filter((item) => item.seriesType === "line");
   const at = shown[0]?.value[0] ?? 0;
-  const byTarget = new Map<string, number[]>();
-  for (const { seriesName, value } of shown) {
-    if (value[1] !== null) byTarget.set(seriesName, [...(byTarget.get(seriesName) ?? []), value[1]]);
-  }
-  const rows = [...byTarget].map(([name, rates]) => {
-    const ends = [Math.min(...rates), Math.max(...rates)].map(over.short);
-    const value = rates.length === 1 ? (ends[0] as string) : `${ends[0]}–${ends[1]}`;
-    return { name, look: legend.find((entry) => entry.name === name)?.look, value: over.long(value) };
+  let hasMany = false;
+  const rows = overs.flatMap((over, grid) => {
+    const byTarget = new Map<string, number[]>();
+    for (const { seriesId, seriesName, value } of shown) {
+      if (value[1] !== null && seriesId.startsWith(`${grid} `)) byTarget.set(seriesName, [...(byTarget.get(seriesName) ?? []), value[1]]);
+    }
+    return [...byTarget].map(([name, values]) => {
+      const ends = [Math.min(...values), Math.max(...values)].map(over.short);
+      hasMany ||= values.length > 1;
+      const value = values.length === 1 ? (ends[0] as string) : `${ends[0]}–${ends[1]}`;
+      const quantity = grid === 0 ? "" : ` ${over.quantity}`;
+      return { name: `${name}${quantity}`, look: legend.find((entry) => entry.name === name)?.look, value: over.long(value) };
+    });
   });
-  const many = shown.length > byTarget.size ? "lowest to highest block" : "";
-  return tip(`after ${format.threeDigits(at)} s`, rows, many);
+  return tip(`after ${format.threeDigits(at)} s`, rows, hasMany ? "lowest to highest block" : "");
 }
 
 /** The vertical axis; with a maximum it has these ticks, and room for a line at the last one. */
@@ -134,25 +171,65 @@ function bounded({ quantity, tick, marks: customValues }: Over): object {
   };
 }
 
+/** Highest value of a quantity. */
+function highest(over: Over, rows: readonly Row[]): number {
+  return Math.max(0, ...rows.flatMap((row) => over.series(row).flatMap((values) => values.map((value) => value ?? 0))));
+}
+
+/** Two or three ticks of an axis of bytes, at powers of two. */
+export function byteScale(top: number): object {
+  const step = 2 ** Math.max(0, Math.ceil(Math.log2(top)) - 1);
+  return { interval: step, max: step * Math.ceil(top / step) };
+}
+
+/** The quantities that are drawn for these rows: the chart's own one, and further ones that are not always 0. */
+export function drawn(over: Over, rows: readonly Row[]): Over[] {
+  return [over, ...(over.further ?? []).filter((further) => rows.some((row) => isDrawn(further, row)) && highest(further, rows) > 0)];
+}
+
+/** Grids and axes of quantities above each other; only the lowest has the labels of the time axis. */
+function stacked(overs: readonly Over[], rows: readonly Row[], above: number, longest: number): object {
+  const last = overs.length - 1;
+  const first = HEIGHT - (last === 0 ? 8 : SECONDS);
+  const grids = overs.map((_, i) => {
+    if (last === 0) return { left: 8, right: 20, top: NAME + above, bottom: 8, containLabel: true };
+    const top = i === 0 ? NAME + above : above + first + (i - 1) * FURTHER + NAME + 8;
+    return { left: 84, right: 20, top, height: i === 0 ? first - NAME : FURTHER - NAME - 16 };
+  });
+  const seconds = (i: number): object => {
+    const base = secondsAxis();
+    return { ...base, gridIndex: i, max: last === 0 ? "dataMax" : longest, axisLabel: { ...base.axisLabel, show: i === last } };
+  };
+  const values = (over: Over, i: number): object => ({ ...bounded(over), gridIndex: i, ...(i === 0 ? {} : byteScale(highest(over, rows))) });
+  return {
+    grid: grids,
+    axisPointer: { link: [{ xAxisIndex: "all" }] },
+    dataZoom: [zoom("xAxisIndex", overs.map((_, i) => i))],
+    xAxis: overs.map((_, i) => seconds(i)),
+    yAxis: overs.map(values),
+  };
+}
+
 function drawing(over: Over, context: Context, op: OperationGroup, [block, width]: [number, number]): Drawing {
   const rows = op.rows.filter((row) => isDrawn(over, row));
   const legend = entries(context.view, rows.map((row) => row.target));
   const events = told(over, context, rows, legend, block);
-  const above = room(events, Math.max(0, ...rows.map((row) => length(over, row))), width);
+  const longest = Math.max(0, ...rows.map((row) => length(over, row)));
+  const above = room(events, longest, width);
   const ofFirst = block === ALL_BLOCKS && rows.some((row) => over.series(row).length > 1);
   const marked = events.length === 0 ? "" : `Vertical lines: events${ofFirst ? " in the first block" : ""}.`;
+  const overs = drawn(over, rows);
+  const further = (overs.length - 1) * FURTHER;
+  const series = overs.flatMap((one, grid) => rows.flatMap((row, i): SeriesOption[] => lines(one, legend[i] as LegendEntry, row, block, grid)));
   return {
     legend,
-    label: `Lines of ${over.quantity} over time, one for each block, for ${format.list(legend.map((e) => e.name))}.`,
+    label: `Lines of ${format.list(overs.map((one) => one.quantity))} over time, one for each block, for ${format.list(legend.map((e) => e.name))}.`,
     note: [marked, over === RATE ? tooShort(op) : ""].filter((text) => text !== "").join(" "),
-    ...(above > 0 ? { height: HEIGHT + above } : {}),
+    ...(above + further > 0 ? { height: HEIGHT + above + further } : {}),
     option: {
-      grid: { left: 8, right: 20, top: 28 + above, bottom: 8, containLabel: true },
-      tooltip: axisTip((params) => timeTip(over, params, legend)),
-      dataZoom: [zoom("xAxisIndex")],
-      xAxis: { ...secondsAxis(), max: "dataMax" },
-      yAxis: bounded(over),
-      series: [...rows.flatMap((row, i): SeriesOption[] => lines(over, legend[i] as LegendEntry, row, block)), ...eventSeries(events)],
+      ...stacked(overs, rows, above, longest),
+      tooltip: axisTip((params) => timeTip(overs, params, legend)),
+      series: [...series, ...eventSeries(events, further)],
     },
   };
 }

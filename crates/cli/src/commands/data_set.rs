@@ -98,6 +98,7 @@ fn plan_data_set(arguments: &DataSet, seed: u64) -> Result<DataSetPlan, CliError
         control: false,
         seed,
         timeout_ms: None,
+        stall_ns: None,
         files: None,
     };
     let all = study.plan(&choices)?;

@@ -201,6 +201,7 @@ fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliErro
         control: arguments.aa,
         seed: arguments.seed.map_or_else(random, Ok)?,
         timeout_ms: timeout_ms(arguments.timeout.as_deref())?,
+        stall_ns: duration_ns("--stall-limit", arguments.stall_limit.as_deref())?,
         files: files.map_err(|e| CliError::usage(format!("--data-set: {e}")))?,
     })
 }

@@ -226,7 +226,7 @@ fn a_server_killed_for_memory_fails_the_trial() {
         panic!("not exactly one failed trial: {summary}")
     };
     let reason = failure["reason"].as_str().unwrap();
-    assert_eq!(failure["class"], "full", "{failure}");
+    assert_eq!(failure["class"], "killed", "{failure}");
     for part in
         ["redis-server used up its memory_limit of 64 MiB and died", "SIGKILL", "a client saw"]
     {

@@ -86,6 +86,7 @@ pub(super) fn families(target: &str, sample: &Sample) -> Vec<Family> {
     }
     families.extend(of_network(target, sample));
     families.extend(of_device(target, sample));
+    families.extend(of_pressure(target, sample));
     families
 }
 
@@ -186,6 +187,30 @@ fn of_device(target: &str, sample: &Sample) -> Option<Family> {
             .with(labels("read"), device.read_bytes as f64)
             .with(labels("written"), device.written_bytes as f64),
     )
+}
+
+fn of_pressure(target: &str, sample: &Sample) -> Option<Family> {
+    let scopes = [("machine", sample.pressure), ("group", sample.group_pressure)];
+    let name = "cachedyno_pressure_waiting_seconds_total";
+    let help = "Time in which some or all tasks waited for memory, disks or CPUs.";
+    let mut family = Family::new(Counter, name, help);
+    for (scope, pressure) in scopes {
+        let Some(pressure) = pressure else { continue };
+        let kinds = [
+            ("memory", "some", pressure.memory_some_ns),
+            ("memory", "full", pressure.memory_full_ns),
+            ("io", "some", pressure.io_some_ns),
+            ("io", "full", pressure.io_full_ns),
+            ("cpu", "some", pressure.cpu_some_ns),
+        ];
+        for (resource, tasks, ns) in kinds {
+            let labels =
+                [("target", target), ("scope", scope), ("resource", resource), ("tasks", tasks)];
+            let labels = labels.map(|(label, value)| (label, value.to_string()));
+            family = family.with(labels.to_vec(), ns as f64 / 1e9);
+        }
+    }
+    sample.pressure.or(sample.group_pressure).map(|_| family)
 }
 
 fn of_network(target: &str, sample: &Sample) -> Vec<Family> {

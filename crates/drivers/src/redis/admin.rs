@@ -443,7 +443,7 @@ impl Admin for RedisAdmin {
         for server in &mut self.servers {
             match server.wire.ask(&[command]) {
                 Err(e) if !e.message.contains("already in progress") => {
-                    return Err(e.into());
+                    return Err(unsaved(&e.message).unwrap_or_else(|| e.into()));
                 }
                 _ => {}
             }
@@ -458,6 +458,18 @@ impl Admin for RedisAdmin {
         };
         Ok(self.servers.iter_mut().map(of_server).collect::<Result<_, StoreError>>()?)
     }
+}
+
+/// The failure of a save for which the server could not fork, given its error; `None` for another
+/// one. Redis answers a bare `ERR` then, and writes to its log why.
+fn unsaved(error: &str) -> Option<Failure> {
+    let is_fork = error.contains("answered `ERR`") || error.contains("allocate memory");
+    let message = format!(
+        "the server cannot save: {error}. A save forks, and the kernel refuses that unless all \
+         memory of the server fits once more (expected `sysctl vm.overcommit_memory=1`, or more \
+         memory and swap)"
+    );
+    is_fork.then_some(Failure { class: ErrorClass::Full, message })
 }
 
 #[cfg(test)]
@@ -478,5 +490,15 @@ mod tests {
     #[test]
     fn a_prefix_matches_itself_only() {
         assert_eq!(escape("a*b?[c]\\^"), "a\\*b\\?\\[c\\]\\\\\\^");
+    }
+
+    #[test]
+    fn a_save_that_cannot_fork_names_the_setting_of_the_kernel() {
+        for reply in ["ERR", "ERR Can't save in background: fork: Cannot allocate memory"] {
+            let failure = unsaved(&format!("the server answered `{reply}`")).unwrap();
+            assert_eq!(failure.class, ErrorClass::Full);
+            assert!(failure.message.contains("`sysctl vm.overcommit_memory=1`"), "{failure}");
+        }
+        assert_eq!(unsaved("the server answered `NOPERM this user`"), None);
     }
 }

@@ -301,3 +301,15 @@ fn an_endless_memcached_listing_is_an_error() {
     let failure = admin.sweep(Layout::Plain, "run-1-", &mut patience()).unwrap_err();
     assert!(failure.message.contains("endlessly"), "{failure}");
 }
+
+#[test]
+fn a_server_that_cannot_fork_for_a_save_names_the_setting() {
+    let server = server(|command, out| match command {
+        "PING" => say(out, "+PONG\r\n"),
+        "BGSAVE" => say(out, "-ERR\r\n"),
+        _ => say(out, "+OK\r\n"),
+    });
+    let failure = admin(&server.endpoint(), TIMEOUT).unwrap().save().unwrap_err();
+    assert_eq!(failure.class, ErrorClass::Full, "{failure}");
+    assert!(failure.message.contains("expected `sysctl vm.overcommit_memory=1`"), "{failure}");
+}

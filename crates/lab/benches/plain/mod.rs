@@ -57,6 +57,7 @@ impl Plain {
             until: self.until,
             warmup_ns: 0,
             timeout_ns: 10_000_000_000,
+            stall_ns: 0,
             cpus: vec![self.cpu],
             spin: self.spin,
             reconnects: false,

@@ -33,6 +33,7 @@ pub(crate) fn plan(
         control: false,
         seed,
         timeout_ms: None,
+        stall_ns: None,
         files: None,
     };
     Ok(study.plan(&choices)?)

@@ -190,6 +190,7 @@ impl Calibrator<'_> {
             until: Until::AfterNs(self.length.as_nanos() as u64),
             warmup_ns: self.warmup_ns(),
             timeout_ns: TIMEOUT_NS,
+            stall_ns: 0,
             cpus: self.pinning.generator.clone(),
             spin: true,
             reconnects: false,

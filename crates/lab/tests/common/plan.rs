@@ -16,6 +16,7 @@ pub(crate) fn plan(sets: &[(&str, &str)], load: Load, (warmup_ns, ns): (u64, u64
         control: false,
         seed: 1,
         timeout_ms: Some(20_000),
+        stall_ns: None,
         files: None,
     };
     let study = include_str!("../../../../studies/ramp.toml");

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use model::ErrorClass;
+use model::{ErrorClass, Failure};
 
 use super::offer::{Offer, Servers};
 use super::outcome::Outcome;
@@ -18,6 +18,7 @@ use super::work::Work;
 use super::worker::{ThreadReport, Worker};
 use crate::clients::pin_to;
 use crate::meter::{Meter, ReadAt};
+use crate::stall::StallWatch;
 
 /// Progress of a load, reported a few times a second.
 #[derive(Clone, Copy, Debug)]
@@ -72,10 +73,12 @@ pub fn run<P: Parser + Default>(
         shared.gate.wait();
         shared.begun_ns.store(shared.now_ns(), Ordering::Release);
         shared.gate.wait();
-        shared.warm_up();
+        let mut stall = StallWatch::new(offer.stall_ns);
+        shared.warm_up(meter, &mut stall);
         before = ReadAt::now(meter, shared.now_ns());
         marks = Marks::new(&spans, shared.begun_ns() + offer.warmup_ns);
-        ended = shared.gather(&inbox, (&mut *meter, &mut marks), &mut outcome, watcher);
+        let watching = (&mut *meter as &mut dyn Meter, &mut marks, stall);
+        ended = shared.gather(&inbox, watching, &mut outcome, watcher);
         after = ReadAt::now(meter, shared.now_ns());
         shared.surveying.end();
     });
@@ -98,6 +101,10 @@ pub fn run<P: Parser + Default>(
     outcome.disturbance = before.disturbance(&after, waited_ns);
     outcome.stage_uses = uses(&spans, &marks, ended.iter().map(|s| &s.marks));
     outcome.failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if outcome.failure.as_ref().is_some_and(Failure::is_a_result) {
+        // The time without answers is part of the result.
+        outcome.wall_ns = outcome.offered_ns;
+    }
     outcome.whole_ns = if outcome.failure.is_some() { outcome.wall_ns } else { u64::MAX };
     outcome.interrupted = stop.load(Ordering::Relaxed);
     outcome
@@ -120,9 +127,10 @@ fn run_thread<P: Parser + Default>(shared: &Shared<'_>, index: u32) -> ThreadRep
 }
 
 impl Shared<'_> {
-    fn warm_up(&self) {
+    fn warm_up(&self, meter: &mut dyn Meter, stall: &mut StallWatch) {
         let until = self.begun_ns() + self.offer.warmup_ns;
         while self.now_ns() < until && !self.is_over() {
+            self.check(meter, stall);
             thread::sleep(PAUSE.min(Duration::from_nanos(until - self.now_ns().min(until))));
         }
     }
@@ -132,7 +140,7 @@ impl Shared<'_> {
     fn gather(
         &self,
         inbox: &mpsc::Receiver<ThreadReport>,
-        (meter, marks): (&mut dyn Meter, &mut Marks<ReadAt>),
+        (meter, marks, mut stall): (&mut dyn Meter, &mut Marks<ReadAt>, StallWatch),
         outcome: &mut Outcome,
         watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
     ) -> Vec<ThreadReport> {
@@ -153,6 +161,9 @@ impl Shared<'_> {
             }
             if over || now >= report_at_ns {
                 report_at_ns = now + PROGRESS_EVERY_NS;
+                if !over {
+                    self.check(meter, &mut stall);
+                }
                 self.collect(&mut latest);
                 outcome.recorder.merge(&latest);
                 let at_ns = now.saturating_sub(measured_from_ns);

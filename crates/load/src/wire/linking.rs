@@ -12,7 +12,7 @@ use super::request::Pending;
 use super::row::Times;
 use super::stream::Stream;
 use super::work::Drawn;
-use super::worker::{TICK_NS, Worker};
+use super::worker::{Requests, TICK_NS, Worker};
 
 /// Connections that a thread opens concurrently; a server's backlog is limited.
 const OPENING_MAX: usize = 64;
@@ -335,11 +335,19 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
         self.time_out(now);
         if self.clock.running {
+            self.show_pulse();
             self.check_down_servers(now);
             if now >= self.links.silence_checked_ns + SILENCE_CHECK_NS {
                 self.detect_silence(now);
             }
         }
+    }
+
+    /// Shows the coordinator what is asked and answered.
+    fn show_pulse(&self) {
+        let lacking = self.links.connections.len() - self.links.open;
+        let Requests { drawn, in_flight, heard, .. } = self.requests;
+        self.shared.pulses[self.index].set(drawn, in_flight + lacking as u64, heard);
     }
 
     /// Looks for servers that leave requests waiting and answer nothing.

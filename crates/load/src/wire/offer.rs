@@ -66,6 +66,8 @@ pub struct Offer {
     pub warmup_ns: u64,
     /// Nanoseconds after which a request counts as unanswered; then the client reconnects.
     pub timeout_ns: u64,
+    /// Nanoseconds without any answer after which the load ends; 0 for no limit.
+    pub stall_ns: u64,
     /// CPUs of the threads; empty to leave the threads unpinned.
     pub cpus: Vec<usize>,
     /// True if a thread may poll instead of sleeping when the wait is shorter than its wake-up

@@ -48,6 +48,7 @@ impl<P: Parser + Default> Worker<'_, P> {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(e),
             };
+            self.requests.heard += 1;
             let drained = kept + read < inbox.len() && !ended && !stream.reads_in_records();
             connection.rest.clear();
             self.parse_replies(index, &inbox[..kept + read]);

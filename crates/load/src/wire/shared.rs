@@ -13,6 +13,8 @@ use super::protocol::Judged;
 use super::recorder::WireRecorder;
 use super::surveying::Surveying;
 use super::work::Work;
+use crate::meter::Meter;
+use crate::stall::{Pulse, StallWatch};
 
 /// A thread's slot for handing over records.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct Shared<'a> {
     pub(super) begun_ns: AtomicU64,
     /// One slot per thread.
     slots: Vec<Mutex<HandoverSlot>>,
+    /// By thread.
+    pub(super) pulses: Vec<Pulse>,
     pub(super) failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
     stop: &'a AtomicBool,
@@ -71,6 +75,7 @@ impl<'a> Shared<'a> {
                     })
                 })
                 .collect(),
+            pulses: (0..offer.threads).map(|_| Pulse::default()).collect(),
             failure: Mutex::default(),
             failed: AtomicBool::new(false),
             stop,
@@ -103,6 +108,14 @@ impl Shared<'_> {
     pub(crate) fn fail(&self, class: ErrorClass, message: String) {
         lock(&self.failure).get_or_insert(Failure { class, message });
         self.failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Fails the load if the meter reports an error, or nothing is answered any more.
+    pub(super) fn check(&self, meter: &mut dyn Meter, stall: &mut StallWatch) {
+        let stalled = || stall.look(&self.pulses, self.now_ns());
+        if let Some(Failure { class, message }) = meter.check().err().or_else(stalled) {
+            self.fail(class, message);
+        }
     }
 
     /// Fails the load if the reply is an error or a referral.

@@ -80,6 +80,8 @@ pub(super) struct Requests {
     /// Drawn requests that ended in the warm-up.
     pub(super) ended_in_warmup: u64,
     pub(super) in_flight: u64,
+    /// Times that something was received.
+    pub(super) heard: u64,
     /// True if a reply only needs to be counted: no chained operation, no inserted key.
     pub(super) plain: bool,
     pub(super) pacer: Option<Pacer>,
@@ -105,6 +107,7 @@ impl Requests {
             drawn: 0,
             ended_in_warmup: 0,
             in_flight: 0,
+            heard: 0,
             plain: work.is_plain(),
             pacer,
             due_ns: None,
@@ -117,7 +120,7 @@ impl Requests {
 pub(crate) struct Worker<'a, P> {
     pub(super) shared: &'a Shared<'a>,
     /// Number of this thread.
-    index: usize,
+    pub(super) index: usize,
     pub(super) epoll: Epoll,
     timer: Timer,
     /// How much earlier than needed it wakes up, where polling is allowed; adapts to how late it

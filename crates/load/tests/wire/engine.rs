@@ -149,6 +149,7 @@ pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
         until,
         warmup_ns: 0,
         timeout_ns: 2 * S,
+        stall_ns: 0,
         cpus: Vec::new(),
         spin: false,
         reconnects: true,

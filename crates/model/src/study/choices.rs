@@ -36,6 +36,9 @@ pub struct Choices {
     pub seed: u64,
     /// Timeout of an operation in milliseconds, in place of the study's.
     pub timeout_ms: Option<u64>,
+    /// Time without any answer after which a trial ends, nanoseconds, 0 for no limit; `None` for
+    /// [`Plan::stall_ns_by_default`](crate::Plan::stall_ns_by_default).
+    pub stall_ns: Option<u64>,
     /// Application cache: files with records and lists.
     pub files: Option<DataFiles>,
 }

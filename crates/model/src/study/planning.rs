@@ -342,6 +342,9 @@ impl Study {
             },
             equivalence_zone: study.equivalence_zone,
             timeout_ns: study.timeout_ms * 1_000_000,
+            stall_ns: choices
+                .stall_ns
+                .unwrap_or_else(|| Plan::stall_ns_by_default(study.timeout_ms * 1_000_000)),
             cells,
             targets,
             tables: study.tables.into_iter().map(Spanned::into_inner).collect(),

@@ -17,6 +17,7 @@ pub(in crate::study) fn choices() -> Choices {
         control: false,
         seed: 7,
         timeout_ms: None,
+        stall_ns: None,
         files: None,
     }
 }

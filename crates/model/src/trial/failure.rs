@@ -17,6 +17,10 @@ pub enum ErrorClass {
     Denied,
     /// No space left: disk, quota or the server's memory limit.
     Full,
+    /// The kernel killed the server because its memory limit was reached.
+    Killed,
+    /// Nothing was answered for longer than the plan allows.
+    Stalled,
     /// The value is larger than the server accepts.
     TooLarge,
     /// The server answered with another error.
@@ -43,6 +47,8 @@ impl fmt::Display for ErrorClass {
             Self::Closed => "connection lost",
             Self::Denied => "denied",
             Self::Full => "full",
+            Self::Killed => "killed",
+            Self::Stalled => "stalled",
             Self::TooLarge => "too large",
             Self::Reply => "error reply",
             Self::Protocol => "malformed reply",
@@ -70,6 +76,12 @@ impl Failure {
     /// Separator between the reason and the last lines of a server's log, which are joined by ` |
     /// `.
     pub const LOG: &str = "; its log: ";
+
+    /// True if it ends a trial with what was measured until then: the store was killed by its
+    /// memory limit, or stopped answering. That is a result of the store.
+    pub fn is_a_result(&self) -> bool {
+        matches!(self.class, ErrorClass::Killed | ErrorClass::Stalled)
+    }
 
     /// The message without the log.
     pub fn reason(&self) -> &str {

@@ -61,6 +61,7 @@ pub(super) fn failed_trials(
     trials: &[&Trial],
     findings: &mut Findings,
 ) {
+    stalled(cell, trials, findings);
     let failures: Vec<_> = trials.iter().filter_map(|t| t.failure.as_ref()).collect();
     let Some(first) = failures.first() else { return };
     let cure = (first.class == ErrorClass::Full).then(|| served::room(recorded, &cell.target));
@@ -73,12 +74,41 @@ pub(super) fn failed_trials(
         first.reason(),
         cure.unwrap_or_default()
     );
-    // If the plan removes service or memory, a failure is a result, unless all trials failed.
-    let measured = || trials.iter().any(|trial| !trial.points.is_empty());
-    if cell.workload.may_fail() && measured() {
+    // If the plan removes service or memory, a failure is a result, unless all trials failed. That
+    // a store with too little memory is killed or stops answering always is one.
+    let measured = |trial: &Trial| !trial.points.is_empty();
+    let is_of_limit = || {
+        cell.workload.memory().is_some()
+            && failures.iter().all(|failure| failure.is_a_result())
+            && recorded.trials.iter().any(measured)
+    };
+    if cell.workload.may_fail() && trials.iter().copied().any(measured) {
         findings.footnotes.push(format!("{sentence}; means cover the other trials"));
+    } else if is_of_limit() {
+        findings.footnotes.push(sentence);
     } else {
         findings.invalid.push(sentence);
+    }
+}
+
+/// Phases that ended early because the store stopped answering, although its plan takes nothing
+/// from it.
+fn stalled(cell: &Cell, trials: &[&Trial], findings: &mut Findings) {
+    if cell.workload.may_fail() || cell.workload.memory().is_some() {
+        return;
+    }
+    let points = trials.iter().flat_map(|trial| &trial.points).filter(|p| p.probe.is_none());
+    let ends = points.filter_map(|point| point.failure.as_ref()).filter(|f| f.is_a_result());
+    let ends: Vec<_> = ends.collect();
+    if let Some(first) = ends.first() {
+        findings.invalid.push(format!(
+            "`{}`: {} of {} trials ended early, first: {}: {}",
+            cell.id,
+            ends.len(),
+            trials.len(),
+            first.class,
+            first.reason()
+        ));
     }
 }
 

@@ -10,7 +10,9 @@ const FEW: usize = 3;
 /// Failed trials and probes, with the logs of dead servers.
 pub(crate) fn section(view: &View) -> Section {
     let items = |f: &FailureView| {
-        let place = format!("{} in block {}{}", f.cell, f.block + 1, probe(f));
+        let phase = f.phase.as_ref().filter(|_| f.probe.is_none());
+        let phase = phase.map_or_else(String::new, |phase| format!(" {phase}"));
+        let place = format!("{}{phase} in block {}{}", f.cell, f.block + 1, probe(f));
         let log = f.log.as_ref().map(|log| Block::item(format!("its log: {log}")));
         [Some(Block::item(format!("{place}: {}: {}", f.class, f.reason))), log]
     };

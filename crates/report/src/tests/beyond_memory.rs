@@ -2,7 +2,8 @@
 
 use model::study::{Choices, Study};
 use model::{
-    DeviceUse, MemoryUse, ProcessUse, Sample, Scale, Silence, StoreCounters, SwapUse, Trial,
+    DeviceUse, ErrorClass, Failure, MemoryUse, Pressure, ProcessUse, Sample, Scale, Silence,
+    StoreCounters, SwapUse, Trial,
 };
 
 use crate::fixture::recorded;
@@ -24,6 +25,7 @@ fn run() -> Recorded {
         control: false,
         seed: 7,
         timeout_ms: None,
+        stall_ns: None,
         files: None,
     });
     let mut recorded = recorded(plan.unwrap(), 3, |_, _, _| 1_000.0);
@@ -81,6 +83,15 @@ fn sampled(trial: &mut Trial) -> Vec<Sample> {
                 ..StoreCounters::default()
             }),
             device: Some(DeviceUse { read_bytes: tenth * 409_600, ..DeviceUse::default() }),
+            pressure: swaps.then(|| Pressure {
+                memory_some_ns: tenth * 34_000_000,
+                memory_full_ns: tenth * 12_000_000,
+                io_some_ns: tenth * 100_000_000,
+                ..Pressure::default()
+            }),
+            group_bytes: swaps.then_some(tenth << 20),
+            group_pressure: (swaps && trial.block == 0)
+                .then(|| Pressure { memory_some_ns: tenth * 80_000_000, ..Pressure::default() }),
             ..Sample::default()
         })
         .collect()
@@ -173,4 +184,86 @@ fn a_claim_is_judged_by_a_metric_or_a_fact() {
     assert!(erratic.note.starts_with(start), "{}", erratic.note);
     let copied = claim("save-copies-most-of-the-data");
     assert_eq!(copied.verdict, ClaimVerdict::NotRun);
+}
+
+/// The trials of redis, of which those of block 0 and 1 ended in phase `get`, or all in the fill.
+fn ended(class: ErrorClass, in_fill: bool) -> Recorded {
+    let mut recorded = run();
+    for trial in recorded.trials.iter_mut().filter(|trial| trial.cell.starts_with("redis/")) {
+        let failure = Some(Failure { class, message: "its end".into() });
+        if in_fill {
+            trial.points.clear();
+            trial.failure = failure;
+        } else if trial.block < 2 {
+            trial.points.retain(|point| point.phase == "get");
+            trial.points[0].failure = failure;
+        }
+    }
+    recorded
+}
+
+#[test]
+fn a_store_that_is_killed_or_stalls_is_a_result() {
+    for (class, words) in [(ErrorClass::Killed, "killed"), (ErrorClass::Stalled, "stalled")] {
+        let view = judge(&ended(class, false));
+        let is_told = |reason: &String| reason.contains("redis/") && reason.contains("its end");
+        assert!(!view.reasons.iter().any(is_told), "{:?}", view.reasons);
+        let note = format!("get: ended early in 2 of 3 blocks: {words}: its end");
+        assert!(view.footnotes.iter().any(|text| text.contains(&note)), "{:?}", view.footnotes);
+        let failure = &view.failures[0];
+        assert_eq!((&*failure.class, failure.phase.as_deref()), (words, Some("get")));
+        let shown = markdown::render(&view);
+        let line = shown.lines().find(|line| line.starts_with("| stores | get | redis |"));
+        assert!(line.unwrap().ends_with(&format!("| {words} in 2 blocks |")), "{shown}");
+    }
+}
+
+#[test]
+fn a_store_killed_before_any_figure_has_a_line() {
+    let view = judge(&ended(ErrorClass::Killed, true));
+    assert!(!view.reasons.iter().any(|reason| reason.contains("trials failed")));
+    let shown = markdown::render(&view);
+    let (_, section) = shown.split_once("## Beyond the memory").unwrap();
+    let line = section.lines().find(|line| line.starts_with("| stores | – | redis |")).unwrap();
+    assert!(line.ends_with("| killed in 3 blocks |"), "{line}");
+    // Other failures are not results.
+    let view = judge(&ended(ErrorClass::Closed, true));
+    assert!(view.reasons.iter().any(|reason| reason.contains("3 of 3 trials failed")));
+    let mut nothing = ended(ErrorClass::Killed, true);
+    nothing.trials.retain(|trial| trial.cell.starts_with("redis/"));
+    let view = judge(&nothing);
+    assert!(view.reasons.iter().any(|reason| reason.contains("3 of 3 trials failed")));
+}
+
+#[test]
+fn pressure_is_shown_where_the_kernel_tells_it() {
+    let shown = markdown::render(&judge(&run()));
+    let (_, section) = shown.split_once("| profile | operation | target | memory: some |").unwrap();
+    let line = |start: &str| section.lines().find(|line| line.starts_with(start));
+    // Of the group, if its pressure is known in any block; CPU always of the machine.
+    let expected = "| stores | get | redis | 80 % | 0 % | 0 % | 0 % | 0 % |";
+    assert_eq!(line("| stores | get | redis |"), Some(expected));
+    assert_eq!(line("| stores | get | memcached"), None, "no figure, not zero");
+    let mut recorded = run();
+    recorded.samples.values_mut().flatten().for_each(|sample| sample.group_pressure = None);
+    let view = judge(&recorded);
+    let shown = markdown::render(&view);
+    let expected = "| stores | get | redis | 34 % | 12 % | 100 % | 0 % | 0 % |";
+    assert!(shown.contains(expected), "{shown}");
+}
+
+#[test]
+fn memory_and_disk_of_a_limited_target_are_charted_over_time() {
+    let view = judge(&run());
+    let row = |target: &str| {
+        let mut rows = view.cells.iter().filter(|row| row.target == target);
+        rows.find(|row| row.operation == "get").unwrap().charts.as_ref().unwrap()
+    };
+    let charts = row("redis").resources.as_ref().unwrap();
+    assert_eq!((charts.memory_bytes.len(), charts.interval_s), (3, 0.1));
+    let read = &charts.read_bytes_per_s[0];
+    assert!(read.len() == charts.memory_bytes[0].len() && read.len() > 5, "{charts:?}");
+    assert!(read.iter().all(|rate| (rate.unwrap() - 4_096_000.0).abs() < 1.0), "{read:?}");
+    assert!(charts.memory_bytes[0].windows(2).all(|pair| pair[0] < pair[1]), "{charts:?}");
+    assert!(row("redis-lru").resources.is_none());
 }

@@ -29,6 +29,7 @@ fn run() -> Recorded {
         control: false,
         seed: 7,
         timeout_ms: None,
+        stall_ns: None,
         files: None,
     });
     let mut recorded = recorded(plan.unwrap(), 4, rates);

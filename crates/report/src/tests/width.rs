@@ -34,6 +34,7 @@ pub(super) fn everything() -> Recorded {
         control: true,
         seed: 7,
         timeout_ms: None,
+        stall_ns: None,
         files: None,
     });
     let mut recorded = recorded(plan.unwrap(), 4, rates);

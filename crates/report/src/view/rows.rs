@@ -29,8 +29,26 @@ pub struct RowCharts {
     pub hit_series: Vec<Vec<Option<f64>>>,
     /// Length of an interval of `rate_series` and `hit_series`, seconds.
     pub interval_s: f64,
+    /// Memory and disk over time; omitted unless the memory of its target is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceCharts>,
     /// Results of each block, in block order.
     pub by_block: Vec<BlockPoint>,
+}
+
+/// What a target with limited memory used over time: one series per block, null without samples.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResourceCharts {
+    /// Length of an interval, seconds.
+    pub interval_s: f64,
+    /// Memory of its control group without page cache at the end of each interval.
+    pub memory_bytes: Vec<Vec<Option<f64>>>,
+    /// Memory of its servers on swap at the end of each interval.
+    pub swapped_bytes: Vec<Vec<Option<f64>>>,
+    /// Bytes that everyone read from the disk under test, per second.
+    pub read_bytes_per_s: Vec<Vec<Option<f64>>>,
+    /// Bytes that everyone wrote to it, per second.
+    pub written_bytes_per_s: Vec<Vec<Option<f64>>>,
 }
 
 /// A requirement of the user, and whether a row meets it.

@@ -14,11 +14,19 @@ mod swap;
 use crate::control_group::{GroupMembership, OwnGroup, Place};
 use crate::error::Result;
 use crate::guard::Guard;
+use crate::usage::UsageReader;
 use model::{MemoryPlan, MemoryUse};
 use place::MEMORY;
 pub use place::anonymous_bytes;
 use std::path::Path;
 use swap::Swap;
+
+/// True if the kernel killed processes of a group for its limit, and none of these servers runs any
+/// more. A killed child, such as one that saves, leaves its server running.
+pub fn killed_by_limit(group: &Path, servers: &[u32]) -> bool {
+    let has_ended = |pid: &u32| UsageReader::new(&[*pid]).read().is_none();
+    place::oom_kills(group) > 0 && servers.iter().all(has_ended)
+}
 
 /// A group with its limit. Dropping it removes it; its processes must have ended before.
 #[derive(Debug)]

@@ -187,6 +187,16 @@ fn stat(group: &Path, name: &str) -> Option<u64> {
     word(&fs::read_to_string(group.join("memory.stat")).ok()?, name)
 }
 
+/// Processes of a group that the kernel killed because its limit was reached; 0 if that cannot be
+/// read.
+pub(super) fn oom_kills(group: &Path) -> u64 {
+    // In versions 2 and 1.
+    let mut files = ["memory.events", "memory.oom_control"].into_iter();
+    let kills =
+        files.find_map(|name| word(&fs::read_to_string(group.join(name)).ok()?, "oom_kill"));
+    kills.unwrap_or(0)
+}
+
 /// Memory of a group's processes without the page cache, bytes; `None` if the kernel does not
 /// report it.
 pub fn anonymous_bytes(group: &Path) -> Option<u64> {

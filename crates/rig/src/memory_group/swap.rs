@@ -115,3 +115,25 @@ fn swap_error(class: ErrorClass, parent: &Path, why: &str) -> RigError {
     let problem = format!("cannot swap to `{}`: {why}", parent.display());
     RigError::MemoryLimit { class, problem }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_for_no_swap_has_its_remedy() {
+        let told = |errno: Errno| class_and_fix(&errno.into());
+        for errno in [Errno::EPERM, Errno::EACCES] {
+            let (class, fix) = told(errno);
+            assert!(class == ErrorClass::Denied && fix.contains("root"), "{fix}");
+        }
+        for errno in [Errno::ENOSPC, Errno::EDQUOT] {
+            assert_eq!(told(errno), (ErrorClass::Full, "more space: `--disk`"));
+        }
+        // Btrfs with copy-on-write, overlay, tmpfs, and file systems without `fallocate`.
+        for errno in [Errno::EINVAL, Errno::EOPNOTSUPP] {
+            let (class, fix) = told(errno);
+            assert!(class == ErrorClass::Other && fix.contains("ext4 or XFS"), "{fix}");
+        }
+    }
+}

@@ -12,6 +12,7 @@ pub(crate) use disturbers::is_permitted;
 pub use taken::{StolenCpuReader, StolenCpuTime};
 
 use crate::cpu::own_cpu_ns;
+use crate::pressure::total_us;
 use crate::procfs::ns_per_tick;
 use crate::tree::ProcessTree;
 use disturbers::Watch;
@@ -106,7 +107,7 @@ impl Sample {
                 .and_then(|text| CpuTicks::parse(&text))
                 .unwrap_or_default(),
             pressure_us: ["cpu", "io", "memory"].map(|kind| {
-                parse_pressure(&fs::read_to_string(format!("/proc/pressure/{kind}")).ok()?)
+                total_us(&fs::read_to_string(format!("/proc/pressure/{kind}")).ok()?, "some ")
             }),
             own_ns: own_cpu_ns(),
             server_ns: servers.cpu_ns().unwrap_or(0),
@@ -141,12 +142,6 @@ impl Sample {
 /// exact clocks can be slightly negative.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
-}
-
-/// Parses the total of the line `some avg10=… avg60=… avg300=… total=<µs>`.
-fn parse_pressure(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    line.split(' ').find_map(|field| field.strip_prefix("total="))?.trim().parse().ok()
 }
 
 #[cfg(test)]

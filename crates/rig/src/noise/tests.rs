@@ -13,8 +13,8 @@ fn kernel_files_are_parsed() {
     assert_eq!(CpuTicks::parse("intr 1\n"), None);
     let pressure =
         "some avg10=0.75 avg60=0.49 avg300=0.49 total=7379821\nfull avg10=0.00 total=5\n";
-    assert_eq!(parse_pressure(pressure), Some(7_379_821));
-    assert_eq!(parse_pressure("full total=5\n"), None);
+    assert_eq!(total_us(pressure, "some "), Some(7_379_821));
+    assert_eq!(total_us("full total=5\n", "some "), None);
 }
 
 #[test]

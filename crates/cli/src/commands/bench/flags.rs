@@ -110,6 +110,10 @@ pub(crate) struct KvFlags {
     /// Timeout after which an unanswered request counts as failed
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(in crate::commands) timeout: String,
+    /// Time without any answer after which the load ends with what it measured, 0s for no limit
+    /// (default: 30s, or the timeout if that is longer)
+    #[arg(long, value_name = "TIME")]
+    pub(in crate::commands) stall_limit: Option<String>,
     #[command(flatten)]
     pub(in crate::commands) tls: TlsFlags,
     #[command(flatten)]
@@ -186,7 +190,8 @@ impl KvFlags {
             workload: Workload::Kv(workload.clone()),
             load: load.clone(),
         };
-        let timeout_ms = timeout_ms(Some(&self.timeout))?.unwrap_or_default();
+        let timeout_ns = timeout_ms(Some(&self.timeout))?.unwrap_or_default() * 1_000_000;
+        let stall_ns = duration_ns("--stall-limit", self.stall_limit.as_deref())?;
         Ok(Plan {
             study: study.into(),
             title: format!("Key-value load: {}", workload.profile),
@@ -200,7 +205,8 @@ impl KvFlags {
             seed: self.seed.map_or_else(random, Ok)?,
             effort: Effort { budget_ns: 0, blocks_min: blocks, blocks_max: blocks },
             equivalence_zone: EQUIVALENCE_ZONE,
-            timeout_ns: timeout_ms * 1_000_000,
+            timeout_ns,
+            stall_ns: stall_ns.unwrap_or_else(|| Plan::stall_ns_by_default(timeout_ns)),
             cells: targets.iter().map(cell).collect(),
             targets,
             tables: Vec::new(),

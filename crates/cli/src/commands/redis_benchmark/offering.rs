@@ -184,6 +184,7 @@ fn offer(options: &Options, threads: u32) -> Offer {
         until,
         warmup_ns: 0,
         timeout_ns: NO_TIMEOUT_NS,
+        stall_ns: 0,
         cpus: Vec::new(),
         spin: false,
         reconnects: false,
