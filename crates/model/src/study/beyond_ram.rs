@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 
 use super::choices::absolute;
+use super::collections::Collections;
 use super::phases::{fault_in_length, plain, timed};
 use super::planning::{Keys, Run, WorkloadTables};
 use super::set::{Key, VALUE_BYTES, number, put};
@@ -64,7 +65,9 @@ pub(super) struct Profile {
     operations: Spanned<Vec<String>>,
     /// Targets that it measures; all without it.
     targets: Option<Spanned<Vec<String>>>,
-    /// Bytes of a value, in place of those of `[defaults]`.
+    /// Lists or hashes behind the keys, in place of strings.
+    collections: Option<Collections>,
+    /// Bytes of a value, in place of those of `[defaults]`; of an element of a collection.
     value_bytes: Option<Spanned<usize>>,
     /// Keys filled per second; 0 for as many as the server takes.
     #[serde(default)]
@@ -173,7 +176,14 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
     let Profile { data, operations, length, value_bytes, zipf, .. } = profile;
     let is_share = |share: &f64| (0.0..1.0).contains(share);
     let is_amount = |data: &f64| *data > 0.0 && *data <= DATA_MAX;
-    let is_known = |name: &String| OPERATIONS.contains(&name.as_str());
+    let collections = profile.collections.as_ref();
+    let is_known = |name: &String| match collections {
+        Some(own) => own.names().any(|own| own == name),
+        None => OPERATIONS.contains(&name.as_str()),
+    };
+    if let Some(fault) = collections.and_then(Collections::fault) {
+        return Some(fault);
+    }
     if data.get_ref().is_empty() || !data.get_ref().iter().all(is_amount) {
         return Some((
             data.span().start,
@@ -181,7 +191,11 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
         ));
     }
     if operations.get_ref().is_empty() || !operations.get_ref().iter().all(is_known) {
-        return Some((operations.span().start, "operations must be `set` or `get`".into()));
+        let expected = match collections {
+            Some(_) => "commands of its collections",
+            None => "`set` or `get`",
+        };
+        return Some((operations.span().start, format!("operations must be {expected}")));
     }
     if let Some(fault) = fault_in_length(length) {
         return Some(fault);
@@ -222,6 +236,10 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
     let name = profile.name.get_ref();
     let own_bytes = profile.value_bytes.as_ref().filter(|_| !run.is_set("value_bytes"));
     let value_bytes = own_bytes.map_or(defaults.value_bytes, |bytes| *bytes.get_ref());
+    let key_bytes = redis_bytes(match &profile.collections {
+        Some(own) => own.bytes(value_bytes as u64),
+        None => value_bytes as u64,
+    });
     let zipf = profile.zipf.as_ref().map(|exponent| format!("zipf:{}", exponent.get_ref()));
     Kv {
         profile: if profile.data.get_ref().len() > 1 {
@@ -229,8 +247,11 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
         } else {
             name.clone()
         },
-        operations: plain(&OPERATIONS),
-        keys: (data_bytes / redis_bytes(value_bytes as u64)).max(1),
+        operations: match &profile.collections {
+            Some(own) => own.operations(),
+            None => plain(&OPERATIONS),
+        },
+        keys: (data_bytes / key_bytes).max(1),
         distribution: zipf.unwrap_or_else(|| "uniform".into()),
         key_prefix: KEY_PREFIX.into(),
         value_bytes: value_bytes.to_string(),
