@@ -148,7 +148,7 @@ fn collections_have_a_stated_size() {
     let plan = planned(&[("profile", "hashes,lists-swap")], &[]).unwrap();
     let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
     assert_eq!(ids, ["redis/hashes/50", "redis/lists-swap/50"]);
-    let kvs: Vec<&Kv> = plan.cells.iter().map(|cell| kv_of(cell)).collect();
+    let kvs: Vec<&Kv> = plan.cells.iter().map(kv_of).collect();
     let fill = kvs[0].fill().unwrap();
     assert!(fill.starts_with("HSET __key__ field:0 __data__ field:1 __data__ "), "{fill}");
     assert_eq!(fill.matches("__data__").count(), 10);
