@@ -117,9 +117,13 @@ impl<'a> Offered<'a> {
         filled: u64,
     ) -> Result<Work, Failure> {
         let ttl_s = (self.kv.ttl_s > 0).then_some(self.kv.ttl_s);
-        let set = dialect.operation("set", None, ttl_s, names, &work.sizes).map_err(unreadable)?;
+        let (name, command) = match self.kv.fill() {
+            Some(command) => (FILL, Some(command)),
+            None => ("set", None),
+        };
+        let write = dialect.operation(name, command, ttl_s, names, &work.sizes);
         Ok(Work {
-            operations: vec![set],
+            operations: vec![write.map_err(unreadable)?],
             mix: Mix::new(&[1.0]).map_err(unreadable)?,
             keys: KeyChoice::new(Distribution::Sequential, filled).map_err(unreadable)?,
             follows: false,
@@ -253,7 +257,8 @@ impl Opened<'_> {
                     let offer = self.fill_offer(count);
                     let mut outcome = self.one(&offer, &work, stop, meter, &mut report);
                     ended(&mut finished, &mut outcome);
-                    let written = outcome.into_phase(FILL, &["set"]);
+                    let names: Vec<&str> = work.operations.iter().map(|o| &*o.name).collect();
+                    let written = outcome.into_phase(FILL, &names);
                     match &mut finished.fill {
                         Some(fill) => fill.followed_by(written),
                         None => finished.fill = Some(written),

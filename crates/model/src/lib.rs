@@ -32,6 +32,7 @@ pub mod load;
 pub mod memory;
 mod phase;
 pub mod plan;
+mod planned;
 mod planned_target;
 mod product;
 pub mod program;

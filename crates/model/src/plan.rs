@@ -15,7 +15,7 @@ use crate::load::{Load, Schedule};
 use crate::memory::MemoryPlan;
 use crate::require::Requirement;
 use crate::study::{Advice, Claim, PublishedTable, Source};
-use crate::trial::{BackgroundWrite, Trial};
+use crate::trial::Trial;
 
 pub use crate::phase::{Control, Phase, Stop};
 pub use crate::planned_target::PlannedTarget;
@@ -347,23 +347,6 @@ impl Workload {
     /// True if the plan removes service or memory, so that a failure is a result.
     pub fn may_fail(&self) -> bool {
         self.actions().iter().any(|action| action.what.interrupts_service()) || self.swaps()
-    }
-
-    /// True if its target gets swap beyond its memory limit.
-    pub fn swaps(&self) -> bool {
-        self.memory().is_some_and(|memory| memory.swap_bytes > 0)
-    }
-
-    /// True if an action makes the servers write this in the background.
-    pub fn requests(&self, write: BackgroundWrite) -> bool {
-        self.actions().iter().any(|action| action.what.writes() == Some(write))
-    }
-
-    /// True if it may be part of a full resync of a reattached replica: the plan kills servers and
-    /// does not request it.
-    pub fn may_be_resync(&self, write: BackgroundWrite) -> bool {
-        self.actions().iter().any(|action| action.what.interrupts_service())
-            && !self.requests(write)
     }
 
     /// True if the workload measures a certain amount of data, which evictions would reduce.

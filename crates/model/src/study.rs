@@ -20,6 +20,7 @@ mod beyond_ram;
 mod cache_aside;
 pub mod choices;
 pub mod claims;
+mod collections;
 mod failover;
 mod faults;
 mod phases;

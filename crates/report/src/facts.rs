@@ -374,7 +374,9 @@ fn data(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
     let Workload::Kv(kv) = &cell.workload else { return Vec::new() };
     let Some(filled) = trial.fill.as_ref().and_then(Point::whole) else { return Vec::new() };
     let keys = filled.counts.ok as f64;
-    let bytes = kv.value_bytes.parse::<u64>().ok().map(|bytes| ("fill_value_bytes", bytes as f64));
+    let values = kv.fill().map_or(1, |command| command.matches("__data__").count()) as f64;
+    let bytes =
+        kv.value_bytes.parse::<u64>().ok().map(|bytes| ("fill_value_bytes", bytes as f64 * values));
     let told = [("fill_keys", 1.0)].into_iter().chain(bytes);
     told.map(|(name, of_one)| TrialNumber::by_clients(name.into(), Some(keys * of_one))).collect()
 }

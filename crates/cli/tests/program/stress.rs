@@ -163,6 +163,38 @@ fn a_save_while_swapping_says_where_data_and_swap_were() {
 }
 
 #[test]
+fn collections_are_filled_before_they_are_used() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--set", "profile=hashes,lists-one-by-one", "--set", "memory=64MiB"];
+    let arguments = [&["beyond-ram", "--set", "measure_ms=200"], &sets[..]].concat();
+    let finished = started(&place, &arguments).finish_within(PATIENCE);
+    let summary = finished.json();
+    if let Some(why) = summary["targets"][0]["not_run"].as_str() {
+        skipped(why);
+        return;
+    }
+    for operation in ["hset", "hget", "rpoplpush", "lrange"] {
+        let row = row(&summary, "redis", operation);
+        let counts = &row["counts"];
+        assert!(counts["ok"].as_u64() > Some(1_000), "{row}");
+        let others = ["miss", "error", "wrong"].map(|count| counts[count].as_u64());
+        assert_eq!(others, [Some(0); 3], "{row}");
+    }
+    for (workload, elements) in [("hashes", 10.0), ("lists-one-by-one", 100.0)] {
+        let of = |name, source| fact(&summary, workload, name, source).unwrap();
+        let (keys, values) = (of("fill_keys", "clients"), of("fill_value_bytes", "clients"));
+        assert!((values / keys / (64.0 * elements) - 1.0).abs() < 1e-9, "{values} in {keys}");
+        // The amount of data is computed from the memory that the server uses for a key.
+        let data = keys * of("bytes_per_key", "INFO");
+        assert!((data / f64::from(64 << 20) - 1.0).abs() < 0.1, "{data} bytes");
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
 fn a_deadline_ends_a_cell_and_keeps_its_results() {
     if !installed(&["redis-server"]) {
         return;

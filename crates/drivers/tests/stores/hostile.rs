@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cachedyno_drivers::redis::Control;
 use cachedyno_drivers::{CleanupDeadline, admin};
-use model::{Backend, Endpoint, ErrorClass, Layout, NetAddress};
+use model::{Backend, BackgroundWrite, Endpoint, ErrorClass, Layout, NetAddress};
 use workloads::app_cache::{CleanMode, TaggedCache};
 use workloads::store::StoreError;
 
@@ -309,7 +309,8 @@ fn a_server_that_cannot_fork_for_a_save_names_the_setting() {
         "BGSAVE" => say(out, "-ERR\r\n"),
         _ => say(out, "+OK\r\n"),
     });
-    let failure = admin(&server.endpoint(), TIMEOUT).unwrap().save().unwrap_err();
+    let mut admin = admin(&server.endpoint(), TIMEOUT).unwrap();
+    let failure = admin.write(BackgroundWrite::Save).unwrap_err();
     assert_eq!(failure.class, ErrorClass::Full, "{failure}");
     assert!(failure.message.contains("expected `sysctl vm.overcommit_memory=1`"), "{failure}");
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 
 use super::choices::absolute;
+use super::collections::Collections;
 use super::phases::{fault_in_length, plain, timed};
 use super::planning::{Keys, Run, WorkloadTables, on_targets};
 use super::set::{Key, VALUE_BYTES, number, put};
@@ -65,7 +66,9 @@ pub(super) struct Profile {
     operations: Spanned<Vec<String>>,
     /// Targets that it measures; all without it.
     targets: Option<Spanned<Vec<String>>>,
-    /// Bytes of a value, in place of those of `[defaults]`.
+    /// Lists or hashes behind the keys, in place of strings.
+    collections: Option<Collections>,
+    /// Bytes of a value, in place of those of `[defaults]`; of an element of a collection.
     value_bytes: Option<Spanned<usize>>,
     /// Keys filled per second; 0 for as many as the server takes. Only stores with a protocol of
     /// keys are filled at a pace.
@@ -184,7 +187,14 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
     let Profile { data, operations, length, value_bytes, zipf, .. } = profile;
     let is_share = |share: &f64| (0.0..1.0).contains(share);
     let is_amount = |data: &f64| *data > 0.0 && *data <= DATA_MAX;
-    let is_known = |name: &String| OPERATIONS.contains(&name.as_str());
+    let collections = profile.collections.as_ref();
+    let is_known = |name: &String| match collections {
+        Some(own) => own.names().any(|own| own == name),
+        None => OPERATIONS.contains(&name.as_str()),
+    };
+    if let Some(fault) = collections.and_then(Collections::fault) {
+        return Some(fault);
+    }
     if data.get_ref().is_empty() || !data.get_ref().iter().all(is_amount) {
         return Some((
             data.span().start,
@@ -192,7 +202,11 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
         ));
     }
     if operations.get_ref().is_empty() || !operations.get_ref().iter().all(is_known) {
-        return Some((operations.span().start, "operations must be `set` or `get`".into()));
+        let expected = match collections {
+            Some(_) => "commands of its collections",
+            None => "`set` or `get`",
+        };
+        return Some((operations.span().start, format!("operations must be {expected}")));
     }
     if let Some(fault) = fault_in_length(length) {
         return Some(fault);
@@ -256,9 +270,10 @@ fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaul
     };
     let name = profile.name.get_ref();
     let value_bytes = value_bytes(profile, run);
-    let entry_bytes = match product {
-        Product::Disk => value_bytes as u64,
-        _ => redis_bytes(value_bytes as u64),
+    let entry_bytes = match (product, &profile.collections) {
+        (Product::Disk, _) => value_bytes as u64,
+        (_, Some(own)) => redis_bytes(own.bytes(value_bytes as u64)),
+        (_, None) => redis_bytes(value_bytes as u64),
     };
     let zipf = profile.zipf.as_ref().map(|exponent| format!("zipf:{}", exponent.get_ref()));
     let order = if profile.in_order { "sequential" } else { "uniform" };
@@ -268,7 +283,10 @@ fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaul
         } else {
             name.clone()
         },
-        operations: plain(&OPERATIONS),
+        operations: match &profile.collections {
+            Some(own) => own.operations(),
+            None => plain(&OPERATIONS),
+        },
         keys: (data_bytes / entry_bytes).max(1),
         distribution: zipf.unwrap_or_else(|| order.into()),
         key_prefix: KEY_PREFIX.into(),

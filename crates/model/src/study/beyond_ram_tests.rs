@@ -13,7 +13,10 @@ fn planned(sets: &[(&str, &str)], targets: &[&str]) -> Result<Plan, StudyError> 
 }
 
 fn kv<'a>(plan: &'a Plan, target: &str) -> &'a Kv {
-    let cell = plan.cells.iter().find(|cell| cell.target == target).unwrap();
+    kv_of(plan.cells.iter().find(|cell| cell.target == target).unwrap())
+}
+
+fn kv_of(cell: &Cell) -> &Kv {
     match &cell.workload {
         Workload::Kv(kv) => kv,
         other => panic!("{other:?}"),
@@ -138,4 +141,38 @@ fn swap_can_have_a_directory_of_its_own() {
     let error = planned(&[sets[0], ("swap_dir", "swap")], &[]).unwrap_err().to_string();
     assert!(error.contains("(expected an absolute directory on a disk)"), "{error}");
     assert_eq!(planned(&sets[..1], &[]).unwrap().swap_dir, None);
+}
+
+#[test]
+fn collections_have_a_stated_size() {
+    let plan = planned(&[("profile", "hashes,lists-swap")], &[]).unwrap();
+    let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    assert_eq!(ids, ["redis/hashes/50", "redis/lists-swap/50"]);
+    let kvs: Vec<&Kv> = plan.cells.iter().map(kv_of).collect();
+    let fill = kvs[0].fill().unwrap();
+    assert!(fill.starts_with("HSET __key__ field:0 __data__ field:1 __data__ "), "{fill}");
+    assert_eq!(fill.matches("__data__").count(), 10);
+    assert_eq!(kvs[1].fill().unwrap().matches("__data__").count(), 100);
+    let names = |kv: &Kv| kv.operations.iter().map(|o| o.name.clone()).collect::<Vec<_>>();
+    let phases = |kv: &Kv| kv.phases.iter().map(|phase| phase.name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (names(kvs[0]), phases(kvs[0])),
+        (vec!["fill".into(), "hget".into(), "hset".into()], vec!["hset".into(), "hget".into()])
+    );
+    // Redis 7 reports 861 bytes a hash: ten fields of 7 and 64 bytes, each with its lengths, and
+    // the key.
+    let key_bytes = (96 << 20) / kvs[0].keys;
+    assert_eq!(key_bytes, 860);
+    for (from, to, problem) in [
+        ("operations = [\"hset\", \"hget\"]", "operations = [\"set\"]", "commands of its"),
+        ("create = \"HSET __key__\"", "create = \"HSET k\"", "create must have the argument"),
+        ("element = \"__data__\"", "element = \"x\"", "element must have the argument"),
+        ("elements = 10\n", "elements = 1001\n", "elements must be 1 to 1000"),
+        ("hget = \"HGET __key__", "hget = \"HGET k", "command `hget` must have a name"),
+        ("hget = ", "fill = ", "command `fill` must have a name"),
+    ] {
+        assert!(BEYOND_RAM.contains(from), "{from}");
+        let error = Study::parse("b", &BEYOND_RAM.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
 }

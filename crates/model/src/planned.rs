@@ -1,0 +1,31 @@
+//! What a plan does to a store before and besides its phases.
+
+use crate::load::FILL;
+use crate::plan::{Kv, Workload};
+use crate::trial::BackgroundWrite;
+
+impl Workload {
+    /// True if an action makes the servers write this in the background.
+    pub fn requests(&self, write: BackgroundWrite) -> bool {
+        self.actions().iter().any(|action| action.what.writes() == Some(write))
+    }
+
+    /// True if it may be part of a full resync of a reattached replica: the plan kills servers and
+    /// does not request it.
+    pub fn may_be_resync(&self, write: BackgroundWrite) -> bool {
+        self.actions().iter().any(|action| action.what.interrupts_service())
+            && !self.requests(write)
+    }
+
+    /// True if its target gets swap beyond its memory limit.
+    pub fn swaps(&self) -> bool {
+        self.memory().is_some_and(|memory| memory.swap_bytes > 0)
+    }
+}
+
+impl Kv {
+    /// The command that fills a key: that of the operation [`FILL`]; `None` for a plain `set`.
+    pub fn fill(&self) -> Option<&str> {
+        self.operations.iter().find(|o| o.name == FILL)?.command.as_deref()
+    }
+}
