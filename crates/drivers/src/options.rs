@@ -16,8 +16,8 @@ pub struct SessionOptions {
     /// Lifetime of a session in seconds, at least 1. Files have none; it decides which of them a
     /// collection removes.
     pub ttl_s: u64,
-    /// Length of the longest value, bytes; 0 if it is unknown. Used by the disk itself, whose values
-    /// all have this length.
+    /// Length of the longest value, bytes; 0 if it is unknown. Used by the disk itself, whose
+    /// values all have this length.
     pub value_bytes: usize,
     /// Timeout of a call, above zero.
     pub timeout: Duration,

@@ -2,7 +2,8 @@
 
 use model::{Failure, Kv};
 use std::sync::Arc;
-use workloads::kv::{Distribution, KeyChoice, KvClient, KvShared, values_of};
+use std::time::Instant;
+use workloads::kv::{Distribution, KeyChoice, KvClient, KvData, KvShared, values_of};
 use workloads::{Client, Share};
 
 use crate::names::{self, unreadable};
@@ -18,10 +19,18 @@ pub(crate) fn connect(
     let distribution: Distribution = kv.distribution.parse().map_err(unreadable)?;
     let keys = KeyChoice::new(distribution, kv.keys).map_err(unreadable)?;
     let names = names::of(kv, ready.prefix(), seed).map_err(unreadable)?;
-    let values = values_of(&kv.value_bytes, seed).map_err(unreadable)?;
-    let filled = (kv.keys as f64 * kv.filled_share).round() as u64;
-    let phases = (filled, kv.phases.clone());
-    let shared = Arc::new(KvShared::new((keys, names), values, phases, kv.verify_one_in));
+    let (sizes, values) = values_of(&kv.value_bytes, seed).map_err(unreadable)?;
+    let data = KvData {
+        keys,
+        names,
+        sizes,
+        values,
+        filled: (kv.keys as f64 * kv.filled_share).round() as u64,
+        verify_one_in: kv.verify_one_in,
+        phases: kv.phases.clone(),
+    };
+    let since = Instant::now();
+    let shared = Arc::new(KvShared::new(data, move || since.elapsed().as_nanos() as u64));
     (0..clients)
         .map(|client| {
             let store = drivers::open_entry_store(ready.endpoint(), ready.options())?;

@@ -1,14 +1,10 @@
 //! Runs a key-value cell on the wire engine: parses its texts, fills its keys, runs its phases.
 
 use drivers::wire::{Access, Dialect};
-use load::wire::pacer::{self, Arrivals};
-use load::wire::{
-    Inserting, Offer, Operation, Outcome, Pacing, ProgressSnapshot, ThinkTime, Until, Work,
-};
+use load::wire::{Inserting, Offer, Operation, Outcome, ProgressSnapshot, Until, Work};
 use load::{Finished, Latest, Meter, PhaseRecord, Progress};
 use model::{
-    Action, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Schedule,
-    Stage, Stop,
+    Action, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Schedule, Stop,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,6 +15,7 @@ use crate::actions::{Acting, Subjects};
 use crate::demand;
 use crate::intervals::Intervals;
 use crate::names::{self, unreadable};
+use crate::pacing;
 use crate::ready::Ready;
 use crate::recorded;
 use crate::room::Watched;
@@ -399,7 +396,7 @@ impl Opened<'_> {
             threads: kv.threads.clamp(1, load.clients),
             clients: load.clients,
             pipeline: load.pipeline,
-            pacing: self.pacing(phase, load),
+            pacing: pacing::of_phase(kv, phase, load),
             until,
             warmup_ns: phase.warmup_ns,
             timeout_ns: self.offered.plan.timeout_ns,
@@ -414,61 +411,13 @@ impl Opened<'_> {
         }
     }
 
-    /// Send times of requests, from the start of the warm-up.
-    fn pacing(&self, phase: &Phase, load: &Load) -> Pacing {
-        let kv = self.offered.kv;
-        let stages: Vec<Stage> = match &load.schedule {
-            // The warm-up runs at the level of the first stage.
-            Schedule::Stages(stages) => {
-                let warmup = stages.first().map(|s| Stage::level(s.from, phase.warmup_ns));
-                warmup.into_iter().chain(stages.iter().copied()).collect()
-            }
-            Schedule::Steady(rate_per_s) if load.is_planned() => {
-                let length_ns = match phase.stop {
-                    Stop::AfterNs(ns) => phase.warmup_ns + ns,
-                    Stop::Count(_) => u64::MAX / 2,
-                };
-                vec![Stage::level(*rate_per_s, length_ns)]
-            }
-            // All clients are active all the time.
-            Schedule::Steady(_) | Schedule::Shares(_) | Schedule::Search(_) => Vec::new(),
-        };
-        let arrivals = match load.arrivals {
-            model::Arrivals::Constant if !stages.is_empty() => Arrivals::Constant,
-            model::Arrivals::Poisson if !stages.is_empty() => Arrivals::Poisson,
-            _ => {
-                let think = ThinkTime { ns: kv.think_ns, is_drawn: kv.think_is_drawn };
-                return Pacing::Closed { think, stages };
-            }
-        };
-        let each = kv.operations_of_one_paced(phase) as f64;
-        let paced = |stage: &Stage| pacer::Stage {
-            rate_from_per_s: stage.from as f64 / each,
-            rate_to_per_s: stage.to as f64 / each,
-            length_ns: stage.length_ns,
-        };
-        Pacing::Open { arrivals, stages: stages.iter().map(paced).collect() }
-    }
-
-    /// Send times of a fill, which ends after its number of keys.
-    fn fill_pacing(&self) -> Pacing {
-        match self.offered.kv.fill_per_s {
-            0 => Pacing::Closed { think: ThinkTime::default(), stages: Vec::new() },
-            per_s => {
-                let (rate, length_ns) = (per_s as f64, u64::MAX / 2);
-                let stage = pacer::Stage { rate_from_per_s: rate, rate_to_per_s: rate, length_ns };
-                Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] }
-            }
-        }
-    }
-
     fn fill_offer(&self, keys: u64) -> Offer {
         Offer {
             threads: 1,
             // No more clients than the load has, so that the fill never exceeds its connections.
             clients: self.offered.load.clients.min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
-            pacing: self.fill_pacing(),
+            pacing: pacing::of_fill(self.offered.kv),
             until: Until::Requests(keys),
             warmup_ns: 0,
             timeout_ns: self.offered.plan.timeout_ns,

@@ -40,6 +40,7 @@ mod kv;
 mod machine;
 mod names;
 pub mod null;
+mod pacing;
 pub mod provision;
 mod read_back;
 pub mod ready;

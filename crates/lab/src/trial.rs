@@ -3,7 +3,7 @@
 use load::{Engine, Finished, Meter, Progress, Reading};
 use model::{
     Cell, Emptied, ErrorClass, Event, Fact, Failure, Interval, Layout, Load, Noise, PageCache,
-    Point, Sample, Sessions, Trial, Workload,
+    Plan, Point, Sample, Sessions, Trial, Workload,
 };
 use rig::{GroupMembership, NoiseRecorder, ProcessTree, StolenCpuReader, killed_by_limit};
 use std::path::PathBuf;
@@ -180,7 +180,7 @@ fn offer(
     // Drop the facts of an earlier store that broke.
     trial.facts.clear();
     let seed = schedule::data_seed(provisioner.plan, trial.block);
-    let (cpus, timeout_ns) = (provisioner.client_cpus(ready), provisioner.plan.timeout_ns);
+    let cpus = provisioner.client_cpus(ready);
     let mut meter = ServerMeter::new(provisioner, ready);
     let servers = meter.servers.clone();
     let generator = &provisioner.setup.pinning.generator;
@@ -209,18 +209,10 @@ fn offer(
             read_back::of_keys(ready, &load, &mut finished, stop);
             (finished, noise)
         }
-        blocking => {
+        _ => {
             let clients = connect(ready, cell, seed)?;
             meter.before_fill(ready, cell)?;
-            let engine = Engine {
-                phases: blocking.phases(),
-                planned: cell.load.is_planned().then_some((&cell.load, seed)),
-                generation: blocking.generation(),
-                cpus: &cpus,
-                timeout_ns,
-                stall_ns: provisioner.plan.stall_ns,
-                stop,
-            };
+            let engine = engine((provisioner.plan, cell), (seed, &cpus), stop);
             let recorder = record();
             let inside = ready.enter_groups()?;
             let finished = deadline
@@ -238,6 +230,23 @@ fn offer(
     meter.add_facts(&mut trial.facts);
     trial.emptied = meter.emptied;
     after_load(ready, finished, (removals, has_ended), &cell.workload, trial)
+}
+
+/// The engine of blocking clients for a cell.
+fn engine<'a>(
+    (plan, cell): (&'a Plan, &'a Cell),
+    (seed, cpus): (u64, &'a [usize]),
+    stop: &'a AtomicBool,
+) -> Engine<'a> {
+    Engine {
+        phases: cell.workload.phases(),
+        planned: cell.load.is_planned().then_some((&cell.load, seed)),
+        generation: cell.workload.generation(),
+        cpus,
+        timeout_ns: plan.timeout_ns,
+        stall_ns: plan.stall_ns,
+        stop,
+    }
 }
 
 /// If the store was killed by its limit or stopped answering within a measured phase, makes that

@@ -25,6 +25,7 @@ mod arrivals;
 mod cache_aside;
 pub mod calibration;
 pub mod capability;
+mod data_size;
 pub mod disk_limit;
 pub mod event;
 pub mod leftovers;
@@ -56,13 +57,14 @@ pub use arrivals::Arrivals;
 pub use cache_aside::{CacheAside, ROW_BYTES_MIN};
 pub use calibration::{Calibration, NullRate};
 pub use capability::{Capability, Property};
+pub use data_size::SizeOfData;
 pub use disk_limit::DiskLimit;
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
 pub use load::{FILL, Load, PEAK, Schedule, Shares};
 pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryShare, MemoryUse, PageCache, SwapUse};
 pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
-    Plan, PlannedTarget, Product, Scale, SessionGc, Sessions, SizeOfData, Stop, Workload,
+    Plan, PlannedTarget, Product, Scale, SessionGc, Sessions, Stop, Workload,
 };
 pub use product::{ConnectionLimit, DISK_BLOCK_BYTES};
 pub use program::{Program, RedisCompatible};

@@ -197,29 +197,11 @@ pub struct Kv {
 }
 
 impl Kv {
-    /// Name of the profile without its amount of data, as in `swap-1.5`; `None` for a profile with
-    /// one amount.
-    fn amount_of(&self) -> Option<&str> {
-        let (profile, amount) = self.profile.rsplit_once('-')?;
-        (self.memory.is_some() && amount.parse::<f64>().is_ok()).then_some(profile)
-    }
-
     /// Operations of a phase per paced one: itself and those chained to it.
     pub fn operations_of_one_paced(&self, phase: &Phase) -> usize {
         let all = if self.follows { self.operations.len() } else { 1 };
         phase.control.as_ref().map_or(all, |control| control.sequence.len()).max(1)
     }
-}
-
-/// Size of the data set of one of a profile's workloads.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SizeOfData<'a> {
-    /// Name of the profile, without a size.
-    pub profile: &'a str,
-    /// Records or keys.
-    pub records: u64,
-    /// Mean number of records of a tag; `None` without tags.
-    pub records_of_tag: Option<f64>,
 }
 
 /// One kind of key-value operation.
@@ -263,23 +245,6 @@ impl Workload {
             Self::Kv(kv) => &kv.profile,
             Self::AppCache(cache) => &cache.profile,
             Self::CacheAside(aside) => &aside.profile,
-        }
-    }
-
-    /// Size of the data set of a profile that measures several sizes; `None` for other profiles.
-    pub fn data_size(&self) -> Option<SizeOfData<'_>> {
-        match self {
-            Self::AppCache(cache) => Some(SizeOfData {
-                profile: cache.sizes_of.as_deref()?,
-                records: cache.keys,
-                records_of_tag: Some(cache.records_of_tag()),
-            }),
-            Self::Kv(kv) => Some(SizeOfData {
-                profile: kv.amount_of()?,
-                records: kv.keys,
-                records_of_tag: None,
-            }),
-            Self::Sessions(_) | Self::CacheAside(_) => None,
         }
     }
 

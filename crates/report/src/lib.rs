@@ -8,8 +8,9 @@
 //!   (`measurement`); [`limits`]: their limits, each with its reason.
 //! - [`judge()`]: makes a view from a record: trials ordered by cell and operation (`series`), rows
 //!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `break_even`,
-//!   `deletions`, `miss_cost`, `memory_need`, `claims` (with `cases`), `advice` with its `ranking`, `capabilities`
-//!   of stores apart from speed, and supporting data (`context`, `data`, `footnotes`, `ending`).
+//!   `deletions`, `miss_cost`, `memory_need`, `disk_rate`, `claims` (with `cases`), `advice` with
+//!   its `ranking`, `capabilities` of stores apart from speed, and supporting data (`context`,
+//!   `data`, `footnotes`, `ending`).
 //! - `alone`: summary sentence for a target without comparison.
 //! - `answer`: the findings, in sentences of typed pieces.
 //! - `ramp`: the knee of a store whose load is raised in stages.

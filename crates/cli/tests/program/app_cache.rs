@@ -417,8 +417,8 @@ fn large_records_are_lost_with_memcached() {
         return;
     }
     let place = Place::new();
-    // Half of the records are refused. With this time, even a slow machine writes enough of them that
-    // chance alone does not make all or none of them large.
+    // Half of the records are refused. With this time, even a slow machine writes enough of them
+    // that chance alone does not make all or none of them large.
     let large = "profile=large-records,keys=40,tags=20,measure_ms=600";
     let large: Vec<&str> = large.split(',').flat_map(|setting| ["--set", setting]).collect();
     let targets = ["cm-redis", "two-levels-redis", "symfony-memcached"];

@@ -5,7 +5,6 @@
 //! which write it came from, and the last writes of a sample of keys are known ([`Written`]).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use model::{Phase, StoredVersion};
 
@@ -20,9 +19,9 @@ const OPERATIONS: [&str; 2] = ["get", "set"];
 const GET: usize = 0;
 const SET: usize = 1;
 
-/// What all clients of a load have in common.
+/// Keys, values and phases of a load.
 #[derive(Debug)]
-pub struct KvShared {
+pub struct KvData {
     /// Choice of the key of an operation.
     pub keys: KeyChoice,
     /// Names of keys.
@@ -33,34 +32,28 @@ pub struct KvShared {
     pub values: Values,
     /// Number of keys that exist before the first phase.
     pub filled: u64,
-    /// One in this many values read is compared byte by byte; at least 1.
+    /// One in this many values read is compared byte by byte; 0 for none.
     pub verify_one_in: u64,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
+}
+
+/// What all clients of a load have in common.
+pub struct KvShared {
+    data: KvData,
+    /// Nanoseconds since some instant, the same for all clients.
+    clock: Box<dyn Fn() -> u64 + Send + Sync>,
     written: Mutex<Written>,
-    since: Instant,
 }
 
 impl KvShared {
-    /// For clients that write the first `filled` keys and then run `phases`. One in `verify_one_in`
-    /// values is compared; 0 compares none.
-    pub fn new(
-        (keys, names): (KeyChoice, KeyNames),
-        (sizes, values): (Sizes, Values),
-        (filled, phases): (u64, Vec<Phase>),
-        verify_one_in: u64,
-    ) -> Self {
-        let verify_one_in = if verify_one_in == 0 { u64::MAX } else { verify_one_in };
-        let (written, since) = (Mutex::default(), Instant::now());
-        Self { keys, names, sizes, values, filled, verify_one_in, phases, written, since }
+    /// `clock` returns nanoseconds since some instant.
+    pub fn new(data: KvData, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { data, clock: Box::new(clock), written: Mutex::default() }
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.since.elapsed().as_nanos() as u64
     }
 }
 
@@ -117,7 +110,7 @@ impl KvClient {
         (self.operation, self.key) = (operation, key);
         let mut name = std::mem::take(&mut self.name).into_bytes();
         name.clear();
-        self.shared.names.append(&mut name, key);
+        self.shared.data.names.append(&mut name, key);
         // The prefix is text, and the rest are digits.
         self.name = String::from_utf8(name).unwrap_or_default();
         if operation == SET {
@@ -128,18 +121,18 @@ impl KvClient {
     }
 
     fn bytes(&self) -> usize {
-        self.shared.sizes.bytes(self.share.seed, self.key)
+        self.shared.data.sizes.bytes(self.share.seed, self.key)
     }
 
     /// Executes a set, a new key's if `is_new`, and records it.
     fn set(&mut self, is_new: bool) -> Result<Found, StoreError> {
-        self.sent_ns = self.shared.now_ns();
+        self.sent_ns = (self.shared.clock)();
         let done = if is_new {
             self.store.create(&self.name, &self.value).map(|()| Found::Yes)
         } else {
             self.store.replace(&self.name, &self.value)
         };
-        self.done_ns = self.shared.now_ns();
+        self.done_ns = (self.shared.clock)();
         if done.is_err() {
             self.shared.written().failed(self.key, self.version);
         }
@@ -157,7 +150,7 @@ impl KvClient {
         let bytes = self.bytes();
         let mut check = ValueCheck::new(self.key.0, bytes);
         self.value.len() == bytes
-            && (!self.compare || self.shared.values.check(&mut check, &self.value))
+            && (!self.compare || self.shared.data.values.check(&mut check, &self.value))
     }
 }
 
@@ -170,7 +163,7 @@ impl Client for KvClient {
         // A range for each client: with consecutive keys, the clients of a database would wait for
         // each other at the same page of its index.
         let (client, clients) = (u64::from(self.share.client), u64::from(self.share.clients));
-        let from = |client: u64| self.shared.filled * client / clients;
+        let from = |client: u64| self.shared.data.filled * client / clients;
         let next = from(client) + self.filled;
         if next >= from(client + 1) {
             return Ok(false);
@@ -186,7 +179,7 @@ impl Client for KvClient {
     fn start_phase(&mut self, phase: usize) {
         let client = u64::from(self.share.client);
         self.choices = Stream::new(self.share.seed, mix(&[phase as u64 + 1, client]));
-        self.chances = Chances::new(&self.shared.phases[phase].mix, &OPERATIONS);
+        self.chances = Chances::new(&self.shared.data.phases[phase].mix, &OPERATIONS);
     }
 
     fn calls(&self, _n: u64) -> usize {
@@ -196,9 +189,10 @@ impl Client for KvClient {
     fn prepare(&mut self, n: u64, _call: usize) -> Call {
         let mut random = self.choices.at(n);
         let operation = self.chances.choose(random.next_u64()).unwrap_or(GET);
-        self.compare = random.below(self.shared.verify_one_in) == 0;
+        self.compare = random.below(self.shared.data.verify_one_in.max(1)) == 0
+            && self.shared.data.verify_one_in > 0;
         // A distribution in order is one over all clients.
-        let key = self.shared.keys.pick(&mut random, self.share.index(n));
+        let key = self.shared.data.keys.pick(&mut random, self.share.index(n));
         self.choose(operation, key);
         Call { operation, think_ns: 0 }
     }
@@ -207,7 +201,7 @@ impl Client for KvClient {
         if self.operation == SET {
             self.value.clear();
             let bytes = self.bytes();
-            self.shared.values.append(&mut self.value, self.key.0, self.version, bytes);
+            self.shared.data.values.append(&mut self.value, self.key.0, self.version, bytes);
         }
     }
 
@@ -242,8 +236,11 @@ impl Client for KvClient {
         let found = self.store.read(&self.name, &mut self.value)?;
         let value = (found == Found::Yes).then_some(&*self.value);
         let shared = &self.shared;
-        let held =
-            shared.written().held(key, value, (&shared.values, &shared.sizes, self.share.seed));
+        let held = shared.written().held(
+            key,
+            value,
+            (&shared.data.values, &shared.data.sizes, self.share.seed),
+        );
         Ok(held.map(|held| (held, self.name.clone())))
     }
 }

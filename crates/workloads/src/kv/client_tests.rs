@@ -2,6 +2,7 @@ use super::*;
 use crate::kv::{Distribution, values_of};
 use model::{ReadBack, Stop};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A store in memory that all clients use.
 #[derive(Clone, Default)]
@@ -39,9 +40,18 @@ fn clients(store: &Memory, distribution: Distribution) -> Vec<KvClient> {
         control: None,
     };
     let keys = KeyChoice::new(distribution, KEYS).unwrap();
-    let phases = (KEYS, vec![phase("set"), phase("get")]);
-    let values = values_of("64", 7).unwrap();
-    let shared = Arc::new(KvShared::new((keys, KeyNames::default()), values, phases, 1));
+    let (sizes, values) = values_of("64", 7).unwrap();
+    let data = KvData {
+        keys,
+        names: KeyNames::default(),
+        sizes,
+        values,
+        filled: KEYS,
+        verify_one_in: 1,
+        phases: vec![phase("set"), phase("get")],
+    };
+    let clock = AtomicU64::new(0);
+    let shared = Arc::new(KvShared::new(data, move || clock.fetch_add(1, Ordering::Relaxed)));
     let client = |client| {
         let share = Share { seed: 7, client, clients: 3, prefix: String::new() };
         KvClient::new(Box::new(store.clone()), shared.clone(), share)

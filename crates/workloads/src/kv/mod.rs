@@ -36,7 +36,7 @@ mod ycsb;
 mod zipf;
 
 pub use choice::{KEYS_MAX, KeyChoice};
-pub use client::{KvClient, KvShared};
+pub use client::{KvClient, KvData, KvShared};
 pub use digits::write_over_zeros;
 pub use distribution::Distribution;
 pub use mix::{Inserts, Mix, Weights};

@@ -31,12 +31,6 @@ impl Expectation {
                 range: Some((r.min, r.max.unwrap_or(f64::INFINITY))),
                 ..none()
             },
-            Self::Order(o) => Parts {
-                targets: names(&o.targets),
-                operations: names(&o.operations),
-                clients: o.clients.clone(),
-                ..none()
-            },
             Self::Highest(e) | Self::Lowest(e) => Parts {
                 targets: [&e.target].into_iter().chain(&e.among).map(String::as_str).collect(),
                 operations: names(&e.operations),
@@ -47,20 +41,6 @@ impl Expectation {
                 targets: names(&s.among),
                 operations: [&s.operation].into_iter().chain(&s.than).map(String::as_str).collect(),
                 clients: vec![s.clients],
-                ..none()
-            },
-            Self::Rises(r) => Parts {
-                targets: names(&r.targets),
-                operations: names(&r.operations),
-                clients: r.clients.clone(),
-                numbers: vec![r.min],
-                ..none()
-            },
-            Self::Operations(o) => Parts {
-                targets: names(&o.targets),
-                operations: vec![&o.operation, &o.than],
-                clients: vec![o.clients],
-                range: Some((o.min, o.max.unwrap_or(f64::INFINITY))),
                 ..none()
             },
             Self::Gains(g) => Parts {
@@ -90,7 +70,36 @@ impl Expectation {
                 ..none()
             },
             Self::Fits(_) | Self::Monotone(_) => self.parts_of_tables(),
+            Self::Order(_) | Self::Rises(_) | Self::Operations(_) => self.parts_of_lists(),
             of_ramps => of_ramps.parts_of_ramps(),
+        }
+    }
+
+    /// Those of claims on each of several targets.
+    fn parts_of_lists(&self) -> Parts<'_> {
+        let none = Parts::default;
+        match self {
+            Self::Order(o) => Parts {
+                targets: names(&o.targets),
+                operations: names(&o.operations),
+                clients: o.clients.clone(),
+                ..none()
+            },
+            Self::Rises(r) => Parts {
+                targets: names(&r.targets),
+                operations: names(&r.operations),
+                clients: r.clients.clone(),
+                numbers: vec![r.min],
+                ..none()
+            },
+            Self::Operations(o) => Parts {
+                targets: names(&o.targets),
+                operations: vec![&o.operation, &o.than],
+                clients: vec![o.clients],
+                range: Some((o.min, o.max.unwrap_or(f64::INFINITY))),
+                ..none()
+            },
+            _ => none(),
         }
     }
 
