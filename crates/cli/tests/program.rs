@@ -20,6 +20,7 @@ mod program {
     mod common;
     mod data_set;
     mod disks;
+    mod entries;
     mod existing;
     mod existing_files;
     mod failover;

@@ -10,6 +10,7 @@ mod stores {
     mod cm_redis;
     mod common;
     mod counters;
+    mod disk;
     mod files;
 
     mod fill;

@@ -45,7 +45,7 @@ enum Over {
 
 /// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
 /// Times for which an operation was unavailable also rank as [`Rank::Requested`].
-const KNOWN: [(&str, &str, Rank, Over); 32] = [
+const KNOWN: [(&str, &str, Rank, Over); 34] = [
     (Fact::BYTES_PER_KEY, "memory of a key", Rank::Plain, Over::Mean),
     (Fact::SESSION_MEMORY_BYTES, "memory of a session", Rank::Plain, Over::Mean),
     (Fact::SESSION_RESIDENT_BYTES, "resident memory of a session", Rank::Plain, Over::Mean),
@@ -67,10 +67,12 @@ const KNOWN: [(&str, &str, Rank, Over); 32] = [
     ("rate_before_save_per_s", "rate before the save", Rank::Plain, Over::Mean),
     ("save_lowest_rate_share", "lowest rate during the save, of that", Rank::Plain, Over::Mean),
     ("save_recovery_ns", "rate recovered after save start", Rank::Requested, Over::Mean),
+    ("save_recovery_share", "recovery, of the save's length", Rank::Detail, Over::Mean),
     ("save_ns", "save", Rank::Plain, Over::Mean),
     ("rate_before_rewrite_per_s", "rate before the rewrite", Rank::Plain, Over::Mean),
     ("rewrite_lowest_rate_share", REWRITE_LOWEST, Rank::Plain, Over::Mean),
     ("rewrite_recovery_ns", "rate recovered after rewrite start", Rank::Requested, Over::Mean),
+    ("rewrite_recovery_share", "recovery, of the rewrite's length", Rank::Detail, Over::Mean),
     ("rewrite_ns", "rewrite of the log", Rank::Plain, Over::Mean),
     ("rate_before_kill_per_s", "rate before the kill", Rank::Plain, Over::Mean),
     ("kill_lowest_rate_share", "lowest rate after the kill, of that", Rank::Plain, Over::Mean),
@@ -447,6 +449,10 @@ fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec
                 ),
                 TrialNumber::by_clients(format!("{name}{RECOVERY}"), recovery_ns),
             ]);
+            if let (Some(recovery_ns), Some(ended)) = (recovery_ns, ended) {
+                let share = recovery_ns / (ended.at_ns - began.at_ns).max(1) as f64;
+                all.push(TrialNumber::by_clients(format!("{name}_recovery_share"), Some(share)));
+            }
         }
         if begins == EventKind::Killed {
             all.extend(silent(point, began.at_ns - series.begun_ns));

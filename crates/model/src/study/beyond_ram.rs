@@ -15,7 +15,7 @@ use super::{Fault, Study, StudyError};
 use crate::action::{Act, Action};
 use crate::load::Load;
 use crate::memory::{MemoryLimit, MemoryPlan};
-use crate::plan::{Cell, Kv, PlannedTarget, Workload};
+use crate::plan::{Cell, Kv, Phase, PlannedTarget, Workload};
 use crate::product::{DISK_BLOCK_BYTES, Product};
 
 /// Operations; each has its own phase.
@@ -40,7 +40,7 @@ const SWAP_FACTOR: u64 = 2;
 pub(super) struct Defaults {
     /// Bytes of a value.
     value_bytes: usize,
-    /// Time after which a trial ends with a partial result, seconds.
+    /// Time beyond its planned phases after which a trial ends with a partial result, seconds.
     deadline_s: u64,
     /// Directory for swap; `None` for that of the data. Only from `--set`.
     #[serde(skip)]
@@ -258,6 +258,8 @@ fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaul
     let length_ns = ((scale.measure_ms as f64 * profile.length.get_ref() * 1e6) as u64).max(1);
     let operations = profile.operations.get_ref();
     let phase = |name: &String| timed(name, &[name], length_ns, scale);
+    let phases: Vec<Phase> = operations.iter().map(phase).collect();
+    let planned_ns: u64 = phases.iter().map(|phase| phase.warmup_ns + length_ns).sum();
     let action = |(_, at, what): (&str, &Spanned<f64>, Act)| Action {
         phase: operations.first().cloned().unwrap_or_default(),
         at_ns: (length_ns as f64 * at.get_ref()) as u64,
@@ -295,9 +297,9 @@ fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaul
         fill_per_s: if product.keeps_keys() { profile.fill_per_s } else { 0 },
         verify_one_in: study.verify_one_in,
         threads: 1,
-        phases: operations.iter().map(phase).collect(),
+        phases,
         actions: profile.writes().into_iter().map(action).collect(),
-        deadline_ns: defaults.deadline_s * 1_000_000_000,
+        deadline_ns: planned_ns + defaults.deadline_s * 1_000_000_000,
         memory: Some(memory),
         ..Kv::default()
     }

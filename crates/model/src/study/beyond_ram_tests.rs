@@ -1,8 +1,8 @@
 use super::*;
 use crate::BackgroundWrite::Save;
-use crate::Plan;
 use crate::study::planning::tests::choices;
 use crate::study::{Choices, TargetChoice};
+use crate::{Plan, Scale};
 
 const BEYOND_RAM: &str = include_str!("../../../../studies/beyond-ram.toml");
 
@@ -93,7 +93,7 @@ fn faults_of_a_profile_are_located() {
         ("targets = [\"redis\"]", "targets = [\"rediss\"]", "unknown target `rediss`"),
         ("value_bytes = 3", "value_bytes = 0", "value_bytes must be 1 to 16777216"),
         ("zipf = 0.99", "zipf = 9", "zipf must be a number above 0, up to 5"),
-        ("data = [2.0]", "data = []", "data must be numbers above 0, up to 8"),
+        ("data = [2.0]", "data = []", "data must be numbers above 0, up to 64"),
         ("save_at = 0.25", "save_at = 1.0", "save_at must be a share from 0 to below 1"),
     ] {
         assert!(BEYOND_RAM.contains(from), "{from}");
@@ -175,4 +175,36 @@ fn collections_have_a_stated_size() {
         let error = Study::parse("b", &BEYOND_RAM.replacen(from, to, 1)).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }
+}
+
+#[test]
+fn the_disk_itself_has_whole_blocks_and_is_no_store() {
+    let plan = planned(&[("profile", "stores,device"), ("memory", "64MiB")], &[]).unwrap();
+    let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    assert_eq!(ids.iter().filter(|id| id.contains("stores")).count(), 3, "{ids:?}");
+    assert_eq!(ids[3..], ["disk/device-1/50", "disk/device-4/50"]);
+    assert_eq!(kv(&plan, "disk").keys, (64 << 20) / 4096);
+    // Each client is a thread, and fills as fast as it can.
+    assert_eq!((kv(&plan, "disk").threads, kv(&plan, "redis").threads), (50, 1));
+    let files = planned(&[("profile", "stores")], &["files"]).unwrap();
+    assert_eq!((kv(&files, "files").threads, kv(&files, "files").fill_per_s), (50, 0));
+    let odd = planned(&[("profile", "device"), ("value_bytes", "5000")], &["disk"]);
+    let odd = odd.unwrap_err().to_string();
+    assert!(odd.contains("have 5000 bytes (expected a multiple of 4096:"), "{odd}");
+    let in_order = planned(&[("profile", "device-in-order")], &[]).unwrap();
+    assert_eq!(kv(&in_order, "disk").distribution, "sequential");
+}
+
+#[test]
+fn a_scale_has_its_own_profiles_and_a_deadline_beyond_them() {
+    let study = Study::parse("b", BEYOND_RAM).unwrap();
+    let standard = study.plan(&Choices { scale: Scale::Standard, ..choices() }).unwrap();
+    assert_eq!(standard.profiles, ["save", "swap", "stores", "device"]);
+    let quick = study.plan(&Choices { scale: Scale::Quick, ..choices() }).unwrap();
+    assert_eq!(quick.profiles, ["save", "swap", "stores"]);
+    // Eight times a second, 0.2 s of warm-up, and a minute for the rest.
+    assert_eq!(kv_of(&quick.cells[0]).deadline_ns, 68_200_000_000);
+    let unknown = BEYOND_RAM.replace(r#""stores", "device"]"#, r#""stores", "devices"]"#);
+    let error = Study::parse("b", &unknown).unwrap_err().to_string();
+    assert!(error.contains("unknown profile `devices`"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use model::study::{Choices, Study};
 use model::{
-    DeviceUse, ErrorClass, Failure, MemoryUse, Pressure, ProcessUse, Sample, Scale, Silence,
+    DeviceUse, ErrorClass, Fact, Failure, MemoryUse, Pressure, ProcessUse, Sample, Scale, Silence,
     StoreCounters, SwapUse, Trial,
 };
 
@@ -16,11 +16,16 @@ const BEYOND_RAM: &str = include_str!("../../../../studies/beyond-ram.toml");
 
 /// Profile `stores`: 1,000 operations in each phase of a second.
 fn run() -> Recorded {
+    run_of("stores", |_| 1_000.0)
+}
+
+/// These profiles, with the rate of each cell.
+fn run_of(profiles: &str, rate: impl Fn(&str) -> f64) -> Recorded {
     let study = Study::parse("beyond-ram", BEYOND_RAM).unwrap();
     let plan = study.plan(&Choices {
         scale: Scale::Quick,
         budget_s: None,
-        sets: vec![("profile".into(), "stores".into())],
+        sets: vec![("profile".into(), profiles.into())],
         targets: Vec::new(),
         control: false,
         seed: 7,
@@ -31,7 +36,13 @@ fn run() -> Recorded {
     let mut recorded = recorded(plan.unwrap(), 3, |_, _, _| 1_000.0);
     let mut samples = Vec::new();
     for trial in &mut recorded.trials {
-        samples.push(((trial.block, trial.cell.clone()), sampled(trial)));
+        let factor = rate(&trial.cell) / 1_000.0;
+        for operation in trial.points.iter_mut().flat_map(|point| &mut point.operations) {
+            operation.rate_per_s *= factor;
+        }
+        if trial.points.iter().any(|point| point.phase == "get") {
+            samples.push(((trial.block, trial.cell.clone()), sampled(trial)));
+        }
     }
     recorded.samples.extend(samples);
     recorded
@@ -107,15 +118,15 @@ fn what_memory_had_no_room_for_is_shown_by_target() {
     };
     assert_eq!(
         line("| stores | get | redis |"),
-        "| stores | get | redis | 100 % | – | 0 | 0.25 | 2 KiB | 0 B | 1.0 |"
+        "| stores | get | redis | 100 % | – | 0 | 0.25 | 2 KiB | 0 B | 1.0 | – |"
     );
     assert_eq!(
         line("| stores | get | redis-lru |"),
-        "| stores | get | redis-lru | 25 % | – | 0.15 | 0 | 2 KiB | 0 B | 1.0 |"
+        "| stores | get | redis-lru | 25 % | – | 0.15 | 0 | 2 KiB | 0 B | 1.0 | – |"
     );
     assert_eq!(
         line("| stores | get | memcached-flash |"),
-        "| stores | get | memcached-flash | 25 % | 80 % | 0 | 0 | 2 KiB | 0 B | 1.0 |"
+        "| stores | get | memcached-flash | 25 % | 80 % | 0 | 0 | 2 KiB | 0 B | 1.0 | – |"
     );
 }
 
@@ -266,4 +277,72 @@ fn memory_and_disk_of_a_limited_target_are_charted_over_time() {
     assert!(read.iter().all(|rate| (rate.unwrap() - 4_096_000.0).abs() < 1.0), "{read:?}");
     assert!(charts.memory_bytes[0].windows(2).all(|pair| pair[0] < pair[1]), "{charts:?}");
     assert!(row("redis-lru").resources.is_none());
+}
+
+#[test]
+fn what_a_store_keeps_of_its_rate_is_told_by_amount_of_data() {
+    let view = judge(&run_of("swap", |cell| match cell {
+        "redis/swap-0.9/50" => 1_000.0,
+        "redis/swap-1.1/50" => 600.0,
+        _ => 100.0,
+    }));
+    let get = view.happened.outgrown.iter().find(|outgrown| outgrown.operation == "get").unwrap();
+    assert_eq!((get.workload.as_str(), get.target.as_str()), ("swap", "redis"));
+    let shares: Vec<(f64, f64)> = get.steps.iter().map(|s| (s.data, s.share.center)).collect();
+    let expected = [(1.1, 0.6), (1.5, 0.1)];
+    let is_near = |(a, b): (&(f64, f64), &(f64, f64))| (a.0 - b.0).hypot(a.1 - b.1) < 0.01;
+    assert!(shares.len() == 2 && shares.iter().zip(&expected).all(is_near), "{shares:?}");
+    assert_eq!(
+        get.sentence,
+        "redis, get with 50 clients: of its rate with 0.9 times the memory of data it keeps 60.2 % \
+         at 1.1 times and 10 % at 1.5 times; at least half of it up to 1.1 times"
+    );
+    // The response time grows with the number of keys.
+    let curve = view.growth.iter().find(|curve| curve.operation == "get").unwrap();
+    assert_eq!((curve.workload.as_str(), curve.grows.as_str()), ("swap", "records"));
+    assert_eq!(curve.points.len(), 3);
+    assert!(curve.points.iter().all(|point| point.records_of_tag.is_none()));
+    let markdown = markdown::render(&view);
+    assert!(markdown.contains("## How much memory"), "{markdown}");
+}
+
+#[test]
+fn stores_are_shown_beside_what_their_disk_can_do() {
+    let view = judge(&run_of("stores,device", |cell| match cell {
+        "disk/device-1/50" => 3_000.0,
+        "disk/device-4/50" => 2_000.0,
+        _ => 1_000.0,
+    }));
+    let metric = |target: &str, operation: &str| {
+        let mut rows = view.cells.iter();
+        let row = rows.find(|r| r.target == target && r.operation == operation).unwrap();
+        row.metrics.get("disk_rate_per_s").map(|value| value.center)
+    };
+    // The widest span counts; the disk is not compared with itself.
+    assert!((metric("redis", "get").unwrap() / 2_000.0 - 1.0).abs() < 0.01);
+    assert_eq!(metric("disk", "get"), None);
+    let shown = markdown::render(&view);
+    let line = shown.lines().find(|line| line.starts_with("| stores | set | redis |"));
+    assert!(line.unwrap_or(&shown).ends_with("| 0.500× |"), "{line:?}");
+}
+
+#[test]
+fn memory_for_data_includes_the_copies_of_a_save() {
+    let mut recorded = run_of("save", |_| 1_000.0);
+    for trial in &mut recorded.trials {
+        let info = |name: &str, value| Fact { name: name.into(), value, source: "INFO".into() };
+        trial.facts =
+            vec![info(Fact::BYTES_PER_KEY, 1_500.0), info("save_copied_bytes", 750_000.0)];
+        let mut fill = trial.points[0].clone();
+        fill.operations[0].counts.ok = 1_000;
+        trial.fill = Some(fill);
+    }
+    let view = judge(&recorded);
+    let [need] = &view.happened.memory_needs[..] else { panic!("{:?}", view.happened) };
+    assert!((need.value_bytes - 1_000.0).abs() < 1e-9 && need.planned_per_byte > 2.2, "{need:?}");
+    assert_eq!(
+        need.sentence,
+        "redis keeps a value of 1000 B in 1.46 KiB of memory: 1 GiB of such values needs 1.5 GiB, \
+         and 2.25 GiB while it is saved under these writes, which copies 50 %"
+    );
 }
