@@ -415,7 +415,8 @@ pub struct Plan {
     /// Nanoseconds after which an unanswered operation counts as timed out.
     pub timeout_ns: u64,
     /// Nanoseconds without any answer after which a trial ends with what it measured; 0 for no
-    /// limit.
+    /// limit, as in older records.
+    #[serde(default)]
     pub stall_ns: u64,
     /// Stores under test.
     pub targets: Vec<PlannedTarget>,

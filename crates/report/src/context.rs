@@ -218,6 +218,7 @@ fn disturbers(recorded: &Recorded, notes: &mut Notes) {
 pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut Notes) {
     control(&recorded.header.plan, comparisons, notes);
     durability(recorded, notes);
+    unlimited(&recorded.header.plan, notes);
     cache::fills(&recorded.header.plan, notes);
     cache::lists(&recorded.header.plan, notes);
     clock_steps(recorded, notes);
@@ -225,6 +226,26 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
     busiest(recorded, notes);
     disturbers(recorded, notes);
     left_behind(recorded, notes);
+}
+
+/// Notes servers at a URL beside targets whose memory is limited.
+fn unlimited(plan: &Plan, notes: &mut Notes) {
+    let is_limited = |target: &str| {
+        let mut own = plan.cells.iter().filter(|cell| cell.target == target);
+        own.any(|cell| cell.workload.memory().is_some())
+    };
+    if !plan.targets.iter().any(|target| is_limited(&target.name)) {
+        return;
+    }
+    for target in plan.targets.iter().filter(|target| !is_limited(&target.name)) {
+        if target.address.is_some() && target.product.has_server() {
+            notes.add(format!(
+                "memory of {}: what its owner gave the server; cachedyno limits only the servers \
+                 that it starts",
+                target.name
+            ));
+        }
+    }
 }
 
 /// Notes the trials during which the wall clock was set, with the consequences.

@@ -200,19 +200,20 @@ fn a_deadline_ends_a_cell_and_keeps_its_results() {
         return;
     }
     let place = Place::new();
-    let mut arguments = vec!["beyond-ram", "--set", "profile=save", "--set", "memory=64MiB"];
-    arguments.extend(["--set", "measure_ms=60000", "--set", "deadline_s=3"]);
+    // The fill of 120,000 keys at 40,000 per second takes longer than what is added to 2 × 3.2 s.
+    let mut arguments = vec!["beyond-ram", "--set", "profile=stores", "--set", "memory=64MiB"];
+    arguments.extend(["--target", "redis", "--set", "measure_ms=1500", "--set", "deadline_s=1"]);
     let finished = started(&place, &arguments).finish_within(PATIENCE);
     let trial = place.record().trials().remove(0);
     if let Some(why) = trial["failure"]["message"].as_str().filter(|why| why.contains("group")) {
         skipped(why);
         return;
     }
-    let point = &trial["points"][0];
+    let point = trial["points"].as_array().unwrap().last().unwrap();
     let why = point["failure"]["message"].as_str().unwrap();
-    assert!(why.contains("deadline of 3.00 s"), "{why}");
+    assert!(why.contains("deadline of 7.40 s"), "{why}");
     let length_ns = point["length_ns"].as_u64().unwrap();
-    assert!(length_ns < 3_500_000_000, "{length_ns}: {}", finished.stderr);
+    assert!(length_ns < 2_900_000_000, "{length_ns}: {}", finished.stderr);
     assert!(point["operations"][0]["counts"]["ok"].as_u64() > Some(0));
     place.assert_nothing_left();
 }

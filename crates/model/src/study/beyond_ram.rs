@@ -129,7 +129,7 @@ impl Keys for Defaults {
                     let own: Vec<&PlannedTarget> = own.collect();
                     own.iter().try_for_each(|target| fits_disk(profile, target, run))?;
                     let kv = |target: &PlannedTarget| {
-                        let kv = workload(profile, *data, target.product, run);
+                        let kv = workload(profile, *data, target, run);
                         // A store without a protocol of keys has a thread per client.
                         let is_on_wire = target.product.keeps_keys();
                         Workload::Kv(if is_on_wire { kv } else { Kv { threads: clients, ..kv } })
@@ -250,8 +250,9 @@ fn fits_disk(
     )))
 }
 
-/// The workload of a profile on a product; `data` is a multiple of the memory.
-fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaults>) -> Kv {
+/// The workload of a profile on a target; `data` is a multiple of the memory. The memory of a server
+/// at a URL is not limited.
+fn workload(profile: &Profile, data: f64, target: &PlannedTarget, run: &Run<'_, Defaults>) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
     let memory_bytes = size.memory.bytes();
     let data_bytes = (memory_bytes as f64 * data) as u64;
@@ -272,6 +273,7 @@ fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaul
     };
     let name = profile.name.get_ref();
     let value_bytes = value_bytes(profile, run);
+    let product = target.product;
     let entry_bytes = match (product, &profile.collections) {
         (Product::Disk, _) => value_bytes as u64,
         (_, Some(own)) => redis_bytes(own.bytes(value_bytes as u64)),
@@ -300,7 +302,7 @@ fn workload(profile: &Profile, data: f64, product: Product, run: &Run<'_, Defaul
         phases,
         actions: profile.writes().into_iter().map(action).collect(),
         deadline_ns: planned_ns + defaults.deadline_s * 1_000_000_000,
-        memory: Some(memory),
+        memory: (!target.is_at_url()).then_some(memory),
         ..Kv::default()
     }
 }

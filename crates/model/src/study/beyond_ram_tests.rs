@@ -208,3 +208,14 @@ fn a_scale_has_its_own_profiles_and_a_deadline_beyond_them() {
     let error = Study::parse("b", &unknown).unwrap_err().to_string();
     assert!(error.contains("unknown profile `devices`"), "{error}");
 }
+
+#[test]
+fn a_server_at_a_url_keeps_its_memory() {
+    let plan = planned(&[("profile", "stores")], &["redis", "kvrocks=redis://h:1"]).unwrap();
+    assert!(kv(&plan, "redis").memory.is_some());
+    assert_eq!(kv(&plan, "kvrocks").memory, None);
+    assert_eq!(kv(&plan, "kvrocks").keys, kv(&plan, "redis").keys);
+    plan.check().unwrap();
+    let save = planned(&[("profile", "save")], &["kvrocks=redis://h:1"]).unwrap();
+    assert!(save.check().unwrap_err().contains("does not limit, save or kill"));
+}
