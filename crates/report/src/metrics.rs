@@ -60,23 +60,19 @@ pub(crate) const METRICS: [Metric; 28] = [
     amount("device_written_bytes_per_op", |w| w.per_op(w.grown(device_written)?)),
     amount("evicted_per_op", |w| w.per_op(w.grown(evicted)?)),
     amount("flash_hit_share", flash_hit_share),
-    arithmetic("memory_pressure_some_share", |w| w.waited(|s| Some(s.pressure?.memory_some_ns))),
-    arithmetic("memory_pressure_full_share", |w| w.waited(|s| Some(s.pressure?.memory_full_ns))),
-    arithmetic("io_pressure_some_share", |w| w.waited(|s| Some(s.pressure?.io_some_ns))),
-    arithmetic("io_pressure_full_share", |w| w.waited(|s| Some(s.pressure?.io_full_ns))),
-    arithmetic("cpu_pressure_some_share", |w| w.waited(|s| Some(s.pressure?.cpu_some_ns))),
-    arithmetic("group_memory_pressure_some_share", |w| {
+    amount("memory_pressure_some_share", |w| w.waited(|s| Some(s.pressure?.memory_some_ns))),
+    amount("memory_pressure_full_share", |w| w.waited(|s| Some(s.pressure?.memory_full_ns))),
+    amount("io_pressure_some_share", |w| w.waited(|s| Some(s.pressure?.io_some_ns))),
+    amount("io_pressure_full_share", |w| w.waited(|s| Some(s.pressure?.io_full_ns))),
+    amount("cpu_pressure_some_share", |w| w.waited(|s| Some(s.pressure?.cpu_some_ns))),
+    amount("group_memory_pressure_some_share", |w| {
         w.waited(|s| Some(s.group_pressure?.memory_some_ns))
     }),
-    arithmetic("group_memory_pressure_full_share", |w| {
+    amount("group_memory_pressure_full_share", |w| {
         w.waited(|s| Some(s.group_pressure?.memory_full_ns))
     }),
-    arithmetic("group_io_pressure_some_share", |w| {
-        w.waited(|s| Some(s.group_pressure?.io_some_ns))
-    }),
-    arithmetic("group_io_pressure_full_share", |w| {
-        w.waited(|s| Some(s.group_pressure?.io_full_ns))
-    }),
+    amount("group_io_pressure_some_share", |w| w.waited(|s| Some(s.group_pressure?.io_some_ns))),
+    amount("group_io_pressure_full_share", |w| w.waited(|s| Some(s.group_pressure?.io_full_ns))),
 ];
 
 /// Reads of a database's rows through a cache.
