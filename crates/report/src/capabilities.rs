@@ -28,10 +28,12 @@ pub(crate) fn with_capabilities(recorded: &Recorded, advised: Advised) -> Advise
     Advised { capabilities, operating: operating(recorded), ..advised }
 }
 
-/// Targets that were measured, except repetitions of the control.
+/// Stores that were measured, except repetitions of the control.
 fn measured(recorded: &Recorded) -> impl Iterator<Item = &PlannedTarget> {
     let is_measured = |target: &&PlannedTarget| {
-        target.control_of.is_none() && recorded.unavailable(&target.name).is_none()
+        target.product != Product::Disk
+            && target.control_of.is_none()
+            && recorded.unavailable(&target.name).is_none()
     };
     recorded.header.plan.targets.iter().filter(is_measured)
 }
