@@ -93,8 +93,10 @@ async function zoomRoundTrip(page, chart) {
   await page.locator(`${chart} .zoom button`, { hasText: "+" }).click();
   const closer = await drawing(page, chart);
   assert.notEqual(closer, whole, `${chart}: + changed nothing`);
+  await page.locator(`${chart} .canvas`).scrollIntoViewIfNeeded();
   const box = await page.locator(`${chart} .canvas`).boundingBox();
-  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  // In the upper part, since a chart with several axes below each other has gaps between them.
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 4);
   await page.keyboard.down("Control");
   await page.mouse.wheel(0, -240);
   await page.keyboard.up("Control");
@@ -105,7 +107,8 @@ async function zoomRoundTrip(page, chart) {
   await page.locator(`${chart} .zoom button`, { hasText: "Reset" }).click();
   await page.mouse.move(0, 0);
   await page.waitForTimeout(150);
-  const axis = (svg) => [...svg.matchAll(/<text[^>]*>([^<]*)</g)].map((m) => m[1]);
+  // The library may draw labels of events in another order.
+  const axis = (svg) => [...svg.matchAll(/<text[^>]*>([^<]*)</g)].map((m) => m[1]).sort();
   assert.deepEqual(axis(await drawing(page, chart)), axis(whole), `${chart}: reset did not bring all back`);
 }
 
