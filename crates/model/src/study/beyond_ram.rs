@@ -250,8 +250,8 @@ fn fits_disk(
     )))
 }
 
-/// The workload of a profile on a target; `data` is a multiple of the memory. The memory of a server
-/// at a URL is not limited.
+/// The workload of a profile on a target; `data` is a multiple of the memory. The memory of a
+/// server at a URL is not limited.
 fn workload(profile: &Profile, data: f64, target: &PlannedTarget, run: &Run<'_, Defaults>) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
     let memory_bytes = size.memory.bytes();
