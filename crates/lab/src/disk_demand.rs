@@ -1,7 +1,7 @@
 //! What a trial puts on the disk of a private server, which is checked before anything is created
 //! there: swap, a file of values, and the file of a save.
 
-use model::{Act, ErrorClass, Failure, PlannedTarget, Workload};
+use model::{ErrorClass, Failure, PlannedTarget, Workload};
 use rig::FreeSpace;
 use stats::format_bytes;
 use std::path::Path;
@@ -27,7 +27,7 @@ impl DiskDemand {
     pub(crate) fn of(target: &PlannedTarget, workload: &Workload) -> Result<Self, Failure> {
         let mib = target.settings.get(VALUES_MIB).and_then(|mib| mib.parse::<u64>().ok());
         let save = match workload {
-            Workload::Kv(kv) if kv.actions.iter().any(|action| writes(action.what)) => {
+            Workload::Kv(kv) if kv.actions.iter().any(|action| action.what.writes().is_some()) => {
                 (kv.keys as f64 * demand::key_bytes(kv, "")?) as u64
             }
             _ => 0,
@@ -75,11 +75,6 @@ impl DiskDemand {
         );
         Err(Failure { class: ErrorClass::Full, message })
     }
-}
-
-/// True if the store writes a file with all of its data.
-fn writes(act: Act) -> bool {
-    matches!(act, Act::Save | Act::Rewrite)
 }
 
 #[cfg(test)]

@@ -96,8 +96,7 @@ pub(crate) fn outgrown(recorded: &Recorded, phases: &[MeasuredPoint<'_>]) -> Vec
     let mut curves: Vec<(Place<'_>, Vec<Amount<'_>>)> = Vec::new();
     for phase in phases {
         let workload = &phase.cell.workload;
-        let swaps = workload.memory().is_some_and(|memory| memory.swap_bytes > 0);
-        let Some(size) = workload.data_size().filter(|_| swaps) else { continue };
+        let Some(size) = workload.data_size().filter(|_| workload.swaps()) else { continue };
         let amount = workload.profile().strip_prefix(size.profile);
         let amount = amount.and_then(|rest| rest.strip_prefix('-')?.parse().ok());
         let (Some(data), Some(operation)) = (amount, phase.operation(phase.name)) else { continue };
