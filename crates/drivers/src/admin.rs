@@ -197,6 +197,12 @@ pub trait Admin: Send {
         Err(Failure { class: ErrorClass::Other, message })
     }
 
+    /// Why the last background write of a server failed after its start; `None` if none did so far.
+    fn write_failure(&mut self, what: BackgroundWrite) -> Result<Option<Failure>, Failure> {
+        let _ = what;
+        Ok(None)
+    }
+
     /// Memory statistics of each server, for a cluster of each primary. Empty if data are not
     /// limited by memory. A server that denies access leaves its fields unknown.
     fn memory_stats(&mut self) -> Result<Vec<MemoryStats>, Failure> {

@@ -2,7 +2,7 @@
 
 use drivers::redis::sentinel::{Role, RoleReader};
 use model::{
-    Act, Action, BackgroundWrite, Endpoint, ErrorClass, EventKind, Fact, Failure, Sample, Trial,
+    Action, BackgroundWrite, Endpoint, ErrorClass, EventKind, Fact, Failure, Sample, Trial,
     TrialEvent, Workload,
 };
 use nix::sys::signal::{Signal, kill};
@@ -103,27 +103,39 @@ fn act(
     subjects: &Subjects,
     (begins, stopped): (Instant, &mpsc::Receiver<()>),
 ) -> Result<Vec<Happened>, Failure> {
-    let mut happened = Vec::new();
+    let (mut happened, mut begun) = (Vec::new(), Vec::new());
     for action in actions {
         let due = begins + Duration::from_nanos(action.at_ns);
         let left = due.saturating_duration_since(Instant::now());
         if !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout)) {
-            return Ok(happened);
+            break;
         }
-        match action.what {
-            Act::Save => write(subjects, BackgroundWrite::Save)?,
-            Act::Rewrite => write(subjects, BackgroundWrite::Rewrite)?,
-            Act::KillPrimary => happened.push(kill_primary(&subjects.servers, due)?),
+        match action.what.writes() {
+            Some(what) => {
+                write(subjects, what)?;
+                begun.push(what);
+            }
+            None => happened.push(kill_primary(&subjects.servers, due)?),
         }
     }
     // Returns when the sender is dropped.
     let _ = stopped.recv();
-    Ok(happened)
+    let failed = begun.into_iter().find_map(|what| write_failure(subjects, what));
+    failed.map_or(Ok(happened), Err)
 }
 
 /// Makes every server write to disk in the background.
 fn write(subjects: &Subjects, what: BackgroundWrite) -> Result<(), Failure> {
     subjects.stores.iter().try_for_each(|endpoint| drivers::admin(endpoint, TIMEOUT)?.write(what))
+}
+
+/// Why a background write failed; `None` also for a server that does not answer, which is a failure
+/// of its own.
+fn write_failure(subjects: &Subjects, what: BackgroundWrite) -> Option<Failure> {
+    subjects.stores.iter().find_map(|endpoint| {
+        let mut admin = drivers::admin(endpoint, TIMEOUT).ok()?;
+        admin.write_failure(what).ok()?
+    })
 }
 
 /// Kills the server that reports the role of primary.

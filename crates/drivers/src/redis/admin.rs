@@ -8,7 +8,7 @@ use load::wire::route::Route;
 use model::{BackgroundWrite, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
-use super::counters::{counters, facts, info, memory_stats};
+use super::counters::{counters, facts, info, last_failed, memory_stats};
 use super::errors::known;
 use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
@@ -449,6 +449,21 @@ impl Admin for RedisAdmin {
             }
         }
         Ok(())
+    }
+
+    fn write_failure(&mut self, what: BackgroundWrite) -> Result<Option<Failure>, Failure> {
+        for server in &mut self.servers {
+            let text = info(&mut server.wire, &mut server.takes_one_section)?;
+            if last_failed(&text, what) {
+                let (name, server) = (what.name(), server.address());
+                let message = format!(
+                    "the {name} of {server} began and failed: its disk was full, or its child \
+                     process was killed, for example by a limit of memory"
+                );
+                return Ok(Some(Failure { class: ErrorClass::Full, message }));
+            }
+        }
+        Ok(None)
     }
 
     fn memory_stats(&mut self) -> Result<Vec<MemoryStats>, Failure> {

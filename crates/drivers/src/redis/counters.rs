@@ -109,6 +109,15 @@ pub(super) fn facts(info: &str) -> Vec<Fact> {
     values.into_iter().filter_map(fact).collect()
 }
 
+/// True if the last write of this kind that ended failed.
+pub(super) fn last_failed(info: &str, what: BackgroundWrite) -> bool {
+    let status = match what {
+        BackgroundWrite::Save => "rdb_last_bgsave_status",
+        BackgroundWrite::Rewrite => "aof_last_bgrewrite_status",
+    };
+    field::<String>(info, status).is_some_and(|status| status == "err")
+}
+
 /// Sums `db0:keys=1,expires=0,…` over the databases; an empty one has no line.
 fn keys(info: &str) -> Option<u64> {
     let of_line = |line: &str| {

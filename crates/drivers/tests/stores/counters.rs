@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use super::common::{Server, installed, options, patience, postgres_program};
 use cachedyno_drivers::{admin, open_page_store, open_session_store};
-use model::{Connections, Endpoint, Layout, NetAddress, StoreCounters};
+use model::{
+    BackgroundWrite, Connections, Endpoint, ErrorClass, Layout, NetAddress, StoreCounters,
+};
+use nix::mount::{MsFlags, mount, umount};
 use nix::sys::signal::Signal;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -24,6 +27,41 @@ fn grown(
     of: fn(&StoreCounters) -> Option<u64>,
 ) -> u64 {
     of(after).unwrap() - of(before).unwrap()
+}
+
+#[test]
+fn a_save_that_fails_after_its_start_is_told() {
+    if !installed("redis-server") {
+        return;
+    }
+    let small = tempfile::tempdir().unwrap();
+    let size = Some("size=256k");
+    if let Err(e) = mount(Some("tmpfs"), small.path(), Some("tmpfs"), MsFlags::empty(), size) {
+        eprintln!("skipped: cannot mount a small file system: {e}");
+        return;
+    }
+    let directory = small.path().to_str().unwrap();
+    let server = Server::redis(&["--rdbcompression", "no", "--dir", directory]);
+    let endpoint = server.redis_endpoint(None);
+    let mut admin = admin(&endpoint, TIMEOUT).unwrap();
+    let mut save = || {
+        admin.write(BackgroundWrite::Save).unwrap();
+        while admin.counters().unwrap().unwrap().saving != Some(0) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        admin.write_failure(BackgroundWrite::Save).unwrap()
+    };
+    let whole = save();
+    let mut store = open_session_store(&endpoint, &options(Path::new(""))).unwrap();
+    store.create("a", &vec![7; 600_000]).unwrap();
+    let failed = save();
+    drop((store, server));
+    umount(small.path()).unwrap();
+    assert_eq!(whole, None);
+    let failure = failed.unwrap();
+    assert_eq!(failure.class, ErrorClass::Full);
+    assert!(failure.message.contains("the save of unix socket"), "{failure}");
+    assert!(failure.message.contains("began and failed: its disk was full"), "{failure}");
 }
 
 #[test]
