@@ -25,7 +25,7 @@ pub(crate) fn connect(
         names,
         sizes,
         values,
-        filled: (kv.keys as f64 * kv.filled_share).round() as u64,
+        filled: kv.filled_keys(),
         verify_one_in: kv.verify_one_in,
         phases: kv.phases.clone(),
     };

@@ -11,6 +11,8 @@ pub struct SizeOfData<'a> {
     pub records: u64,
     /// Mean number of records of a tag; `None` without tags.
     pub records_of_tag: Option<f64>,
+    /// Data as a multiple of the memory; `None` for sizes in records.
+    pub of_memory: Option<f64>,
 }
 
 impl Workload {
@@ -21,22 +23,27 @@ impl Workload {
                 profile: cache.sizes_of.as_deref()?,
                 records: cache.keys,
                 records_of_tag: Some(cache.records_of_tag()),
+                of_memory: None,
             }),
-            Self::Kv(kv) => Some(SizeOfData {
-                profile: kv.amount_of()?,
-                records: kv.keys,
-                records_of_tag: None,
-            }),
+            Self::Kv(kv) => {
+                let (profile, of_memory) = kv.amount_of_data()?;
+                Some(SizeOfData {
+                    profile,
+                    records: kv.keys,
+                    records_of_tag: None,
+                    of_memory: Some(of_memory),
+                })
+            }
             Self::Sessions(_) | Self::CacheAside(_) => None,
         }
     }
 }
 
 impl Kv {
-    /// Name of the profile without its amount of data, as in `swap-1.5`; `None` for a profile with
-    /// one amount.
-    pub(crate) fn amount_of(&self) -> Option<&str> {
+    /// Name of the profile, and its data as a multiple of the memory, as in `swap-1.5`; `None` for
+    /// a profile with one amount.
+    pub(crate) fn amount_of_data(&self) -> Option<(&str, f64)> {
         let (profile, amount) = self.profile.rsplit_once('-')?;
-        (self.memory.is_some() && amount.parse::<f64>().is_ok()).then_some(profile)
+        Some((profile, amount.parse().ok().filter(|_| self.memory.is_some())?))
     }
 }

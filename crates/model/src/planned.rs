@@ -24,6 +24,11 @@ impl Workload {
 }
 
 impl Kv {
+    /// Number of keys that exist before the first phase.
+    pub fn filled_keys(&self) -> u64 {
+        (self.keys as f64 * self.filled_share).round() as u64
+    }
+
     /// The command that fills a key: that of the operation [`FILL`]; `None` for a plain `set`.
     pub fn fill(&self) -> Option<&str> {
         self.operations.iter().find(|o| o.name == FILL)?.command.as_deref()

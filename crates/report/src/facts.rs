@@ -45,8 +45,11 @@ enum Over {
 
 /// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
 /// Times for which an operation was unavailable also rank as [`Rank::Requested`].
-const KNOWN: [(&str, &str, Rank, Over); 34] = [
+const KNOWN: [(&str, &str, Rank, Over); 37] = [
     (Fact::BYTES_PER_KEY, "memory of a key", Rank::Plain, Over::Mean),
+    (Fact::FLASH_KEY_BYTES, "memory of a key with its value in the file", Rank::Plain, Over::Mean),
+    ("flash_keys_share", "keys with their value in the file", Rank::Plain, Over::Mean),
+    ("index_share", "memory of these, of that of all keys", Rank::Plain, Over::Mean),
     (Fact::SESSION_MEMORY_BYTES, "memory of a session", Rank::Plain, Over::Mean),
     (Fact::SESSION_RESIDENT_BYTES, "resident memory of a session", Rank::Plain, Over::Mean),
     (Fact::SESSION_DISK_BYTES, "disk space of a session", Rank::Plain, Over::Mean),

@@ -1,11 +1,11 @@
 //! How much memory data need, and what a store keeps of its rate when they outgrow it.
 //!
 //! Memory for each byte of values: the memory of a key, as the server reports it, by the length of
-//! its value; with a save, times 1 + the share of the data that the save copied under the profile's
-//! writes. The share of a rate is the ratio of rates in the same block; its interval is that of a
-//! geometric mean over blocks.
+//! its value, which may be in a file; with a save, times 1 + the share of the data that the save
+//! copied under the profile's writes. The share of a rate is the ratio of rates in the same block;
+//! its interval is that of a geometric mean over blocks.
 
-use model::{Fact, Load};
+use model::{Cell, Fact, Load, Workload};
 use stats::format_bytes;
 
 use crate::blocks::ratio_over_blocks;
@@ -17,6 +17,9 @@ use crate::view::{FactView, MemoryNeedView, OutgrownStep, OutgrownView, Value};
 /// The least share of a rate that counts as bearable in sentences.
 const BEARABLE_SHARE: f64 = 0.5;
 
+/// Facts about the memory of a key.
+const KEYS: [&str; 2] = [Fact::BYTES_PER_KEY, Fact::FLASH_KEY_BYTES];
+
 /// Each target and profile with a memory limit whose server reports the memory of a key, once for
 /// the same need.
 pub(crate) fn memory_needs(recorded: &Recorded, facts: &[FactView]) -> Vec<MemoryNeedView> {
@@ -27,7 +30,8 @@ pub(crate) fn memory_needs(recorded: &Recorded, facts: &[FactView]) -> Vec<Memor
                 && cell.workload.memory().is_some()
         })
     };
-    let all = facts.iter().filter(|fact| fact.name == Fact::BYTES_PER_KEY);
+    let tells = |fact: &&FactView| KEYS.contains(&fact.name.as_str());
+    let all = facts.iter().filter(tells);
     for own in all.filter(limited) {
         let named = |name: &str| {
             let is_same = |f: &&FactView| {
@@ -38,7 +42,13 @@ pub(crate) fn memory_needs(recorded: &Recorded, facts: &[FactView]) -> Vec<Memor
         let (Some(keys), Some(values)) = (named("fill_keys"), named("fill_value_bytes")) else {
             continue;
         };
-        let need = need(own, values.center / keys.center, named("save_copied_share"));
+        let is_own = |cell: &&Cell| cell.workload.profile() == own.workload;
+        let of_collections =
+            recorded.header.plan.cells.iter().find(is_own).is_some_and(
+                |cell| matches!(&cell.workload, Workload::Kv(kv) if kv.fill().is_some()),
+            );
+        let what = if of_collections { "a collection with" } else { "a value of" };
+        let need = need((own, what), values.center / keys.center, named("save_copied_share"));
         let is_known = |known: &&mut MemoryNeedView| {
             let same = known.bytes_per_key.center / need.bytes_per_key.center;
             known.target == need.target && (same - 1.0).abs() < 0.01
@@ -52,7 +62,11 @@ pub(crate) fn memory_needs(recorded: &Recorded, facts: &[FactView]) -> Vec<Memor
     needs
 }
 
-fn need(own: &FactView, value_bytes: f64, copied_share: Option<Value>) -> MemoryNeedView {
+fn need(
+    (own, what): (&FactView, &str),
+    value_bytes: f64,
+    copied_share: Option<Value>,
+) -> MemoryNeedView {
     let copied = copied_share.map_or(0.0, |share| share.center);
     let planned_per_byte = own.value.center / value_bytes * (1.0 + copied);
     let gib = |factor: f64| format_bytes((factor * f64::from(1 << 30)).round() as u64);
@@ -68,6 +82,12 @@ fn need(own: &FactView, value_bytes: f64, copied_share: Option<Value>) -> Memory
     };
     let alone = gib(own.value.center / value_bytes);
     let target = &own.target;
+    let (keeps, needed) = if own.name == Fact::FLASH_KEY_BYTES {
+        let keeps = format!("{what} {value} in its file and {key} for its key in memory");
+        (keeps, format!("{alone} of memory"))
+    } else {
+        (format!("{what} {value} in {key} of memory"), alone)
+    };
     MemoryNeedView {
         workload: own.workload.clone(),
         target: target.clone(),
@@ -75,10 +95,7 @@ fn need(own: &FactView, value_bytes: f64, copied_share: Option<Value>) -> Memory
         bytes_per_key: own.value,
         copied_share,
         planned_per_byte,
-        sentence: format!(
-            "{target} keeps a value of {value} in {key} of memory: 1 GiB of such values needs \
-             {alone}{with_save}"
-        ),
+        sentence: format!("{target} keeps {keeps}: 1 GiB of such values needs {needed}{with_save}"),
     }
 }
 
@@ -97,9 +114,8 @@ pub(crate) fn outgrown(recorded: &Recorded, phases: &[MeasuredPoint<'_>]) -> Vec
     for phase in phases {
         let workload = &phase.cell.workload;
         let Some(size) = workload.data_size().filter(|_| workload.swaps()) else { continue };
-        let amount = workload.profile().strip_prefix(size.profile);
-        let amount = amount.and_then(|rest| rest.strip_prefix('-')?.parse().ok());
-        let (Some(data), Some(operation)) = (amount, phase.operation(phase.name)) else { continue };
+        let operation = phase.operation(phase.name);
+        let (Some(data), Some(operation)) = (size.of_memory, operation) else { continue };
         let cell = phase.cell;
         let place: Place<'_> = (size.profile, &cell.target, phase.name, &cell.load);
         let amount = Amount { data, operation };

@@ -4,10 +4,13 @@ use std::thread;
 use std::time::Duration;
 
 use load::wire::route::Route;
-use model::{ErrorClass, Failure, Layout, Memcached, MemcachedProtocol, NetAddress, StoreCounters};
+use model::{
+    ErrorClass, Fact, Failure, Layout, Memcached, MemcachedProtocol, NetAddress, StoreCounters,
+};
 use workloads::store::StoreError;
 
 use super::line::{Line, unexpected};
+use super::memory::Items;
 use super::requests::KEY_BYTES_MAX;
 use crate::wire::Dialect;
 use crate::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions, admin, fault, tls};
@@ -305,6 +308,14 @@ impl Admin for MemcachedAdmin {
         admin::merge_counters(servers.map(|(_, line)| Ok(counters(&line.stats(b"stats\r\n")?))))
     }
 
+    fn numbers(&mut self) -> Result<Vec<Fact>, Failure> {
+        let mut all = Items::default();
+        for (_, line) in &mut self.servers {
+            all.add(&line.stats(b"stats\r\n")?, &line.stats(b"stats items\r\n")?);
+        }
+        Ok(all.facts())
+    }
+
     fn memory_stats(&mut self) -> Result<Vec<MemoryStats>, Failure> {
         let of_server = |(address, line): &mut (String, Line)| {
             let reported = counters(&line.stats(b"stats\r\n")?);
@@ -336,7 +347,9 @@ fn counters(stats: &[(String, String)]) -> StoreCounters {
     StoreCounters {
         saving: None,
         rewriting: None,
-        used_bytes: value("bytes"),
+        // Values in the file count in `bytes` as well.
+        used_bytes: value("bytes")
+            .map(|bytes| bytes.saturating_sub(value("extstore_bytes_used").unwrap_or(0))),
         limit_bytes: value("limit_maxbytes").filter(|bytes| *bytes > 0),
         fragmentation: None,
         keys: value("curr_items"),

@@ -15,6 +15,7 @@ mod binary;
 mod judge;
 pub mod ketama;
 mod line;
+mod memory;
 pub(crate) mod own_keys;
 mod replies;
 pub mod requests;

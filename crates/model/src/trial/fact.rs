@@ -30,6 +30,8 @@ impl Fact {
     pub const HUGE_PAGE_BYTES: &str = "huge_page_bytes";
     /// Memory of a key on a server that reports it, at the end of the trial.
     pub const BYTES_PER_KEY: &str = "bytes_per_key";
+    /// Memory of a key whose value is in the server's file, at the end of the trial.
+    pub const FLASH_KEY_BYTES: &str = "flash_key_bytes";
     /// Growth of the memory that private servers report as used during the fill, by sessions
     /// filled.
     pub const SESSION_MEMORY_BYTES: &str = "session_memory_bytes";
