@@ -56,6 +56,9 @@ pub struct Conditions {
     /// Minimum length of the load, in lifetimes of a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetimes: Option<f64>,
+    /// True if it is about more data than memory; only profiles with several amounts of data tell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exceeds_memory: bool,
 }
 
 impl Conditions {

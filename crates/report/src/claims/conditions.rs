@@ -61,8 +61,14 @@ pub(super) fn throttled(expect: &Expectation, plan: &Plan) -> Option<String> {
 }
 
 fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {
-    let Conditions { records, page_cache, memory_limit, lifetimes, different_disks: _ } =
-        conditions;
+    let Conditions {
+        records,
+        page_cache,
+        memory_limit,
+        lifetimes,
+        exceeds_memory,
+        different_disks: _,
+    } = conditions;
     let profile = cell.workload.profile();
     let things = show::things(&cell.workload);
     let of_records = records.and_then(|(fewest, most)| {
@@ -108,7 +114,14 @@ fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {
             )
         })
     };
-    of_records.or_else(of_page_cache).or_else(of_memory).or_else(of_lifetimes)
+    let of_amount = || {
+        let data = cell.workload.data_size()?.of_memory?;
+        (*exceeds_memory && data <= 1.0).then(|| {
+            format!("it is about more data than memory; `{profile}` has {data} times the memory")
+        })
+    };
+    let of_size = of_records.or_else(of_amount);
+    of_size.or_else(of_page_cache).or_else(of_memory).or_else(of_lifetimes)
 }
 
 /// Records, sessions, keys or rows of a data set.
