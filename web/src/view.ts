@@ -85,6 +85,8 @@ export interface RowCharts {
   lock_wait_curve: CurvePoint[];
   /** One series per block: operations per second in each interval. */
   rate_series: number[][];
+  /** 99th percentile of the response time, one series per block: seconds at the end of an interval, and nanoseconds. */
+  p99_series: [number, number][][];
   /** Hit ratio of reads, one series per block with misses; null for an interval without reads. */
   hit_series: (number | null)[][];
   /** Length of an interval of `rate_series` and `hit_series`, seconds. */

@@ -31,6 +31,15 @@ describe("quantities below the rate", () => {
     expect(names(variants.sessions().cells[0] as Row)).toEqual(["operations/s"]);
   });
 
+  it("begin with p99 where the record has it", () => {
+    const row = limited();
+    if (row.charts !== null && row.charts !== undefined) row.charts.p99_series = [[[0.2, 3e6], [0.9, 4e6]]];
+    expect(names(row)).toEqual(["operations/s", "p99", "memory used", "read from disk"]);
+    const p99 = drawn(RATE, [row])[1];
+    expect(p99?.series(row)).toEqual([[[0.2, 3e6], [0.9, 4e6]]]);
+    expect(p99?.tick(3e6)).toBe("3 ms");
+  });
+
   it("have ticks at powers of two", () => {
     expect(byteScale(64 << 20)).toEqual({ interval: 32 << 20, max: 64 << 20 });
     expect(byteScale(65 << 20)).toEqual({ interval: 64 << 20, max: 128 << 20 });

@@ -217,16 +217,7 @@ impl Pending {
         }
         (self.to_ns, self.planned_per_s) = (recorded.at_ns, recorded.planned_per_s);
         self.stage = recorded.stage;
-        for theirs in &recorded.operations {
-            match self.operations.iter_mut().find(|o| o.operation == theirs.operation) {
-                None => self.operations.push(theirs.clone()),
-                Some(own) => {
-                    own.counts.merge(&theirs.counts);
-                    own.service.merge(&theirs.service);
-                    own.response.merge(&theirs.response);
-                }
-            }
-        }
+        RecordedOperation::merge_all(&mut self.operations, &recorded.operations);
     }
 
     /// `None` if the span is too short for a rate.
@@ -237,8 +228,7 @@ impl Pending {
         }
         let seconds = length_ns as f64 / 1e9;
         let operation = |o: RecordedOperation| {
-            let answered = if o.response.is_empty() { &o.service } else { &o.response };
-            let times = o.counts.times(answered, timeout_ns);
+            let times = o.counts.times(o.response(), timeout_ns);
             PointOperation {
                 rate_per_s: o.service.count() as f64 / seconds,
                 ns_p50: times.quantile(0.5),

@@ -13,7 +13,6 @@ use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix, Sizes, Valu
 
 use crate::actions::{Acting, Subjects};
 use crate::demand;
-use crate::intervals::Intervals;
 use crate::names::{self, unreadable};
 use crate::pacing;
 use crate::ready::Ready;
@@ -66,7 +65,7 @@ impl<'a> Offered<'a> {
 
     /// The same for servers that are not a target. `own` is the prefix of every key.
     pub(crate) fn open_at(self, access: Access, own: &str) -> Result<Opened<'a>, Failure> {
-        let filled = (self.kv.keys as f64 * self.kv.filled_share).round() as u64;
+        let filled = self.kv.filled_keys();
         let names = names::of(self.kv, own, self.seed).map_err(unreadable)?;
         let work = self.work(access.dialect, &names)?;
         let fill = match filled {
@@ -294,9 +293,8 @@ impl Opened<'_> {
         };
         let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
         let each = self.offered.kv.operations_of_one_paced(phase) as f64;
-        let mut intervals = Intervals::new(&phase.name, &names);
         let latest = |snapshot: &ProgressSnapshot<'_>| {
-            let latest = recorded::latest(snapshot, &names, offer);
+            let latest = recorded::latest(snapshot, (&*phase.name, &names[..]), offer);
             let planned_per_s = latest.planned_per_s.map(|p| p * each);
             Some(Latest { planned_per_s, ..latest })
         };
@@ -305,12 +303,8 @@ impl Opened<'_> {
         let of_phase = |action: &&Action| action.phase == phase.name;
         let actions = self.kv().actions.iter().filter(of_phase).cloned().collect();
         let acting = Acting::start(actions, self.subjects.clone(), begins);
-        let mut outcome = self.one(offer, &work, stop, meter, &mut |snapshot| {
-            intervals.take(&snapshot);
-            report(snapshot);
-        });
+        let mut outcome = self.one(offer, &work, stop, meter, &mut report);
         let acted = acting.map_or(Ok(Vec::new()), Acting::stop);
-        finished.intervals.append(&mut intervals.into_vec());
         ended(finished, &mut outcome);
         let mut undone = None;
         match acted {

@@ -1,6 +1,6 @@
 //! Progress reports, several per second, while a phase runs.
 
-use load::wire::row::INTERVAL_NS;
+use load::wire::row::{INTERVAL_NS, Row};
 use load::wire::{Offer, Pacing, ProgressSnapshot};
 use load::{Latest, Progress};
 use model::{Event, Recorded, RecordedOperation};
@@ -18,7 +18,7 @@ pub(crate) fn events(cell: &str, progress: Progress<'_>) -> impl Iterator<Item =
     let (cell, phase) = (cell.to_string(), phase.to_string());
     let report =
         Event::Progress { cell: cell.clone(), phase: phase.clone(), rate_per_s, response_ns_p99 };
-    let recorded = latest.map(|Latest { at_ns, stage, planned_per_s, operations }| {
+    let recorded = latest.map(|Latest { at_ns, stage, planned_per_s, operations, .. }| {
         let recorded = Recorded { cell, phase, at_ns, stage, planned_per_s, operations };
         Event::Recorded(Box::new(recorded))
     });
@@ -27,19 +27,28 @@ pub(crate) fn events(cell: &str, progress: Progress<'_>) -> impl Iterator<Item =
 
 /// Results of the wire engine since the last report, with the current stage and planned rate.
 /// `names` are the names of the recorder's rows.
-pub(crate) fn latest(snapshot: &ProgressSnapshot<'_>, names: &[&str], offer: &Offer) -> Latest {
+pub(crate) fn latest(
+    snapshot: &ProgressSnapshot<'_>,
+    (phase, names): (&str, &[&str]),
+    offer: &Offer,
+) -> Latest {
     let rows = snapshot.latest.rows().iter().zip(names);
     let happened = rows.filter(|(row, _)| row.counts().total() > 0);
-    let operations = happened.map(|(row, name)| RecordedOperation {
-        operation: (*name).into(),
-        counts: row.counts().clone(),
-        service: row.service().clone(),
-        response: row.lag().map_or_else(Histogram::default, |_| row.response().clone()),
-    });
+    let operations = happened.map(|(row, name)| operation(name, row));
+    let whole = Box::new(operation(phase, &snapshot.latest.whole()));
     // The recorded time, not the current time, decides the stage.
     let at_ns = snapshot.all.covered_ns() / u64::from(offer.threads.max(1));
     let (stage, planned_per_s) = place(offer, at_ns);
-    Latest { at_ns, stage, planned_per_s, operations: operations.collect() }
+    Latest { at_ns, stage, planned_per_s, operations: operations.collect(), whole }
+}
+
+fn operation(name: &str, row: &Row) -> RecordedOperation {
+    RecordedOperation {
+        operation: name.into(),
+        counts: row.counts().clone(),
+        service: row.service().clone(),
+        response: row.lag().map_or_else(Histogram::default, |_| row.response().clone()),
+    }
 }
 
 /// Converts the engine's snapshot of a phase to a progress report.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::deadline::Deadline;
+use crate::latencies::Latencies;
 use crate::provision::TargetProvisioner;
 use crate::read_back::{self, Removals};
 use crate::ready::Ready;
@@ -186,6 +187,13 @@ fn offer(
     let generator = &provisioner.setup.pinning.generator;
     let record = || NoiseRecorder::start(generator, &provisioner.setup.pinning.server, &servers);
     let removals = Removals::before(ready);
+    let mut latencies = Latencies::of(cell, provisioner.plan.timeout_ns);
+    let report = &mut |happened: SearchReport<'_>| {
+        if let SearchReport::Progress(progress) = &happened {
+            latencies.take(progress);
+        }
+        report(happened);
+    };
     let progress = &mut |progress: Progress<'_>| report(SearchReport::Progress(progress));
     let (mut finished, noise) = match &cell.workload {
         Workload::Kv(kv) if ready.has_key_protocol() => {
@@ -223,13 +231,12 @@ fn offer(
     };
     let has_ended = ends_early(ready, &mut finished, trial);
     finished.record(begun, trial);
+    let intervals = latencies.record(trial);
     trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
-    if !has_ended {
-        trial.facts.extend(ready.numbers());
-    }
     meter.add_facts(&mut trial.facts);
     trial.emptied = meter.emptied;
-    after_load(ready, finished, (removals, has_ended), &cell.workload, trial)
+    let is_over = after_load(ready, finished, (removals, has_ended), &cell.workload, trial)?;
+    Ok(is_over.then_some(intervals))
 }
 
 /// The engine of blocking clients for a cell.
@@ -271,26 +278,29 @@ fn ends_early(ready: &Ready, finished: &mut Finished, trial: &Trial) -> bool {
     true
 }
 
-/// Collects what is known only after the load. Returns `None` if the user stopped it.
+/// Collects what is known only after the load. Returns false if the user stopped it.
 fn after_load(
     ready: &mut Ready,
     finished: Finished,
     (removals, has_ended): (Removals, bool),
     workload: &Workload,
     trial: &mut Trial,
-) -> Result<Option<Vec<Interval>>, Failure> {
+) -> Result<bool, Failure> {
+    // A store that does not answer cannot be asked.
+    if !has_ended {
+        trial.facts.extend(ready.numbers());
+    }
     match finished.failure {
         Some(failure) if !finished.interrupted => return Err(failure),
-        _ if finished.interrupted => return Ok(None),
-        // A store that does not answer cannot be asked.
-        _ if has_ended => return Ok(Some(finished.intervals)),
+        _ if finished.interrupted => return Ok(false),
+        _ if has_ended => return Ok(true),
         _ => {}
     }
     trial.read_back = removals.explain(finished.read_back, ready, workload);
     if let Some(backend) = ready.backend {
         trial.facts.extend(app_cache::stale_members(backend, &ready.cache_options())?);
     }
-    Ok(Some(finished.intervals))
+    Ok(true)
 }
 
 /// The clients of a workload of blocking clients, one per thread.

@@ -179,7 +179,7 @@ impl<'a> ClientLoop<'a> {
     /// Executes operation `n`, starting at `ready`; returns when the client is ready again.
     fn operation(&mut self, n: u64, mut ready: Instant) -> Instant {
         let (mut whole, mut early_ns) = (WholeOperation::default(), 0);
-        self.pulse.ask();
+        self.pulse.send();
         let is_restored = self.client.restore();
         self.pulse.end(is_restored);
         if is_restored {
@@ -208,7 +208,7 @@ impl<'a> ClientLoop<'a> {
             if call == 0 {
                 self.record_lag(sent);
             }
-            self.pulse.ask();
+            self.pulse.send();
             let answer = self.client.call();
             let done = Instant::now();
             self.pulse.end(!answer.as_ref().is_err_and(is_unanswered));

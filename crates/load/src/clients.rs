@@ -125,6 +125,7 @@ impl Shared<'_> {
             interval_ns,
             done_per_interval,
             reads_per_interval: Vec::new(),
+            p99: Vec::new(),
         };
         let rate_per_s = recorder.answered() as f64 / (length_ns.max(1) as f64 / 1e9);
         let point = Point {
@@ -217,6 +218,7 @@ impl Shared<'_> {
             interval_ns,
             done_per_interval,
             reads_per_interval: recorder.reads_per_interval(),
+            p99: Vec::new(),
         };
         let point = Point {
             phase: phase.name.clone(),
@@ -355,7 +357,7 @@ impl Shared<'_> {
         let (begun, mut sent) = (*self.lock_phase_start(), Instant::now());
         let mut recorder = Recorder::new(0, FILL_INTERVAL_NS, slowest::interval_ns(None));
         while !self.is_over() {
-            pulse.ask();
+            pulse.send();
             let filled = client.fill_next();
             pulse.end(filled.is_ok());
             match filled {

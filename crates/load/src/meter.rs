@@ -1,8 +1,8 @@
 //! The interface between an engine and its caller: meter readings, progress and results.
 
 use model::{
-    Disturbance, EventKind, Failure, Interval, OperationResult, Outage, Point, ReadBack,
-    RecordedOperation, Series, Trial, TrialEvent,
+    Disturbance, EventKind, Failure, OperationResult, Outage, Point, ReadBack, RecordedOperation,
+    Series, Trial, TrialEvent,
 };
 use stats::Time;
 use std::time::Instant;
@@ -122,6 +122,8 @@ pub struct Latest {
     pub planned_per_s: Option<f64>,
     /// By operation.
     pub operations: Vec<RecordedOperation>,
+    /// Whole operations of the phase, each of one or several calls.
+    pub whole: Box<RecordedOperation>,
 }
 
 /// Result of a trial's load.
@@ -134,8 +136,6 @@ pub struct Finished {
     pub phases: Vec<PhaseRecord>,
     /// Server events with the affected server, if a watcher is running.
     pub events: Vec<(Instant, EventKind, String)>,
-    /// Records over time, if the engine reports them.
-    pub intervals: Vec<Interval>,
     /// Writes to a sample of keys, if the engine keeps them.
     pub written: Option<Written>,
     /// Result of reading the clients' last writes back.

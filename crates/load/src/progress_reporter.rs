@@ -83,6 +83,7 @@ impl<'a> ProgressReporter<'a> {
             stage,
             planned_per_s,
             operations: self.latest.to_recorded(self.phase, self.names),
+            whole: Box::new(self.latest.whole_recorded(self.phase)),
         }
     }
 

@@ -116,7 +116,7 @@ impl OperationRecorder {
             operation: operation.into(),
             counts: self.counts.clone(),
             service: self.service.clone(),
-            response: Histogram::default(),
+            response: self.response.clone().unwrap_or_default(),
         }
     }
 
@@ -295,16 +295,17 @@ impl Recorder {
         if any_missed { self.reads_per_interval.clone() } else { Vec::new() }
     }
 
+    /// Whole operations, for a progress report.
+    pub(crate) fn whole_recorded(&self, phase: &str) -> RecordedOperation {
+        self.whole.to_recorded(phase)
+    }
+
     /// Records for a progress report: each kind of call that occurred, or the whole operations
     /// under the phase's name if there is only one kind.
     pub(crate) fn to_recorded(&self, phase: &str, names: &[&str]) -> Vec<RecordedOperation> {
         let happened = |recorder: &OperationRecorder| recorder.counts.total() > 0;
         if self.by_operation.is_empty() {
-            return if happened(&self.whole) {
-                vec![self.whole.to_recorded(phase)]
-            } else {
-                Vec::new()
-            };
+            return happened(&self.whole).then(|| self.whole_recorded(phase)).into_iter().collect();
         }
         let calls = self.by_operation.iter().zip(names).filter(|(recorder, _)| happened(recorder));
         calls.map(|(recorder, name)| recorder.to_recorded(name)).collect()

@@ -1,8 +1,8 @@
 //! Detects that a store stopped answering, for both engines.
 //!
-//! Threads of the load count what they asked and what was answered, and the coordinator looks at
-//! the counts a few times a second. A load that asks nothing, because of a low rate or think time,
-//! is not stalled. Operations that fail without an answer, such as by their timeout, do not end a
+//! Threads of the load count operations sent and answered, and the coordinator looks at the counts
+//! a few times a second. A load that sends nothing, because of a low rate or think time, is not
+//! stalled. Operations that fail without an answer, such as by their timeout, do not end a
 //! stall.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,23 +14,23 @@ use stats::format_ns;
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Pulse {
-    asked: AtomicU64,
+    sent: AtomicU64,
     open: AtomicU64,
     answered: AtomicU64,
 }
 
 impl Pulse {
-    /// Sets the number of operations asked so far, of those that wait for an answer or for a
+    /// Sets the number of operations sent so far, of those that wait for an answer or for a
     /// connection, and of answers so far.
-    pub(crate) fn set(&self, asked: u64, open: u64, answered: u64) {
-        self.asked.store(asked, Ordering::Relaxed);
+    pub(crate) fn set(&self, sent: u64, open: u64, answered: u64) {
+        self.sent.store(sent, Ordering::Relaxed);
         self.open.store(open, Ordering::Relaxed);
         self.answered.store(answered, Ordering::Relaxed);
     }
 
     /// Counts an operation of a thread that waits for each of them.
-    pub(crate) fn ask(&self) {
-        self.asked.store(self.asked.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    pub(crate) fn send(&self) {
+        self.sent.store(self.sent.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.open.store(1, Ordering::Relaxed);
     }
 
@@ -47,9 +47,9 @@ impl Pulse {
 pub(crate) struct StallWatch {
     /// Longest time without an answer, nanoseconds; 0 for no limit.
     limit_ns: u64,
-    asked: u64,
+    sent: u64,
     answered: u64,
-    /// When something was first asked after the last answer.
+    /// When an operation was first sent after the last answer.
     since_ns: Option<u64>,
     /// Time of the last look; `None` before the first.
     looked_ns: Option<u64>,
@@ -58,7 +58,7 @@ pub(crate) struct StallWatch {
 impl StallWatch {
     /// Watches with this limit, nanoseconds; 0 for none.
     pub(crate) fn new(limit_ns: u64) -> Self {
-        Self { limit_ns, asked: 0, answered: 0, since_ns: None, looked_ns: None }
+        Self { limit_ns, sent: 0, answered: 0, since_ns: None, looked_ns: None }
     }
 
     /// The failure of a load that exceeds the limit at `now_ns`; also of one whose coordinator was
@@ -68,15 +68,15 @@ impl StallWatch {
             pulses.iter().map(|pulse| count(pulse).load(Ordering::Relaxed)).sum::<u64>()
         };
         let answered = sum(|pulse| &pulse.answered);
-        let (asked, open) = (sum(|pulse| &pulse.asked), sum(|pulse| &pulse.open));
+        let (sent, open) = (sum(|pulse| &pulse.sent), sum(|pulse| &pulse.open));
         let away_ns = self.looked_ns.map_or(0, |looked_ns| now_ns.saturating_sub(looked_ns));
         self.looked_ns = Some(now_ns);
         if answered != self.answered {
             self.since_ns = None;
-        } else if open > 0 || asked != self.asked {
+        } else if open > 0 || sent != self.sent {
             self.since_ns.get_or_insert(now_ns);
         }
-        (self.asked, self.answered) = (asked, answered);
+        (self.sent, self.answered) = (sent, answered);
         if self.limit_ns == 0 {
             return None;
         }
@@ -99,8 +99,8 @@ mod tests {
 
     fn watched(counts: &[(u64, u64, u64, u64)]) -> Option<String> {
         let (mut watch, pulses) = (StallWatch::new(10), [Pulse::default(), Pulse::default()]);
-        let look = |(now_ns, asked, open, answered): &(u64, u64, u64, u64)| {
-            pulses[0].set(*asked, *open, *answered);
+        let look = |(now_ns, sent, open, answered): &(u64, u64, u64, u64)| {
+            pulses[0].set(*sent, *open, *answered);
             watch.look(&pulses, *now_ns).map(|failure| failure.to_string())
         };
         counts.iter().find_map(look)
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(watched(&fails).as_deref(), stalled);
         let answers = [(0, 5, 1, 4), (8, 5, 1, 4), (16, 5, 1, 5), (24, 5, 1, 5), (32, 5, 0, 6)];
         assert_eq!(watched(&answers), None);
-        // Nothing is asked for a long time.
+        // Nothing is sent for a long time.
         let idle: Vec<_> = (0..9).map(|step| (step * 9, 5, 0, 5)).collect();
         assert_eq!(watched(&idle), None);
     }
@@ -135,11 +135,11 @@ mod tests {
     fn a_waiting_thread_counts_its_operations() {
         let pulse = [Pulse::default()];
         let mut watch = StallWatch::new(10);
-        pulse[0].ask();
+        pulse[0].send();
         assert_eq!(watch.look(&pulse, 0), None);
         assert_eq!(watch.look(&pulse, 9), None);
         pulse[0].end(false);
-        pulse[0].ask();
+        pulse[0].send();
         assert!(watch.look(&pulse, 10).is_some());
         pulse[0].end(true);
         assert_eq!(watch.look(&pulse, 11), None);

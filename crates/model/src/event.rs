@@ -104,6 +104,30 @@ pub struct RecordedOperation {
     pub response: Histogram,
 }
 
+impl RecordedOperation {
+    /// The response time, which is the service time for a closed load.
+    pub fn response(&self) -> &Histogram {
+        if self.response.is_empty() { &self.service } else { &self.response }
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.merge(&other.counts);
+        self.service.merge(&other.service);
+        self.response.merge(&other.response);
+    }
+
+    /// Adds `theirs` to `own`, operation by operation.
+    pub fn merge_all(own: &mut Vec<Self>, theirs: &[Self]) {
+        for operation in theirs {
+            match own.iter_mut().find(|o| o.operation == operation.operation) {
+                Some(known) => known.merge(operation),
+                None => own.push(operation.clone()),
+            }
+        }
+    }
+}
+
 /// Error of a sink.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]

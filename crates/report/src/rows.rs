@@ -330,6 +330,10 @@ fn charts(
         let counts = series.done_per_interval.iter().take(whole);
         Some(counts.map(|n| *n as f64 / interval_s).collect())
     };
+    let p99 = |p: &&InBlock<'_>| -> Vec<(f64, f64)> {
+        let each = p.series().into_iter().flat_map(|series| &series.p99);
+        each.map(|(until_ns, ns)| (*until_ns as f64 / 1e9, *ns as f64)).collect()
+    };
     let hits = |p: &&InBlock<'_>| -> Vec<Option<f64>> {
         let share = |(reads, missed): &(u64, u64)| {
             (*reads > 0).then(|| (reads - missed) as f64 / *reads as f64)
@@ -345,6 +349,7 @@ fn charts(
         } else {
             Vec::new()
         },
+        p99_series: if operation.whole { usable.iter().map(p99).collect() } else { Vec::new() },
         hit_series: of_reads.map(hits).filter(|series| !series.is_empty()).collect(),
         interval_s,
         resources: None,

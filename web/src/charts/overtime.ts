@@ -18,6 +18,9 @@ const [HEIGHT, FURTHER] = [330, 118] as const;
 /** Height of the axis of seconds and of the name of a vertical axis, pixels. */
 const [SECONDS, NAME] = [30, 28] as const;
 
+/** A drawn point: seconds since the start of the measurement, and the value; null in an interval without data. */
+type Point = [number, number | null];
+
 /** A chart over time: data and texts. */
 interface Over {
   id: string;
@@ -27,17 +30,22 @@ interface Over {
   quantity: string;
   /** Ticks of the vertical axis from 0 to the maximum, if there is a maximum. */
   marks?: number[];
-  /** One series per block; null for an interval without data. */
-  series: (row: Row) => (number | null)[][];
+  /** One series per block. */
+  series: (row: Row) => Point[][];
   /** Formats a value with three digits and its unit. */
   short: (value: number) => string;
   long: (text: string) => string;
   /** Formats a value for the axis. */
   tick: (value: number) => string;
-  /** Length of an interval, seconds. */
-  interval_s: (row: Row) => number;
+  /** The vertical axis of a chart below another one, for this highest value. */
+  scale?: (top: number) => object;
   /** Further quantities, drawn below on the same time axis where there are data. */
   further?: Over[];
+}
+
+/** Points at the ends of intervals of this many seconds. */
+function evenly(step: number, series: readonly (readonly (number | null)[])[]): Point[][] {
+  return series.map((values) => values.map((value, i) => [(i + 1) * step, value]));
 }
 
 /** A quantity of a target with limited memory, below the rate. */
@@ -47,25 +55,38 @@ function resource(quantity: string, read: (charts: ResourceCharts) => (number | 
     title: "",
     hint: "",
     quantity,
-    series: (row) => (row.charts?.resources === undefined ? [] : read(row.charts.resources)),
+    series: (row) => (row.charts?.resources === undefined ? [] : evenly(row.charts.resources.interval_s, read(row.charts.resources))),
     short: format.bytes,
     long: (text) => `${text}${unit}`,
     tick: (value) => `${format.bytes(value)}${unit}`,
-    interval_s: (row) => row.charts?.resources?.interval_s ?? 0,
+    scale: byteScale,
   };
 }
+
+/** The 99th percentile, below the rate. */
+const P99: Over = {
+  id: "",
+  title: "",
+  hint: "",
+  quantity: "p99",
+  series: (row) => row.charts?.p99_series ?? [],
+  short: format.time,
+  long: (text) => text,
+  tick: format.timeShort,
+  scale: () => ({ splitNumber: 2 }),
+};
 
 export const RATE: Over = {
   id: "chart-time",
   title: "Rate over time",
   hint: "Each line is one block. A flat line is a stable store, a rise is warming up, a decline is degradation, a notch is a stall.",
   quantity: "operations/s",
-  series: (row) => row.charts?.rate_series ?? [],
+  series: (row) => evenly(row.charts?.interval_s ?? 0, row.charts?.rate_series ?? []),
   short: format.rate,
   long: (text) => `${text} operations/s`,
   tick: format.rateShort,
-  interval_s: (row) => row.charts?.interval_s ?? 0,
   further: [
+    P99,
     resource("memory used", (charts) => charts.memory_bytes),
     resource("on swap", (charts) => charts.swapped_bytes),
     resource("read from disk", (charts) => charts.read_bytes_per_s, "/s"),
@@ -79,18 +100,11 @@ const HITS: Over = {
   hint: "Share of reads that found their record. Each line is one block with at least one miss. It falls as records are cleaned or expire.",
   quantity: "hits",
   marks: [0, 0.2, 0.4, 0.6, 0.8, 1],
-  series: (row) => row.charts?.hit_series ?? [],
+  series: (row) => evenly(row.charts?.interval_s ?? 0, row.charts?.hit_series ?? []),
   short: format.shareOfAll,
   long: (text) => `${text} of reads hit`,
   tick: format.percent,
-  interval_s: (row) => row.charts?.interval_s ?? 0,
 };
-
-/** Drawn points: seconds since the start of the measurement, and the value. */
-function points(over: Over, row: Row, series: number): [number, number | null][] {
-  const step = over.interval_s(row);
-  return (over.series(row)[series] ?? []).map((value, i) => [(i + 1) * step, value]);
-}
 
 /** Block of a series, from 0; failed blocks have no series. */
 function blockOf(row: Row, series: number): number {
@@ -98,15 +112,16 @@ function blockOf(row: Row, series: number): number {
 }
 
 function lines(over: Over, entry: LegendEntry, row: Row, block: number, grid: number): LineSeriesOption[] {
-  const series = over.series(row).map((_, i) => i);
-  return series
-    .filter((i) => block === ALL_BLOCKS || blockOf(row, i) === block)
-    .map((i) =>
+  return over
+    .series(row)
+    .map((points, i) => ({ points, i }))
+    .filter(({ i }) => block === ALL_BLOCKS || blockOf(row, i) === block)
+    .map(({ points, i }) =>
       line(entry, {
         id: `${grid} ${entry.name} ${i}`,
         xAxisIndex: grid,
         yAxisIndex: grid,
-        data: endMarked(points(over, row, i), entry.look),
+        data: endMarked(points, entry.look),
         lineStyle: { width: 1.5, opacity: block === ALL_BLOCKS ? 0.62 : 1 },
       }),
     );
@@ -114,7 +129,7 @@ function lines(over: Over, entry: LegendEntry, row: Row, block: number, grid: nu
 
 /** Length of a row's longest series, seconds. */
 function length(over: Over, row: Row): number {
-  return over.interval_s(row) * Math.max(0, ...over.series(row).map((series) => series.length));
+  return Math.max(0, ...over.series(row).map((points) => points[points.length - 1]?.[0] ?? 0));
 }
 
 /** Events of each drawn store. Blocks repeat each other, so for all blocks the first one's events are shown. */
@@ -173,7 +188,7 @@ function bounded({ quantity, tick, marks: customValues }: Over): object {
 
 /** Highest value of a quantity. */
 function highest(over: Over, rows: readonly Row[]): number {
-  return Math.max(0, ...rows.flatMap((row) => over.series(row).flatMap((values) => values.map((value) => value ?? 0))));
+  return Math.max(0, ...rows.flatMap((row) => over.series(row).flatMap((points) => points.map(([, value]) => value ?? 0))));
 }
 
 /** Two or three ticks of an axis of bytes, at powers of two. */
@@ -200,7 +215,7 @@ function stacked(overs: readonly Over[], rows: readonly Row[], above: number, lo
     const base = secondsAxis();
     return { ...base, gridIndex: i, max: last === 0 ? "dataMax" : longest, axisLabel: { ...base.axisLabel, show: i === last } };
   };
-  const values = (over: Over, i: number): object => ({ ...bounded(over), gridIndex: i, ...(i === 0 ? {} : byteScale(highest(over, rows))) });
+  const values = (over: Over, i: number): object => ({ ...bounded(over), gridIndex: i, ...(i === 0 ? {} : over.scale?.(highest(over, rows))) });
   return {
     grid: grids,
     axisPointer: { link: [{ xAxisIndex: "all" }] },

@@ -34,6 +34,7 @@ fn other_tools_read_the_same_percentiles_from_the_log() {
     let record = place.record();
     let Some(log) = read(&record.path.join("latency.hlog")) else { return };
     assert_eq!(log.as_object().unwrap().len(), 4, "{log}");
+    assert_percentiles(&record.trials()[0], "mixed");
     let started = record.header()["started_unix_ms"].as_f64().unwrap();
     for operation in ["get", "set"] {
         let of_summary = row(&summary, "redis", &format!("mixed.{operation}"));
@@ -56,5 +57,39 @@ fn other_tools_read_the_same_percentiles_from_the_log() {
             let since_start = begun.as_f64().unwrap() - started;
             assert!((0.0..60_000.0).contains(&since_start), "{since_start} ms");
         }
+    }
+}
+
+/// A phase has its 99th percentile over time, in intervals within it.
+fn assert_percentiles(trial: &Value, phase: &str) {
+    let of_phase = |list: &str| {
+        let mut all = trial[list].as_array().unwrap().iter();
+        all.find(|one| one["phase"] == phase).unwrap().clone()
+    };
+    let p99: Vec<(u64, u64)> = serde_json::from_value(of_phase("series")["p99"].clone()).unwrap();
+    let length_ns = of_phase("points")["length_ns"].as_u64().unwrap();
+    assert!(p99.len() >= 3 && p99.iter().all(|(_, ns)| *ns > 0), "{p99:?}");
+    assert!(p99.windows(2).all(|pair| pair[0].0 < pair[1].0), "{p99:?}");
+    assert!(p99.last().unwrap().0 <= length_ns + 300_000_000, "{p99:?}, {length_ns} ns");
+}
+
+#[test]
+fn blocking_clients_have_latencies_over_time_as_well() {
+    let place = Place::new();
+    let arguments = ["--set", "clients=2", "--set", "measure_ms=1200", "--target", "files"];
+    let command = place.fast_at(&place.records(), &place.disk(), &arguments);
+    Place::finish(command).measured();
+    let record = place.record();
+    let trial = &record.trials()[0];
+    let phases: Vec<&str> =
+        trial["points"].as_array().unwrap().iter().map(|p| p["phase"].as_str().unwrap()).collect();
+    for phase in &phases {
+        assert_percentiles(trial, phase);
+    }
+    let Some(log) = read(&record.path.join("latency.hlog")) else { return };
+    for phase in phases {
+        let tags = log.as_object().unwrap();
+        let of_phase = |tag: &&String| tag.contains(&format!(":{phase}:"));
+        assert!(tags.keys().any(|tag| of_phase(&tag)), "{phase}: {log}");
     }
 }

@@ -72,6 +72,7 @@ impl Outcome {
             interval_ns: INTERVAL_NS,
             done_per_interval: self.recorder.done_per_interval().to_vec(),
             reads_per_interval: Vec::new(),
+            p99: Vec::new(),
         };
         let of_phase = |outage| Outage { phase: phase.into(), ..outage };
         let outages = self.outages.into_iter().map(of_phase).collect();

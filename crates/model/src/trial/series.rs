@@ -16,4 +16,9 @@ pub struct Series {
     pub done_per_interval: Vec<u64>,
     /// Reads and misses in the same intervals; empty without misses.
     pub reads_per_interval: Vec<(u64, u64)>,
+    /// End of each of its own intervals, nanoseconds since the start of the measurement, and the
+    /// 99th percentile of the response time in it, nanoseconds. A failed operation took at least
+    /// its timeout. Empty for fills and ladders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub p99: Vec<(u64, u64)>,
 }

@@ -112,7 +112,7 @@ impl<'a> Ended<'a> {
 
     /// How often a row's phase ended early, and how first.
     fn of_row(&self, row: &Row) -> Cell {
-        self.told(|f| {
+        self.ends(|f| {
             let phase = f.phase.as_deref();
             is_of(f, row) && phase.is_none_or(|phase| phase == row.operation)
         })
@@ -127,13 +127,13 @@ impl<'a> Ended<'a> {
         cells.into_iter().map(|cell| {
             let known = [cell.workload.as_str().into(), NONE.into(), Cell::target(&cell.target)];
             let unknown = (0..NUMBERS.len()).map(|_| NONE.into());
-            let told = self.told(|failure| failure.cell == cell.cell);
-            known.into_iter().chain(unknown).chain([told]).collect()
+            let ends = self.ends(|failure| failure.cell == cell.cell);
+            known.into_iter().chain(unknown).chain([ends]).collect()
         })
     }
 
     /// `killed in 2 blocks`.
-    fn told(&self, is_meant: impl Fn(&FailureView) -> bool) -> Cell {
+    fn ends(&self, is_meant: impl Fn(&FailureView) -> bool) -> Cell {
         let own: Vec<&&FailureView> = self.0.iter().filter(|failure| is_meant(failure)).collect();
         let Some(first) = own.first() else { return NONE.into() };
         let plural = if own.len() == 1 { "" } else { "s" };

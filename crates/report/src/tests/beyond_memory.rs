@@ -307,6 +307,32 @@ fn what_a_store_keeps_of_its_rate_is_told_by_amount_of_data() {
 }
 
 #[test]
+fn a_claim_about_data_on_swap_is_not_judged_with_less_data_than_memory() {
+    let view = judge(&run_of("swap", |_| 1_000.0));
+    let judged = view.claims.iter().filter(|claim| claim.id == "swap-gets-like-sets");
+    let profiles: Vec<&str> = judged.filter_map(|claim| claim.workload.as_deref()).collect();
+    assert_eq!(profiles, ["swap-1.1", "swap-1.5"]);
+}
+
+#[test]
+fn p99_over_time_is_charted_for_each_block() {
+    let mut recorded = run();
+    for trial in recorded.trials.iter_mut().filter(|trial| trial.block > 0) {
+        let get = trial.series.iter_mut().find(|series| series.phase == "get").unwrap();
+        get.p99 = vec![(200_000_000, 3_000), (450_000_000, 5_000)];
+    }
+    let view = judge(&recorded);
+    let charts = |operation: &str| {
+        let mut rows = view.cells.iter().filter(|row| row.target == "redis");
+        rows.find(|row| row.operation == operation).unwrap().charts.as_ref().unwrap()
+    };
+    let measured = vec![(0.2, 3_000.0), (0.45, 5_000.0)];
+    // A block without percentiles keeps its place.
+    assert_eq!(charts("get").p99_series, [Vec::new(), measured.clone(), measured]);
+    assert_eq!(charts("set").p99_series, [Vec::new(), Vec::new(), Vec::new()]);
+}
+
+#[test]
 fn stores_are_shown_beside_what_their_disk_can_do() {
     let view = judge(&run_of("stores,device", |cell| match cell {
         "disk/device-1/50" => 3_000.0,

@@ -24,6 +24,9 @@ pub struct RowCharts {
     pub lock_wait_curve: Vec<CurvePoint>,
     /// Rate over time, one series per block: operations per second in each interval.
     pub rate_series: Vec<Vec<f64>>,
+    /// 99th percentile of the response time, one series per block: the end of an interval, seconds
+    /// since the start of the measurement, and nanoseconds. A block of an older record has none.
+    pub p99_series: Vec<Vec<(f64, f64)>>,
     /// Hit ratio over time, one series for each block with misses; null in an interval without
     /// reads. Empty for other operations.
     pub hit_series: Vec<Vec<Option<f64>>>,
