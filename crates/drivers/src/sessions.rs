@@ -56,7 +56,7 @@ pub fn open_page_store(
 }
 
 fn no_sessions(endpoint: &Endpoint) -> StoreError {
-    let why = endpoint.no_sessions().unwrap_or("it is no session store");
+    let why = endpoint.no_sessions().unwrap_or("it stores no sessions");
     StoreError::fatal(ErrorClass::Other, why)
 }
 

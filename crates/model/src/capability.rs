@@ -216,7 +216,8 @@ const SQLITE: [Capability; 6] = [
 ];
 
 impl Product {
-    /// What it has of each property, in their order. Empty for the disk itself, which is no store.
+    /// What it has of each property, in their order. Empty for the disk itself, which stores
+    /// nothing by name.
     pub fn capabilities(self) -> &'static [Capability] {
         match self {
             Self::Files => &FILES,

@@ -57,7 +57,7 @@ impl Product {
             Self::Memcached => {
                 Some("memcached is not supported as a session store (`bench` measures it)")
             }
-            Self::Disk => Some("the disk itself is no session store (expected files or sqlite)"),
+            Self::Disk => Some("the disk itself stores no sessions (expected files or sqlite)"),
         }
     }
 

@@ -43,7 +43,7 @@ impl Admin for DiskAdmin {
         if found == Found::Yes && read == written {
             return Ok(());
         }
-        let message = "the first block was written and is not what was read".into();
+        let message = "the first block does not read back as written".into();
         Err(Failure { class: ErrorClass::Protocol, message })
     }
 

@@ -50,7 +50,7 @@ fn odd_values_and_sessions_are_refused() {
         assert!(failure.message.contains("expected a multiple of 4096"), "{failure}");
     }
     let failure = open_session_store(&endpoint, &options(place.path())).err().unwrap();
-    assert!(failure.message.contains("no session store"), "{failure}");
+    assert!(failure.message.contains("stores no sessions"), "{failure}");
 }
 
 #[test]

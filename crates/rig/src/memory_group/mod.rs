@@ -40,8 +40,8 @@ pub struct MemoryGroup {
 }
 
 impl MemoryGroup {
-    /// Creates a group with the planned limit of memory, including page cache, and the planned swap
-    /// in a file of its own in a new directory in `parent`.
+    /// Creates a group with the planned limit of memory, including page cache. The planned swap is
+    /// a file in a new directory in `parent`.
     ///
     /// Errors: the memory controller is missing, or we cannot create groups; a parent group has a
     /// lower limit; swap cannot be created. The message suggests a fix.
