@@ -6,8 +6,8 @@
 //! server instead ([`crate::room`]).
 
 use model::{
-    AppCache, Backend, CacheAside, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Sessions,
-    Stop, Workload,
+    AppCache, Backend, CacheAside, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Product,
+    Sessions, Stop, Workload,
 };
 use stats::format_bytes;
 use std::fmt;
@@ -74,6 +74,7 @@ impl Demand {
         let cells = plan.cells.iter().filter(|cell| cell.target == target);
         let planned = plan.targets.iter().find(|planned| planned.name == target);
         let links_tags = planned.is_some_and(|p| p.backend == Some(Backend::SymfonyFile));
+        let is_disk = planned.is_some_and(|p| p.products() == [Product::Disk]);
         let of = |cell: &Cell| {
             let demand = Self::of(cell, own)?;
             let tag_files = match &cell.workload {
@@ -82,7 +83,11 @@ impl Demand {
                 }
                 _ => 0,
             };
-            Ok(Self { tag_files, ..demand })
+            let demand = Self { tag_files, ..demand };
+            match &cell.workload {
+                Workload::Kv(kv) if is_disk => demand.of_blocks(kv),
+                _ => Ok(demand),
+            }
         };
         let all = cells.map(of).collect::<Result<Vec<_>, Failure>>()?;
         let load_bytes = all.iter().map(|demand| demand.load_bytes).max().unwrap_or(0);
@@ -122,6 +127,14 @@ impl Demand {
             is_together: false,
             cure: cure.into(),
         }
+    }
+
+    /// The same without a server, whose blocks take no more than their values.
+    fn of_blocks(self, kv: &Kv) -> Result<Self, Failure> {
+        let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(unreadable)?;
+        let data_bytes = (self.entries as f64 * sizes.mean()).ceil() as u64;
+        let each = format_bytes(sizes.mean().ceil() as u64);
+        Ok(Self { data_bytes, what: format!("{} blocks of {each}", self.entries), ..self })
     }
 
     /// Bytes on a disk, where each entry fills whole blocks, and a description.

@@ -46,6 +46,15 @@ fn a_key_takes_its_name_its_value_and_overhead() {
 }
 
 #[test]
+fn a_block_of_the_disk_itself_takes_no_more_than_its_value() {
+    let (kv, load) = kv(10, "4096");
+    let demand = of_kv(&kv, &load, "own-").unwrap().of_blocks(&kv).unwrap();
+    let (bytes, sum) = demand.on_disk();
+    assert_eq!(bytes, 10 * 4096);
+    assert_eq!(sum, "10 blocks of 4 KiB, rounded up to blocks of 4 KiB");
+}
+
+#[test]
 fn tags_in_links_take_blocks_of_their_own() {
     assert_eq!(tag_files(10, 5.0), 10 * (5 + 5 + 5 + 1));
     assert_eq!(tag_files(10, 10_000.0), 10 * (10_000 + 1_444 + 38 + 1));

@@ -13,6 +13,9 @@ use crate::fault;
 
 /// Name of the file in the run's directory.
 const FILE: &str = "blocks";
+/// Bytes by which the file grows. A write that makes a file longer waits for all others, and the
+/// first write to a block changes the file system as well, so blocks are written once before.
+const GROWS_BY: usize = 4 << 20;
 
 /// One client's access to the file.
 pub(super) struct Blocks {
@@ -23,6 +26,8 @@ pub(super) struct Blocks {
     from: usize,
     /// Length of a value.
     bytes: usize,
+    /// Length of the file as far as this client knows.
+    laid_out: u64,
 }
 
 impl Blocks {
@@ -42,7 +47,7 @@ impl Blocks {
         let file = options.open(&path).map_err(|e| unopened(&path, &e))?;
         let memory = vec![0; bytes + DISK_BLOCK_BYTES];
         let from = memory.as_ptr().align_offset(DISK_BLOCK_BYTES);
-        Ok(Self { file, memory, from, bytes })
+        Ok(Self { file, memory, from, bytes, laid_out: 0 })
     }
 
     /// The part of the memory for a value.
@@ -61,9 +66,32 @@ impl Blocks {
         }
         let at = self.place(id)?;
         self.own().copy_from_slice(value);
-        let Self { file, memory, from, bytes } = self;
+        let Self { file, memory, from, bytes, .. } = self;
         let written = file.write_all_at(&memory[*from..*from + *bytes], at);
         written.map_err(|e| fault::file(&format!("cannot write block `{id}`"), &e))
+    }
+
+    /// Makes the file at least this long, with zeros in new blocks.
+    fn lay_out(&mut self, until: u64) -> io::Result<()> {
+        if until <= self.laid_out {
+            return Ok(());
+        }
+        // One client at a time.
+        self.file.lock()?;
+        let grown = self.grow(until);
+        self.file.unlock()?;
+        grown
+    }
+
+    fn grow(&mut self, until: u64) -> io::Result<()> {
+        let zeros = vec![0; GROWS_BY + DISK_BLOCK_BYTES];
+        let from = zeros.as_ptr().align_offset(DISK_BLOCK_BYTES);
+        self.laid_out = self.file.metadata()?.len();
+        while self.laid_out < until {
+            self.file.write_all_at(&zeros[from..from + GROWS_BY], self.laid_out)?;
+            self.laid_out += GROWS_BY as u64;
+        }
+        Ok(())
     }
 
     /// Place of a value in the file, from the number at the end of its key.
@@ -80,14 +108,19 @@ impl Blocks {
 
 impl SessionStore for Blocks {
     fn create(&mut self, id: &str, value: &[u8]) -> Result<(), StoreError> {
+        let until = self.place(id)? + self.bytes as u64;
+        let grown = self.lay_out(until);
+        grown.map_err(|e| fault::file(&format!("cannot make room for block `{id}`"), &e))?;
         self.put(id, value)
     }
 
     fn read(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
         value.clear();
         let at = self.place(id)?;
-        let Self { file, memory, from, bytes } = self;
+        let Self { file, memory, from, bytes, .. } = self;
         match file.read_exact_at(&mut memory[*from..*from + *bytes], at) {
+            // Room that is laid out and not written yet.
+            Ok(()) if memory[*from..*from + *bytes].iter().all(|byte| *byte == 0) => Ok(Found::No),
             Ok(()) => {
                 value.extend_from_slice(&memory[*from..*from + *bytes]);
                 Ok(Found::Yes)

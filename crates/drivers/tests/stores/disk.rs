@@ -30,7 +30,8 @@ fn blocks_are_written_and_read_by_their_numbers() {
         assert_eq!(&value, expected);
     }
     let length = std::fs::metadata(directory.join("blocks")).unwrap().len();
-    assert_eq!(length, 8 * BYTES as u64);
+    assert_eq!(length, 4 << 20, "room for many blocks is made at once");
+    assert_eq!(store.read("key:8", &mut value).unwrap(), Found::No);
     for (key, value) in [("key", &first[..]), ("key:1", b"short")] {
         let e = store.replace(key, value).unwrap_err();
         assert_eq!((e.class, e.fatal), (ErrorClass::Other, false), "{e}");
@@ -38,6 +39,30 @@ fn blocks_are_written_and_read_by_their_numbers() {
     drop(store);
     admin.clean(Layout::Plain, "", &mut patience()).unwrap();
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn clients_make_room_for_their_blocks_without_loss() {
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let endpoint = Endpoint::Disk { directory: place.path().into() };
+    let options = SessionOptions { value_bytes: BYTES, ..options(place.path()) };
+    let open = || open_entry_store(&endpoint, &options).unwrap();
+    // Two clients write every other block of a file that grows three times.
+    std::thread::scope(|scope| {
+        for client in 0..2_u64 {
+            let mut store = open();
+            scope.spawn(move || {
+                for block in (client..1_400).step_by(2) {
+                    store.create(&format!("key:{block}"), &[client as u8 + 1; BYTES]).unwrap();
+                }
+            });
+        }
+    });
+    let (mut store, mut value) = (open(), Vec::new());
+    for block in 0..1_400_u64 {
+        assert_eq!(store.read(&format!("key:{block}"), &mut value).unwrap(), Found::Yes, "{block}");
+        assert_eq!(value, [(block % 2) as u8 + 1; BYTES], "{block}");
+    }
 }
 
 #[test]

@@ -28,6 +28,9 @@ impl Kind for Within {
         if let Some(doubt) = Doubt::about(blocks) {
             return Err(undecided(Some(value), doubt.to_string()));
         }
+        // No metric is negative, so with a mean of 0 each block has 0.
+        let is_nothing = value.center <= 0.0 && value.lo.is_none();
+        let value = if is_nothing { Value::new(0.0, Some(0.0), Some(0.0)) } else { value };
         let note = format!("{} is {}", what(self), show::named(of, value.center));
         Ok(by_range(value, (*min, max.unwrap_or(f64::INFINITY)), &note))
     }
