@@ -11,12 +11,13 @@ pub(crate) const TOOL_VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("CACHEDYNO_COMMIT"), ")");
 
 /// Name and text of each shipped study.
-pub(crate) const SHIPPED: [(&str, &str); 6] = [
+pub(crate) const SHIPPED: [(&str, &str); 7] = [
     ("sessions", include_str!("../../../studies/sessions.toml")),
     ("app-cache", include_str!("../../../studies/app-cache.toml")),
     ("ramp", include_str!("../../../studies/ramp.toml")),
     ("beyond-ram", include_str!("../../../studies/beyond-ram.toml")),
     ("failover", include_str!("../../../studies/failover.toml")),
+    ("sizing", include_str!("../../../studies/sizing.toml")),
     ("cache-aside", include_str!("../../../studies/cache-aside.toml")),
 ];
 

@@ -252,7 +252,7 @@ impl Workload {
     pub fn study_profile(&self) -> &str {
         match self {
             Self::AppCache(cache) => cache.sizes_of.as_deref().unwrap_or(&cache.profile),
-            Self::Kv(kv) => kv.amount_of_data().map_or(&kv.profile, |(profile, _)| profile),
+            Self::Kv(kv) => kv.study_profile(),
             other => other.profile(),
         }
     }

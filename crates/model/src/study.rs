@@ -8,7 +8,7 @@
 //! - [`published`]: tables of the source.
 //! - [`advice`]: the recommendation table.
 //! - `workload`: dispatch to the module of the workload: `sessions`, `app_cache`, `ramp`,
-//!   `beyond_ram`, `failover` or `cache_aside`.
+//!   `kv`, `failover` or `cache_aside`.
 //! - `phases`: phases of weighted operations, for workloads that have them.
 //! - `faults`: faults in a file that parses.
 //! - [`choices`]: command-line choices; `set`: keys of `--set`.
@@ -16,13 +16,13 @@
 
 pub mod advice;
 mod app_cache;
-mod beyond_ram;
 mod cache_aside;
 pub mod choices;
 pub mod claims;
 mod collections;
 mod failover;
 mod faults;
+mod kv;
 mod phases;
 mod planning;
 pub mod published;

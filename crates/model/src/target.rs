@@ -117,6 +117,21 @@ impl Endpoint {
         }
     }
 
+    /// The same over TLS.
+    #[must_use]
+    pub fn with_tls(mut self, files: TlsFiles) -> Self {
+        match &mut self {
+            Self::Redis { options, .. } => options.tls = Some(files),
+            Self::Memcached(memcached) => memcached.tls = Some(files),
+            Self::Mysql(_)
+            | Self::Postgres(_)
+            | Self::Files { .. }
+            | Self::Sqlite { .. }
+            | Self::Disk { .. } => {}
+        }
+        self
+    }
+
     /// Masks the endpoint's password in text from the server.
     pub fn masked(&self, text: &str) -> String {
         match self.password().map(Secret::reveal) {

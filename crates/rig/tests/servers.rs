@@ -20,6 +20,8 @@ use nix::unistd::Pid;
 use starting::{start, start_from};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -67,6 +69,56 @@ fn ask(server: &Server, command: &str) -> String {
 fn spec(base: &Path, settings: &[(&str, &str)]) -> ServerSpec {
     let settings = settings.iter().map(|(n, v)| ((*n).to_string(), (*v).to_string())).collect();
     ServerSpec { settings, ..ServerSpec::new(base) }
+}
+
+#[test]
+fn redis_listens_on_a_port_with_a_password_and_with_tls() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let (base, guard) = (tempfile::tempdir().unwrap(), guard());
+    for listen in ["tcp", "tls"] {
+        let spec = spec(base.path(), &[("save", ""), ("listen", listen)]);
+        let server = start(Product::Redis, &guard, &spec).unwrap();
+        let Endpoint::Redis { address: NetAddress::Tcp(host, port), password, options, .. } =
+            server.endpoint().clone()
+        else {
+            panic!("{:?}", server.endpoint());
+        };
+        assert!(host == "127.0.0.1" && password.is_some());
+        let mut stream = TcpStream::connect((host.as_str(), port)).unwrap();
+        let answer = |stream: &mut TcpStream| {
+            let mut answer = String::new();
+            let _ = stream.read_to_string(&mut answer);
+            answer
+        };
+        write!(stream, "PING\r\nQUIT\r\n").unwrap();
+        let certificate = options.tls.and_then(|files| files.ca_file);
+        assert_eq!(certificate.is_some(), listen == "tls");
+        match certificate {
+            None => assert!(answer(&mut stream).starts_with("-NOAUTH")),
+            Some(path) => {
+                // Plain text is no handshake.
+                assert!(!answer(&mut stream).contains("NOAUTH"));
+                let key = path.with_file_name("key.pem");
+                let mode = fs::metadata(&key).unwrap().permissions().mode();
+                assert_eq!(mode & 0o077, 0, "{mode:o}");
+                let all = fs::read_to_string(path).unwrap() + &fs::read_to_string(key).unwrap();
+                assert!(all.contains("BEGIN CERTIFICATE") && all.contains("PRIVATE KEY"));
+            }
+        }
+        assert_eq!(server.settings().get("listen").map(String::as_str), Some(listen));
+        server.stop().unwrap();
+    }
+    let refused = |more: &[(&str, &str)]| {
+        let spec = spec(base.path(), more);
+        start(Product::Redis, &guard, &spec).unwrap_err().to_string()
+    };
+    let error = refused(&[("listen", "udp")]);
+    assert!(error.contains("expected `unix`, `tcp` or `tls`"), "{error}");
+    let error = refused(&[("listen", "tls"), ("replicas", "1")]);
+    assert!(error.contains("`listen`") && error.contains("no `replicas`"), "{error}");
+    assert_eq!(entries(base.path()), Vec::<String>::new());
 }
 
 #[test]

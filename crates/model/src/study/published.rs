@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_claim_names_known_tables_and_columns() {
-        let failover = include_str!("../../../../studies/failover.toml");
+        let sizing = include_str!("../../../../studies/sizing.toml");
         for (from, to, problem) in [
             ("id = \"premium\"", "id = \"standard\"", "duplicate table `standard`"),
             ("[\"P1\", ", "[", "row 1 of table `premium` has 5 cells (expected 6: `instance`, "),
@@ -174,8 +174,8 @@ mod tests {
                 "a claim across fewer than two columns (expected two or more, or `across = false`)",
             ),
         ] {
-            assert!(failover.contains(from), "{from}");
-            let error = Study::parse("f", &failover.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(sizing.contains(from), "{from}");
+            let error = Study::parse("f", &sizing.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");
         }
     }

@@ -31,8 +31,8 @@ pub enum StudyWorkload {
     AppCache,
     /// Keys and values under a load that is raised until the store breaks.
     Ramp,
-    /// Keys and values that outgrow memory, and the cost of a save.
-    BeyondRam,
+    /// Keys and values, also more than fit into memory, and the cost of a save.
+    Kv,
     /// Keys and values on a primary that is killed.
     Failover,
     /// Rows of a database, read through a cache.

@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use super::choices::Choices;
 use super::wire::{Study, StudyWorkload};
-use super::{Fault, StudyError, app_cache, beyond_ram, cache_aside, failover, ramp, sessions};
+use super::{Fault, StudyError, app_cache, cache_aside, failover, kv, ramp, sessions};
 use crate::plan::Plan;
 
 impl Study {
@@ -14,7 +14,7 @@ impl Study {
             StudyWorkload::Sessions => self.first_fault::<sessions::Defaults>(document),
             StudyWorkload::AppCache => self.first_fault::<app_cache::Defaults>(document),
             StudyWorkload::Ramp => self.first_fault::<ramp::Defaults>(document),
-            StudyWorkload::BeyondRam => self.first_fault::<beyond_ram::Defaults>(document),
+            StudyWorkload::Kv => self.first_fault::<kv::Defaults>(document),
             StudyWorkload::Failover => self.first_fault::<failover::Defaults>(document),
             StudyWorkload::CacheAside => self.first_fault::<cache_aside::Defaults>(document),
         }
@@ -26,7 +26,7 @@ impl Study {
             StudyWorkload::Sessions => self.planned::<sessions::Defaults>(choices),
             StudyWorkload::AppCache => self.planned::<app_cache::Defaults>(choices),
             StudyWorkload::Ramp => self.planned::<ramp::Defaults>(choices),
-            StudyWorkload::BeyondRam => self.planned::<beyond_ram::Defaults>(choices),
+            StudyWorkload::Kv => self.planned::<kv::Defaults>(choices),
             StudyWorkload::Failover => self.planned::<failover::Defaults>(choices),
             StudyWorkload::CacheAside => self.planned::<cache_aside::Defaults>(choices),
         }

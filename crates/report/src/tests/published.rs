@@ -12,8 +12,8 @@ fn judged() -> Vec<ClaimView> {
 }
 
 fn with_tables() -> crate::Recorded {
-    let text = include_str!("../../../../studies/failover.toml");
-    let study = Study::parse("failover", text).unwrap();
+    let text = include_str!("../../../../studies/sizing.toml");
+    let study = Study::parse("sizing", text).unwrap();
     let mut recorded = run(&["files", "redis"], 3, usual);
     let plan = &mut recorded.header.plan;
     plan.tables = study.tables.iter().map(|table| table.get_ref().clone()).collect();

@@ -2,7 +2,7 @@
 //!
 //! - [`mariadb`], [`memcached`], [`postgres`] and [`redis`] start a single server, [`sentinel`]
 //!   several that replicate.
-//! - `own`: description of a product's server.
+//! - `listen`: where a server listens; `own`: description of a product's server.
 
 use crate::error::Result;
 use crate::guard::Guard;
@@ -12,6 +12,7 @@ use crate::template::Templates;
 use model::{Product, Program};
 use std::collections::BTreeMap;
 
+mod listen;
 pub mod mariadb;
 pub mod memcached;
 mod own;

@@ -4,6 +4,7 @@
 //! The configuration file is in the socket's scratch directory: our lines first, then the plan's
 //! settings as spelled in the product's redis.conf.
 
+use super::listen::{LISTEN, Listen, Port};
 use super::own::Executable;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -59,7 +60,7 @@ pub(super) const SETTINGS: [Names; 5] = [
     (
         Words,
         "appendfsync client-output-buffer-limit latency-tracking-info-percentiles loglevel \
-         maxmemory-policy notify-keyspace-events save",
+         maxmemory-policy notify-keyspace-events save listen",
     ),
 ];
 
@@ -77,16 +78,40 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;
-    let mut lines = b"port 0\nunixsocketperm 700\nunixsocket ".to_vec();
+    let mut lines = b"unixsocketperm 700\nunixsocket ".to_vec();
     lines.extend(quoted(&socket));
-    let endpoint = Endpoint::redis(NetAddress::Unix(socket.clone()));
+    lines.push(b'\n');
+    let program = EXECUTABLE.or(spec.program).name;
+    let own = match listen(spec, program)? {
+        Listen::Unix => None,
+        own => Some(Port::open(own == Listen::Tls, program, &sockets)?),
+    };
+    lines.extend(own.as_ref().map_or(&b"port 0"[..], |port| &port.lines));
+    let (endpoint, password) = own.map_or_else(
+        || (Endpoint::redis(NetAddress::Unix(socket.clone())), None),
+        |port| (port.endpoint, Some(port.password)),
+    );
     let mut server = spawn(guard, spec, sockets, endpoint, (&lines, &[]))?;
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
-    // It replies with an error while it loads its data.
-    let pong = |left| answers(&socket, "PING", "+PONG\r\n", left);
+    // It replies with an error while it loads its data; without its password it says so.
+    let expected = if password.is_some() { "-NOAUTH" } else { "+PONG\r\n" };
+    let pong = |left| answers(&socket, "PING", expected, left);
     server.process.wait_until_ready(deadline, pong)?;
-    server.settings.insert("port".into(), "0".into());
+    if password.is_none() {
+        server.settings.insert("port".into(), "0".into());
+    }
     Ok(server)
+}
+
+/// Where the plan's settings want the server to listen.
+fn listen(spec: &ServerSpec, program: &'static str) -> Result<Listen> {
+    let Some(text) = spec.settings.get(LISTEN) else { return Ok(Listen::Unix) };
+    Listen::parse(text).ok_or_else(|| RigError::Setting {
+        program,
+        name: LISTEN.into(),
+        problem: "has a value that is not allowed",
+        expected: Listen::EXPECTED,
+    })
 }
 
 /// Starts the program without waiting for it. The `lines` of its configuration define where it
@@ -137,7 +162,7 @@ fn configuration_text(
     let mut text = [lines, b"\ndaemonize no\nlogfile \"\"\ndir "].concat();
     text.extend(quoted(directory));
     text.push(b'\n');
-    for (name, value) in settings {
+    for (name, value) in settings.iter().filter(|(name, _)| *name != LISTEN) {
         let value = if value.is_empty() { "\"\"" } else { value };
         text.extend_from_slice(format!("{name} {value}\n").as_bytes());
     }
@@ -145,7 +170,7 @@ fn configuration_text(
 }
 
 /// Quotes a path for redis.conf, where any byte can be written as `\xNN`.
-fn quoted(path: &Path) -> Vec<u8> {
+pub(super) fn quoted(path: &Path) -> Vec<u8> {
     let mut text = vec![b'"'];
     for byte in path.as_os_str().as_bytes() {
         match byte {

@@ -5,19 +5,18 @@
 //! (`COUNTS`) and the timeouts of the Sentinels (`SENTINEL_SETTINGS`); all other settings apply to
 //! both primary and replicas.
 
+use super::listen::{LISTEN, free_port, random_password};
 use super::own::{ServerDescription, StartedServers, single_server};
 use super::redis::{EXECUTABLE, SETTINGS, spawn, start_redis};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
-use crate::random::random;
 use crate::scratch::Scratch;
 use crate::server::{Role, Server, ServerSpec};
 use crate::settings::SERVERS_MAX;
 use model::{Endpoint, NetAddress, RedisOptions, Secret};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::ops::Range;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// The server of Redis, alone or with replicas and Sentinels.
@@ -35,11 +34,6 @@ const COUNTS: [&str; 2] = ["replicas", "sentinels"];
 /// longer than a study waits.
 const SENTINEL_SETTINGS: [(&str, &str); 3] =
     [("down-after-milliseconds", "1000"), ("failover-timeout", "5000"), ("parallel-syncs", "1")];
-/// The kernel does not assign these to outgoing connections, which could otherwise connect to
-/// themselves at the port of a dead server.
-const PORTS: Range<u16> = 10_000..32_768;
-/// Maximum number of ports to try; some can be in use.
-const PORTS_TRIED: usize = 100;
 /// Sentinels discover each other through messages that each sends every two seconds.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
@@ -56,8 +50,7 @@ fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers> 
     let settings =
         spec.settings.iter().filter(is_redis_setting).map(|(n, v)| (n.clone(), v.clone()));
     let group = Group { guard, spec: ServerSpec { settings: settings.collect(), ..spec.clone() } };
-    let [a, b, c, d] = [random(), random(), random(), random()];
-    let password = format!("{a:08x}{b:08x}{c:08x}{d:08x}");
+    let password = random_password();
     let primary = group.start(Role::Primary, &password, "")?;
     let port = port(&primary.1);
     let mut servers = vec![primary];
@@ -113,7 +106,7 @@ impl Group<'_> {
         (lines, arguments): (&str, &[&str]),
         spec: &ServerSpec,
     ) -> Result<Server> {
-        let port = free_port(spec)?;
+        let port = free_port(EXECUTABLE.or(spec.program).name)?;
         let lines = format!("bind 127.0.0.1\nport {port}\nrequirepass {password}\n{lines}");
         let endpoint = Endpoint::redis(NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), port));
         let endpoint = endpoint.with_password(Some(Secret::new(password)));
@@ -129,6 +122,10 @@ fn counts(spec: &ServerSpec) -> Result<[usize; 2]> {
         let Some(text) = spec.settings.get(name) else { continue };
         let number = text.parse().ok().filter(|n| (1..=SERVERS_MAX).contains(n));
         *count = number.ok_or_else(|| setting_error(spec, name, "a whole number from 1 to 9"))?;
+    }
+    if counts[0] > 0 && spec.settings.contains_key(LISTEN) {
+        let expected = "no `replicas`: servers that replicate listen on ports";
+        return Err(setting_error(spec, LISTEN, expected));
     }
     match spec.settings.keys().find(|name| SENTINEL_SETTINGS.iter().any(|(own, _)| own == name)) {
         Some(name) if counts[1] == 0 => Err(setting_error(spec, name, "`sentinels` as well")),
@@ -157,17 +154,6 @@ fn watch(spec: &ServerSpec, port: u16, (sentinels, password): (usize, &str)) -> 
         format!("{own} {name} {value}")
     }));
     lines.iter().map(|line| format!("sentinel {line}")).collect::<Vec<_>>().join("\n")
-}
-
-/// A port without a listener. If another program takes it first, the server fails to start with an
-/// error.
-fn free_port(spec: &ServerSpec) -> Result<u16> {
-    let drawn = || PORTS.start + (random() % u32::from(PORTS.end - PORTS.start)) as u16;
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    (0..PORTS_TRIED).map(|_| drawn()).find(is_free).ok_or_else(|| RigError::Start {
-        program: EXECUTABLE.or(spec.program).name.into(),
-        reason: format!("no free port was found among {} to {}", PORTS.start, PORTS.end - 1),
-    })
 }
 
 fn address(server: &Server) -> Option<NetAddress> {

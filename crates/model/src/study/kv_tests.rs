@@ -91,7 +91,7 @@ fn keys_and_values_of_a_profile_replace_those_of_the_study() {
 fn faults_of_a_profile_are_located() {
     for (from, to, problem) in [
         ("targets = [\"redis\"]", "targets = [\"rediss\"]", "unknown target `rediss`"),
-        ("value_bytes = 3", "value_bytes = 0", "value_bytes must be 1 to 16777216"),
+        ("value_bytes = [3]", "value_bytes = [0]", "value_bytes must be 1 to 16777216"),
         ("zipf = 0.99", "zipf = 9", "zipf must be a number above 0, up to 5"),
         ("data = [2.0]", "data = []", "data must be numbers above 0, up to 64"),
         ("save_at = 0.25", "save_at = 1.0", "save_at must be a share from 0 to below 1"),
@@ -218,4 +218,71 @@ fn a_server_at_a_url_keeps_its_memory() {
     plan.check().unwrap();
     let save = planned(&[("profile", "save")], &["kvrocks=redis://h:1"]).unwrap();
     assert!(save.check().unwrap_err().contains("does not limit, save or kill"));
+}
+
+const SIZING: &str = include_str!("../../../../studies/sizing.toml");
+
+fn sized(sets: &[(&str, &str)]) -> Result<Plan, StudyError> {
+    let sets = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    Study::parse("s", SIZING).unwrap().plan(&Choices { sets, ..choices() })
+}
+
+#[test]
+fn each_combination_of_a_profiles_lists_is_a_workload() {
+    let sets = [("profile", "grid"), ("value_bytes", "64,1024"), ("clients", "1,50")];
+    let plan = sized(&sets).unwrap();
+    let of_redis = plan.cells.iter().filter(|cell| cell.target == "redis");
+    let ids: Vec<&str> = of_redis.map(|cell| cell.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "redis/grid-64B-P1/1",
+            "redis/grid-64B-P16/1",
+            "redis/grid-1024B-P1/1",
+            "redis/grid-1024B-P16/1",
+            "redis/grid-64B-P1/50",
+            "redis/grid-64B-P16/50",
+            "redis/grid-1024B-P1/50",
+            "redis/grid-1024B-P16/50"
+        ]
+    );
+    let wide = plan.cells.iter().find(|cell| cell.id == "redis/grid-1024B-P16/50").unwrap();
+    assert_eq!((kv_of(wide).value_bytes.as_str(), wide.load.pipeline), ("1024", 16));
+    assert_eq!(wide.workload.study_profile(), "grid");
+    assert_eq!(kv_of(wide).memory, None, "without `data`, memory is not limited");
+}
+
+#[test]
+fn a_profile_can_have_a_single_key_its_own_clients_and_a_rate() {
+    let plan = sized(&[("profile", "printed-latency,latency"), ("keys", "700")]).unwrap();
+    let printed = plan.cells.iter().find(|cell| cell.id == "redis/printed-latency/4").unwrap();
+    assert_eq!((kv_of(printed).keys, printed.load.pipeline), (1, 50));
+    let planned = plan.cells.iter().find(|cell| cell.id == "redis/latency/50").unwrap();
+    assert_eq!((kv_of(planned).keys, planned.load.steady_per_s()), (700, Some(10_000)));
+    let plan = sized(&[("profile", "latency"), ("rate", "500"), ("pipeline", "1")]).unwrap();
+    assert_eq!(plan.cells[0].load.steady_per_s(), Some(500));
+    for (key, value, expected) in [
+        ("keys", "700", "none of the chosen profiles has a number of keys (expected one that does"),
+        ("rate", "500", "none of the chosen profiles has a rate (expected one that does, such as"),
+    ] {
+        let error = sized(&[("profile", "printed-latency"), (key, value)]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn contradicting_keys_of_a_profile_are_located() {
+    for (from, to, problem) in [
+        ("keys = 50000\n", "", "profile `latency`: without `data`, `[defaults]` needs `keys`"),
+        ("rate = 10000", "rate = 0", "rate must be 1 to 100000000 requests per second"),
+        ("pipeline = [50]", "pipeline = [0]", "pipeline must be 1 to 1000"),
+        ("pipeline = [1]\nrate", "pipeline = [2]\nrate", "pipeline must be [1] with a rate"),
+        ("single_key = true", "single_key = true\ndata = [1.0]", "`single_key` contradicts `data`"),
+        ("operations = [\"get\"]", "operations = [\"get\"]\nswap = true", "`swap` needs `data`"),
+        ("pipeline = [1]\nrate", "pipeline = [1]\ndata = [1.0]\nrate", "needs `memory` in the"),
+    ] {
+        assert!(SIZING.contains(from), "{from}");
+        let error = Study::parse("s", &SIZING.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(error.contains(problem), "{problem}: {error}");
+    }
 }

@@ -1,0 +1,112 @@
+//! Where a private server listens: a Unix socket, a port of 127.0.0.1, or such a port with TLS.
+//!
+//! Other users of the host reach a port, so a server on one requires a password, which is random
+//! for each start. Its certificate is made for the start as well, signs itself and names the host
+//! by which clients connect.
+
+use super::redis::quoted;
+use crate::error::{Result, RigError};
+use crate::random::random;
+use crate::scratch::Scratch;
+use model::{Endpoint, NetAddress, Secret, TlsFiles};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+/// The setting of a plan; no server knows it.
+pub(super) const LISTEN: &str = "listen";
+/// The kernel does not assign these to outgoing connections, which could otherwise connect to
+/// themselves at the port of a dead server.
+const PORTS: Range<u16> = 10_000..32_768;
+/// Maximum number of ports to try; some can be in use.
+const PORTS_TRIED: usize = 100;
+
+/// Where a server listens for the clients of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listen {
+    Unix,
+    Tcp,
+    Tls,
+}
+
+impl Listen {
+    /// What the setting allows.
+    pub(super) const EXPECTED: &str = "`unix`, `tcp` or `tls`";
+
+    /// Parses the value of [`LISTEN`].
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        [("unix", Self::Unix), ("tcp", Self::Tcp), ("tls", Self::Tls)]
+            .into_iter()
+            .find_map(|(name, own)| (name == text).then_some(own))
+    }
+}
+
+/// A free port, a password, and the lines of redis.conf with both.
+pub(super) struct Port {
+    pub(super) lines: Vec<u8>,
+    pub(super) endpoint: Endpoint,
+    pub(super) password: String,
+}
+
+impl Port {
+    /// Prepares a port with TLS or without; certificate and key are files in `files`.
+    pub(super) fn open(is_tls: bool, program: &str, files: &Scratch) -> Result<Self> {
+        let (number, password) = (free_port(program)?, random_password());
+        let mut lines = format!("bind 127.0.0.1\nrequirepass {password}\n").into_bytes();
+        let address = NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), number);
+        let endpoint = Endpoint::redis(address).with_password(Some(Secret::new(&password)));
+        if !is_tls {
+            lines.extend(format!("port {number}\n").bytes());
+            return Ok(Self { lines, endpoint, password });
+        }
+        let [certificate, key] = certify(files)?;
+        lines.extend(format!("port 0\ntls-port {number}\ntls-auth-clients no\n").bytes());
+        let names = ["tls-cert-file", "tls-key-file", "tls-ca-cert-file"];
+        for (name, path) in names.into_iter().zip([&certificate, &key, &certificate]) {
+            lines.extend(format!("{name} ").bytes());
+            lines.extend(quoted(path));
+            lines.push(b'\n');
+        }
+        let tls = TlsFiles { ca_file: Some(certificate), ..TlsFiles::default() };
+        Ok(Self { lines, endpoint: endpoint.with_tls(tls), password })
+    }
+}
+
+/// Files with a new certificate for 127.0.0.1 and its key.
+fn certify(files: &Scratch) -> Result<[PathBuf; 2]> {
+    let names = [Ipv4Addr::LOCALHOST.to_string(), "localhost".into()];
+    let made = rcgen::generate_simple_self_signed(names).map_err(|e| RigError::Start {
+        program: "TLS".into(),
+        reason: format!("no certificate could be made: {e}"),
+    })?;
+    let write = |name: &str, text: String| {
+        let path = files.path().join(name);
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&path);
+        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(RigError::io("write", &path))?;
+        Ok(path)
+    };
+    let certificate = write("certificate.pem", made.cert.pem())?;
+    Ok([certificate, write("key.pem", made.signing_key.serialize_pem())?])
+}
+
+/// A random password.
+pub(super) fn random_password() -> String {
+    let [a, b, c, d] = [random(), random(), random(), random()];
+    format!("{a:08x}{b:08x}{c:08x}{d:08x}")
+}
+
+/// A port without a listener. If another program takes it first, the server fails to start with an
+/// error.
+pub(super) fn free_port(program: &str) -> Result<u16> {
+    let drawn = || PORTS.start + (random() % u32::from(PORTS.end - PORTS.start)) as u16;
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    (0..PORTS_TRIED).map(|_| drawn()).find(is_free).ok_or_else(|| RigError::Start {
+        program: program.into(),
+        reason: format!("no free port was found among {} to {}", PORTS.start, PORTS.end - 1),
+    })
+}
