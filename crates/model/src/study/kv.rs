@@ -1,5 +1,5 @@
-//! The workload `kv`: keys and values, as many as a study states or as a multiple of a memory limit,
-//! with what the store writes in the background.
+//! The workload `kv`: keys and values, as many as a study states or as a multiple of a memory
+//! limit, with what the store writes in the background.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -4,7 +4,6 @@
 //! for each start. Its certificate is made for the start as well, signs itself and names the host
 //! by which clients connect.
 
-use super::redis::quoted;
 use crate::error::{Result, RigError};
 use crate::random::random;
 use crate::scratch::Scratch;
@@ -13,8 +12,9 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The setting of a plan; no server knows it.
 pub(super) const LISTEN: &str = "listen";
@@ -109,4 +109,17 @@ pub(super) fn free_port(program: &str) -> Result<u16> {
         program: program.into(),
         reason: format!("no free port was found among {} to {}", PORTS.start, PORTS.end - 1),
     })
+}
+
+/// Quotes a path for redis.conf, where any byte can be written as `\xNN`.
+pub(super) fn quoted(path: &Path) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' | 0..=31 => text.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+            other => text.push(*other),
+        }
+    }
+    text.push(b'"');
+    text
 }

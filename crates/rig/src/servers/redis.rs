@@ -4,7 +4,7 @@
 //! The configuration file is in the socket's scratch directory: our lines first, then the plan's
 //! settings as spelled in the product's redis.conf.
 
-use super::listen::{LISTEN, Listen, Port};
+use super::listen::{LISTEN, Listen, Port, quoted};
 use super::own::Executable;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::iter;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -166,19 +165,6 @@ fn configuration_text(
         let value = if value.is_empty() { "\"\"" } else { value };
         text.extend_from_slice(format!("{name} {value}\n").as_bytes());
     }
-    text
-}
-
-/// Quotes a path for redis.conf, where any byte can be written as `\xNN`.
-pub(super) fn quoted(path: &Path) -> Vec<u8> {
-    let mut text = vec![b'"'];
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'"' | b'\\' | 0..=31 => text.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
-            other => text.push(*other),
-        }
-    }
-    text.push(b'"');
     text
 }
 
