@@ -148,8 +148,8 @@ pub(crate) struct Run {
     /// Time after which an unanswered operation counts as failed, for example 500ms
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     pub(crate) timeout: Option<String>,
-    /// Time without any answer after which a cell ends with what it measured, 0s for no limit
-    /// (default: 30s, or the timeout if that is longer)
+    /// Time without any answer after which a cell ends with what it measured, at least 1s, or
+    /// 0s for no limit (default: 30s, or the timeout if that is longer)
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     pub(crate) stall_limit: Option<String>,
     /// Require a limit of every result, for example p99<2ms, max<50ms, mean<300us, error<0.1% or
@@ -383,6 +383,22 @@ pub(crate) fn timeout_ms(text: Option<&str>) -> Result<Option<u64>, CliError> {
             Err(CliError::usage(format!("--timeout `{text}` is too short (expected 1ms or more)")))
         }
         ns => Ok(ns.map(|ns| ns / 1_000_000)),
+    }
+}
+
+/// Shortest limit of a stall, nanoseconds: shorter ones would end cells for pauses of a shared
+/// machine.
+const STALL_NS_MIN: u64 = 1_000_000_000;
+
+/// Parses `--stall-limit` to nanoseconds.
+pub(crate) fn stall_ns(text: Option<&str>) -> Result<Option<u64>, CliError> {
+    let ns = duration_ns("--stall-limit", text)?;
+    match (ns, text) {
+        (Some(1..STALL_NS_MIN), Some(text)) => Err(CliError::usage(format!(
+            "--stall-limit `{text}` is too short to tell a stall from a pause of this machine \
+             (expected 1s or more, or 0s for no limit)"
+        ))),
+        _ => Ok(ns),
     }
 }
 

@@ -101,6 +101,9 @@ fn in_doubt(unknown: &[Found]) -> String {
 
 fn describe(found: &Found) -> String {
     let what = match found.kind {
+        Kind::Directory if found.holds_swap() => {
+            format!("{} with active swap", format_bytes(found.bytes()))
+        }
         Kind::Directory => format_bytes(found.bytes()),
         Kind::Lock => "lock directory".into(),
         Kind::Group => "control group".into(),

@@ -47,7 +47,8 @@ fn bar(steps: u64, is_visible: bool) -> ProgressBar {
     let target =
         if is_visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(steps), target);
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar:.cyan/dim} {percent:>3} %  {msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:12.cyan/dim} {percent:>3} %  {wide_msg}")
+    {
         bar.set_style(style.progress_chars("━━─"));
     }
     bar
@@ -129,9 +130,10 @@ impl Display {
         }
     }
 
-    /// Sets the message after the bar.
+    /// Sets the message after the bar: the remaining time, and what a narrow terminal may cut off.
     fn message(&self, text: &str) {
-        self.bar.set_message(output::plain(text).into_owned());
+        let text = format!("{}  {text}", self.left());
+        self.bar.set_message(output::plain(&text).into_owned());
     }
 
     fn left(&self) -> String {
@@ -147,19 +149,15 @@ impl Display {
 
     fn progress(&mut self, phase: &str, rate_per_s: f64, response_ns_p99: Option<Time>) {
         let point = self.point.map_or_else(String::new, |n| format!(", point {}", n + 1));
-        let text = format!(
-            "{} {phase}{point}  {}{}",
-            self.position,
-            pace(rate_per_s, response_ns_p99),
-            self.left()
-        );
+        let text =
+            format!("{} {phase}{point}  {}", self.position, pace(rate_per_s, response_ns_p99));
         let of_left = self.estimated_at.elapsed().as_nanos() as f64 / self.left_ns.max(1) as f64;
         let share = self.done_share + (1.0 - self.done_share) * of_left.min(1.0);
         self.bar.set_position((share * STEPS as f64) as u64);
         self.message(&text);
         if !self.terminal && self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            self.say(&text);
+            self.say(&format!("{text}{}", self.left()));
         }
     }
 }
@@ -185,7 +183,7 @@ impl Sink for Display {
                 let plan = &header.plan;
                 let scale = plan.scale.name();
                 self.say(&format!("{} ({scale} scale, run {})", plan.question, header.run));
-                self.message("checking the targets");
+                self.bar.set_message("checking the targets");
             }
             Event::TargetChecked(TargetState { target, version, unavailable, .. }) => {
                 let not_run = unavailable.as_ref().map(|e| format!("not run: {}", e.reason()));
@@ -198,8 +196,7 @@ impl Sink for Display {
                 (self.left_ns, self.estimated_at) = (*left_ns, Instant::now());
                 self.position = format!("block {}  {cell}", block + 1);
                 self.point = None;
-                let text = format!("{}  starting  {}", self.position, self.left());
-                self.message(&text);
+                self.message(&format!("{}  starting", self.position));
             }
             Event::Progress { phase, rate_per_s, response_ns_p99, .. } => {
                 self.progress(phase, *rate_per_s, *response_ns_p99);

@@ -66,7 +66,8 @@ impl DiskDemand {
         let parts: Vec<_> = parts.map(|(b, what)| format!("{} {what}", format_bytes(*b))).collect();
         let message = format!(
             "the disk of `{}` has no room for this trial: it needs {} ({}), but at most {} may be \
-             used, 90 % of the free {} (expected more space: `--disk`, or less data)",
+             used, 90 % of the free {} (expected more space: `--disk`, or less data: `--set \
+             memory`)",
             disk.display(),
             format_bytes(sum),
             parts.join(" + "),

@@ -8,6 +8,7 @@ use stats::Verdict;
 
 use crate::alone::SoleTarget;
 use crate::highest;
+use crate::hits;
 use crate::search::per_s;
 use crate::show;
 use crate::standings::{Against, Group, Outcome, Standings, standings};
@@ -186,7 +187,7 @@ fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
     let of = |outcome| groups.iter().filter(move |g| g.outcome == Some(outcome)).copied();
     let fastest: Vec<&Group<'_>> = of(Outcome::Fastest).collect();
     let mut clauses = winners(&by_best(&fastest), |won| {
-        joined(won.iter().map(|group| ahead_of_next(group)).collect(), ", ", " and ")
+        joined(won.iter().map(|group| ahead_of_next(view, group)).collect(), ", ", " and ")
     });
     let zone = show::percent(view.asked.equivalence_zone);
     let equal: Vec<&Group<'_>> = of(Outcome::Equal).collect();
@@ -234,15 +235,23 @@ fn winners<'a>(
     best.iter().enumerate().map(clause).collect()
 }
 
-/// `reading (1.35× [1.30, 1.40] as fast as files)`.
-fn ahead_of_next(group: &Group<'_>) -> Pieces {
+/// `reading (1.35× [1.30, 1.40] as fast as files)`; also what a target found that misses more.
+fn ahead_of_next(view: &View, group: &Group<'_>) -> Pieces {
     let mut pieces = vec![plain(doing(group.operation))];
     if let Some((next, ratio)) = group.next() {
         let by = figure(show::ratio_value(&ratio));
         let next = target(&next.row.target);
-        pieces.extend([plain(" ("), by, plain(" as fast as "), next, plain(")")]);
+        pieces.extend([plain(" ("), by, plain(" as fast as "), next]);
+        pieces.extend(hits::of_fastest(view, group).map(|share| found_only(&[share])));
+        pieces.push(plain(")"));
     }
     pieces
+}
+
+/// What a target found that is fast because it misses.
+fn found_only(shares: &[f64]) -> Piece {
+    let least = shares.iter().copied().fold(1.0, f64::min);
+    doubt(format!(", but found only {} of what it read", show::share_of_all(least)))
 }
 
 /// A statement that no winner can be named, with the reason.
@@ -322,7 +331,7 @@ fn summary(view: &View, tables: &[Standings<'_>]) -> Pieces {
     let fastest: Vec<&Group<'_>> = of(Outcome::Fastest).collect();
     let mut best = by_best(&fastest);
     best.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
-    let mut clauses = winners(&best, |won| over_cases(&groups, won));
+    let mut clauses = winners(&best, |won| over_cases(view, &groups, won));
     let zone = show::percent(view.asked.equivalence_zone);
     let others = [
         (Outcome::Equal, plain(format!("equal within ±{zone}"))),
@@ -332,30 +341,36 @@ fn summary(view: &View, tables: &[Standings<'_>]) -> Pieces {
     for (outcome, label) in others {
         let own: Vec<&Group<'_>> = of(outcome).collect();
         if !own.is_empty() {
-            clauses.push([vec![label, plain(": ")], counted(&groups, &own, |_| None)].concat());
+            let counted = counted(&groups, &own, |_| Pieces::new());
+            clauses.push([vec![label, plain(": ")], counted].concat());
         }
     }
     if clauses.is_empty() { no_winner(view) } else { joined(clauses, "; ", "; ") }
 }
 
 /// `reading (1.35× to 4.30× as fast as the next) and writing in 3 of 4 cases (…)`.
-fn over_cases(all: &[&Group<'_>], won: &[&Group<'_>]) -> Pieces {
+fn over_cases(view: &View, all: &[&Group<'_>], won: &[&Group<'_>]) -> Pieces {
     counted(all, won, |own| {
         let leads = own.iter().filter_map(|group| Some(group.next()?.1));
         let leads: Vec<f64> = leads.map(|Value { center, .. }| center).collect();
-        let least = leads.iter().copied().reduce(f64::min)?;
-        let most = leads.iter().copied().reduce(f64::max)?;
+        let ends = [leads.iter().copied().reduce(f64::min), leads.into_iter().reduce(f64::max)];
+        let [Some(least), Some(most)] = ends else { return Pieces::new() };
         let [least, most] = [least, most].map(show::ratio);
-        Some(if least == most { least } else { format!("{least} to {most}") })
+        let by = if least == most { least } else { format!("{least} to {most}") };
+        let mut pieces = vec![plain(" ("), figure(by), plain(" as fast as the next")];
+        let shares: Vec<f64> = own.iter().filter_map(|g| hits::of_fastest(view, g)).collect();
+        pieces.extend((!shares.is_empty()).then(|| found_only(&shares)));
+        pieces.push(plain(")"));
+        pieces
     })
 }
 
-/// The operations of `some` groups, each with its number of cases among `all` and the lead from
-/// `by`.
+/// The operations of `some` groups, each with its number of cases among `all` and the lead in
+/// brackets from `by`.
 fn counted<'a>(
     all: &[&Group<'a>],
     some: &[&Group<'a>],
-    by: impl Fn(&[&Group<'a>]) -> Option<String>,
+    by: impl Fn(&[&Group<'a>]) -> Pieces,
 ) -> Pieces {
     let mut operations: Vec<&str> = Vec::new();
     for group in some {
@@ -371,9 +386,7 @@ fn counted<'a>(
         if own.len() < cases {
             pieces.push(plain(format!(" in {} of {cases} cases", own.len())));
         }
-        if let Some(by) = by(&own) {
-            pieces.extend([plain(" ("), figure(by), plain(" as fast as the next)")]);
-        }
+        pieces.extend(by(&own));
         pieces
     };
     joined(operations.iter().map(clause).collect(), ", ", " and ")

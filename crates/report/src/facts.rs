@@ -298,6 +298,10 @@ fn shown(fact: &FactView) -> String {
         let below = show::percent(stats::dip::BACK_SHARE);
         return format!("never fell below {below} of it{beyond}");
     }
+    if name.ends_with(STALL) && most <= 0.0 {
+        let shortest = show::named(name, Silence::SHORTEST_NS as f64);
+        return format!("none of {shortest} or more{beyond}");
+    }
     let is_mean = matches!(over(name), Over::Mean);
     let ends = if is_mean && least < most && fact.by_block.len() >= ENDS_FROM {
         format!(" [{}, {}]", number(least), number(most))
@@ -452,9 +456,10 @@ fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec
                 ),
                 TrialNumber::by_clients(format!("{name}{RECOVERY}"), recovery_ns),
             ]);
-            if let (Some(recovery_ns), Some(ended)) = (recovery_ns, ended) {
-                let share = recovery_ns / (ended.at_ns - began.at_ns).max(1) as f64;
-                all.push(TrialNumber::by_clients(format!("{name}_recovery_share"), Some(share)));
+            if let Some(ended) = ended {
+                let length_ns = (ended.at_ns - began.at_ns).max(1) as f64;
+                let share = recovery_ns.map(|ns| ns / length_ns);
+                all.push(TrialNumber::by_clients(format!("{name}_recovery_share"), share));
             }
         }
         if begins == EventKind::Killed {

@@ -127,6 +127,15 @@ fn refusals(view: &View, group: &Group<'_>) -> Vec<(usize, String)> {
     refused.filter_map(mark).collect()
 }
 
+/// Hit ratio of the fastest target of a group, if another one found much more.
+pub(crate) fn of_fastest(view: &View, group: &Group<'_>) -> Option<f64> {
+    let shares = group.standings.iter().filter_map(|s| Some((s, share(&view.cells, s.row)?)));
+    let shares: Vec<_> = shares.collect();
+    let most = shares.iter().map(|(_, share)| *share).fold(0.0, f64::max);
+    let best = shares.iter().find(|(standing, _)| standing.is_best());
+    best.map(|(_, share)| *share).filter(|share| most - share > HITS_APART_MAX)
+}
+
 /// Positions of rows in the view, each with a footnote that it needs.
 fn marks(view: &View, group: &Group<'_>) -> Vec<(usize, String)> {
     let found = group.standings.iter();

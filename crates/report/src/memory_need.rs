@@ -17,6 +17,10 @@ use crate::view::{FactView, MemoryNeedView, OutgrownStep, OutgrownView, Value};
 /// The least share of a rate that counts as bearable in sentences.
 const BEARABLE_SHARE: f64 = 0.5;
 
+/// Two needs are the same if their keys differ by less: profiles have different numbers of keys in
+/// tables of the same size.
+const SAME_WITHIN: f64 = 0.05;
+
 /// Facts about the memory of a key.
 const KEYS: [&str; 2] = [Fact::BYTES_PER_KEY, Fact::FLASH_KEY_BYTES];
 
@@ -48,10 +52,10 @@ pub(crate) fn memory_needs(recorded: &Recorded, facts: &[FactView]) -> Vec<Memor
                 |cell| matches!(&cell.workload, Workload::Kv(kv) if kv.fill().is_some()),
             );
         let what = if of_collections { "a collection with" } else { "a value of" };
-        let need = need((own, what), values.center / keys.center, named("save_copied_share"));
+        let need = need((own, what), values.center / keys.center, copied(&named));
         let is_known = |known: &&mut MemoryNeedView| {
             let same = known.bytes_per_key.center / need.bytes_per_key.center;
-            known.target == need.target && (same - 1.0).abs() < 0.01
+            known.target == need.target && (same - 1.0).abs() < SAME_WITHIN
         };
         match needs.iter_mut().find(is_known) {
             Some(known) if known.copied_share.is_none() => *known = need,
@@ -62,29 +66,34 @@ pub(crate) fn memory_needs(recorded: &Recorded, facts: &[FactView]) -> Vec<Memor
     needs
 }
 
+/// What a background write copied, of the data, with the words for the time of such a write.
+fn copied(named: &dyn Fn(&str) -> Option<Value>) -> Option<(Value, &'static str)> {
+    let save = named("save_copied_share").map(|share| (share, "it is saved"));
+    save.or_else(|| Some((named("rewrite_copied_share")?, "its log is rewritten")))
+}
+
 fn need(
     (own, what): (&FactView, &str),
     value_bytes: f64,
-    copied_share: Option<Value>,
+    written: Option<(Value, &str)>,
 ) -> MemoryNeedView {
+    let copied_share = written.map(|(share, _)| share);
     let copied = copied_share.map_or(0.0, |share| share.center);
     let planned_per_byte = own.value.center / value_bytes * (1.0 + copied);
     let gib = |factor: f64| format_bytes((factor * f64::from(1 << 30)).round() as u64);
     let [value, key] = [value_bytes, own.value.center].map(|n| format_bytes(n.round() as u64));
-    let with_save = if copied_share.is_some() {
+    let with_save = written.map_or_else(String::new, |(_, words)| {
         format!(
-            ", and {} while it is saved under these writes, which copies {}",
+            ", and {} while {words} under these writes, which copies {}",
             gib(planned_per_byte),
             show::share_of_all(copied)
         )
-    } else {
-        String::new()
-    };
+    });
     let alone = gib(own.value.center / value_bytes);
     let target = &own.target;
     let (keeps, needed) = if own.name == Fact::FLASH_KEY_BYTES {
         let keeps = format!("{what} {value} in its file and {key} for its key in memory");
-        (keeps, format!("{alone} of memory"))
+        (keeps, format!("{alone} of memory for keys alone"))
     } else {
         (format!("{what} {value} in {key} of memory"), alone)
     };

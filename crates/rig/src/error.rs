@@ -86,7 +86,7 @@ pub enum RigError {
         problem: &'static str,
     },
     /// A control group with a memory limit cannot be created.
-    #[error("memory_limit cannot be enforced: {problem} (omit memory_limit to measure without)")]
+    #[error("memory cannot be limited: {problem} (a study with `memory_limit` can omit it)")]
     MemoryLimit {
         /// Its error class.
         class: ErrorClass,

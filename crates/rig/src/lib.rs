@@ -22,6 +22,7 @@
 //! Everything that a run starts or creates is owned by a [`Guard`], which removes it on drop, on a
 //! panic, and even after `kill -9`.
 
+mod active_swap;
 mod child;
 mod control_group;
 pub mod cpu;

@@ -7,6 +7,7 @@
 //! Without a mark, a directory is removed only if it is empty, has our name and mode, and has not
 //! changed for a minute: its creation or removal was interrupted.
 
+use crate::active_swap::{ActiveSwap, active_swap};
 use crate::disk_group::V1_BLKIO;
 use crate::error::{Result, RigError};
 use crate::host::limits::{V1_MEMORY, V2};
@@ -69,10 +70,13 @@ pub struct Found {
     pub why: String,
 }
 
-/// Finds leftovers directly in `places` and, if `groups` is true, among control groups. Lists each
-/// once, and skips those of other users that cannot be read.
-pub fn look(places: &[PathBuf], groups: bool) -> Vec<Found> {
-    let mut parents: Vec<PathBuf> = places.iter().filter_map(|p| p.canonicalize().ok()).collect();
+/// Finds leftovers directly in `places` and, if `everywhere` is true, beside active swap and among
+/// control groups. Lists each once, and skips those of other users that cannot be read.
+pub fn look(places: &[PathBuf], everywhere: bool) -> Vec<Found> {
+    let of_swap = if everywhere { swap_directories(&active_swap()) } else { Vec::new() };
+    let of_swap = of_swap.iter().filter_map(|own| Some(own.parent()?.to_path_buf()));
+    let all = places.iter().cloned().chain(of_swap);
+    let mut parents: Vec<PathBuf> = all.filter_map(|p| p.canonicalize().ok()).collect();
     parents.sort();
     parents.dedup();
     let mut found = Vec::new();
@@ -84,7 +88,7 @@ pub fn look(places: &[PathBuf], groups: bool) -> Vec<Found> {
         paths.sort();
         found.extend(paths.iter().filter_map(|path| Found::at(path)));
     }
-    if groups {
+    if everywhere {
         let mut paths = Vec::new();
         for mount in V1_MEMORY.iter().chain(&V1_BLKIO).chain(&V2) {
             our_groups(&Path::new("/").join(mount), GROUP_LEVELS, &mut paths);
@@ -110,6 +114,11 @@ impl Found {
             Err(e) => (false, e.to_string()),
         };
         Some(Self { path: path.into(), kind, is_orphaned, why })
+    }
+
+    /// True if the kernel swaps to a file in it.
+    pub fn holds_swap(&self) -> bool {
+        self.kind == Kind::Directory && swap_directories(&active_swap()).contains(&self.path)
     }
 
     /// Disk space used by a directory, in bytes; 0 for locks and control groups.
@@ -152,6 +161,15 @@ impl Found {
         }
         Ok(true)
     }
+}
+
+/// Directories with our name that hold active swap, which can be on a disk that no option names.
+fn swap_directories(swaps: &[ActiveSwap]) -> Vec<PathBuf> {
+    let of = |swap: &ActiveSwap| {
+        let own = swap.file.parent()?;
+        is_our_name(own.file_name()?.to_str()?).then(|| own.to_path_buf())
+    };
+    swaps.iter().filter_map(of).collect()
 }
 
 fn kind_of(name: &str) -> Option<Kind> {

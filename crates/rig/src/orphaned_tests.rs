@@ -118,3 +118,10 @@ fn only_servers_that_outlived_their_run_are_killed() {
         other.wait().unwrap();
     }
 }
+
+#[test]
+fn directories_with_swap_are_found_wherever_they_are() {
+    let swap = |file: &str| ActiveSwap { file: file.into(), priority: 1 };
+    let all = ["/dev/sdb2", "/mnt/cachedyno-0a1b2c3d/swap", "/var/other/swap"].map(swap);
+    assert_eq!(swap_directories(&all), [PathBuf::from("/mnt/cachedyno-0a1b2c3d")]);
+}

@@ -18,8 +18,9 @@ pub(crate) fn run(arguments: &Doctor) -> Result<ExitCode, CliError> {
     if arguments.clean {
         return orphaned::clean(&arguments.disk);
     }
-    let text = stores() + &facts(&conditions(&arguments.disk)) + &orphaned::list(&arguments.disk);
-    output::print(&text)?;
+    let leftovers = orphaned::list(&arguments.disk);
+    let facts = facts(&conditions(&arguments.disk), leftovers.is_empty());
+    output::print(&(stores() + &facts + &leftovers))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -35,8 +36,9 @@ fn stores() -> String {
     format!("stores\n{}", lines.chain(embedded).collect::<String>())
 }
 
-/// Lists the facts of this host by group, then its warnings.
-fn facts(facts: &[Condition]) -> String {
+/// Lists the facts of this host by group, then its warnings. A host with leftovers is not called
+/// ready.
+fn facts(facts: &[Condition], is_clean: bool) -> String {
     let groups = facts.chunk_by(|a, b| a.group == b.group).map(|group| {
         let lines = group.iter().map(|fact| format!("  {:<28} {}\n", fact.name, fact.value));
         format!("\n{}\n{}", group[0].group, lines.collect::<String>())
@@ -47,7 +49,8 @@ fn facts(facts: &[Condition]) -> String {
         .filter_map(|f| Some(format!("  ! {}: {} ({})\n", f.name, f.warning.as_ref()?, f.value)))
         .collect();
     if warnings.is_empty() {
-        return text + "\nno warnings: this host is ready to measure\n";
+        let ready = if is_clean { ": this host is ready to measure" } else { " about this host" };
+        return format!("{text}\nno warnings{ready}\n");
     }
     text + "\nwarnings: these disturb measurements\n" + &warnings
 }

@@ -9,7 +9,7 @@ use lab::{Ended, Setup, Sinks};
 use model::leftovers;
 use model::record::RECORD_FORMAT;
 use model::target::mask_text;
-use model::{Condition, Conditions, ErrorClass, Header, Plan, Sink, TargetState, Trial};
+use model::{Condition, Conditions, ErrorClass, Header, Plan, Sink, TargetState, Trial, Workload};
 use rig::{FilesLeft, TrialDirs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,6 +44,9 @@ pub(super) fn header(
     disks::describe(&plan, setup, &mut facts);
     facts.extend(unprotected_stores(setup));
     let calibration = calibrate::stored(records, &facts, setup, silent);
+    if !silent && plan.cells.iter().any(|cell| matches!(cell.workload, Workload::Kv(_))) {
+        output::say("measuring first what the generator does without a store");
+    }
     let null_rates = lab::null_rates(&plan, setup);
     let run = format!("{:08x}", random()? >> 32);
     Ok(Header {

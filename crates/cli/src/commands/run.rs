@@ -9,7 +9,7 @@ use stats::compare::FEWEST_BLOCKS;
 use std::process::ExitCode;
 
 use super::measuring::{carry_out, given_as, header, resuming, unprotected_stores};
-use crate::args::{Fill, Run, duration_ns, require, sets, timeout_ms};
+use crate::args::{Fill, Run, duration_ns, require, sets, stall_ns, timeout_ms};
 use crate::exit::CliError;
 use crate::measurement_lock::acquire;
 use crate::orphaned;
@@ -201,7 +201,7 @@ fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliErro
         control: arguments.aa,
         seed: arguments.seed.map_or_else(random, Ok)?,
         timeout_ms: timeout_ms(arguments.timeout.as_deref())?,
-        stall_ns: duration_ns("--stall-limit", arguments.stall_limit.as_deref())?,
+        stall_ns: stall_ns(arguments.stall_limit.as_deref())?,
         files: files.map_err(|e| CliError::usage(format!("--data-set: {e}")))?,
     })
 }

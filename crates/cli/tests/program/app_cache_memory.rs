@@ -247,7 +247,7 @@ fn a_target_is_skipped_if_its_limit_cannot_be_enforced() {
     let run = small(&place, &["--target", "zend-file", "--set", "memory_limit=128MiB"]);
     let summary = Place::finish(run).code(3).json();
     let reason = target(&summary, "zend-file")["not_run"].as_str().unwrap();
-    for part in ["memory_limit cannot be enforced", "(omit memory_limit to measure without)"] {
+    for part in ["memory cannot be limited", "(a study with `memory_limit` can omit it)"] {
         assert!(reason.contains(part), "{reason}");
     }
     place.assert_nothing_left();

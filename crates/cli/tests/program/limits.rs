@@ -28,7 +28,7 @@ fn a_limit_that_needs_root_is_refused_with_its_cure() {
     command.args(["--set", "profile=swap", "--set", "memory=64MiB"]);
     command.arg("--out").arg(shared.join("records")).arg("--disk").arg(&shared);
     let text = Place::finish(command).code(3).stdout;
-    for part in ["redis: denied: memory_limit cannot be enforced", "(expected root"] {
+    for part in ["redis: denied: memory cannot be limited", "(expected root"] {
         let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(plain.contains(part), "no `{part}` in {text}");
     }

@@ -8,6 +8,9 @@ use workloads::store::{Found, StoreError};
 use super::open_blocks;
 use crate::{Admin, CleanupDeadline, Facts, SessionOptions, files};
 
+/// File systems without a disk, which have direct I/O since Linux 6.6.
+const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+
 struct DiskAdmin {
     files: Box<dyn Admin>,
 }
@@ -20,6 +23,13 @@ impl Admin for DiskAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
         let of_files = self.files.facts()?;
         let place = of_files.version.strip_prefix("files").unwrap_or_default();
+        if IN_MEMORY.iter().any(|kind| place.trim_start_matches(" on ") == *kind) {
+            let message = format!(
+                "the directory is{place}, in memory, and not on a disk (expected one on a disk: \
+                 --disk, or the target with its directory: disk=DIR)"
+            );
+            return Err(Failure { class: ErrorClass::Other, message });
+        }
         let mut configuration = of_files.configuration;
         configuration.retain(|(name, _)| name != "fsync");
         let version = format!("direct I/O{place}");

@@ -1,5 +1,6 @@
 //! The disk itself, by direct I/O.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::common::{options, patience};
@@ -63,6 +64,18 @@ fn clients_make_room_for_their_blocks_without_loss() {
         assert_eq!(store.read(&format!("key:{block}"), &mut value).unwrap(), Found::Yes, "{block}");
         assert_eq!(value, [(block % 2) as u8 + 1; BYTES], "{block}");
     }
+}
+
+#[test]
+fn a_directory_in_memory_is_no_disk() {
+    let memory = Path::new("/dev/shm");
+    let Ok(place) = tempfile::tempdir_in(memory) else {
+        eprintln!("skipped: {} cannot be written to", memory.display());
+        return;
+    };
+    let endpoint = Endpoint::Disk { directory: place.path().into() };
+    let failure = admin(&endpoint, Duration::from_secs(5)).unwrap().facts().err().unwrap();
+    assert!(failure.message.contains("is on tmpfs, in memory"), "{failure}");
 }
 
 #[test]

@@ -56,7 +56,8 @@ pub struct Conditions {
     /// Minimum length of the load, in lifetimes of a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetimes: Option<f64>,
-    /// True if it is about more data than memory; only profiles with several amounts of data tell.
+    /// True if it is about more data than a limited memory; of profiles with several amounts of
+    /// data, those that fit do not count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exceeds_memory: bool,
 }

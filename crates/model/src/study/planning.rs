@@ -309,12 +309,28 @@ fn profiles(study: &Study, value: &str) -> Result<Vec<String>, StudyError> {
 }
 
 /// The targets that have cells. Errors: the user named one that has none.
-fn measured(targets: Vec<PlannedTarget>, cells: &[Cell]) -> Result<Vec<PlannedTarget>, StudyError> {
+fn measured<K: Keys>(
+    targets: Vec<PlannedTarget>,
+    cells: &[Cell],
+    (study, profiles): (&Study, &[K::Profile]),
+) -> Result<Vec<PlannedTarget>, StudyError> {
     let has_cells = |target: &PlannedTarget| cells.iter().any(|cell| cell.target == target.name);
     if let Some(unused) = targets.iter().find(|target| target.named && !has_cells(target)) {
+        let lists = |own: &K::Profile| {
+            K::targets(own).is_some_and(|listed| listed.get_ref().contains(&unused.name))
+        };
+        let all = study.profiles.iter().zip(profiles);
+        let able: Vec<&str> = all
+            .filter(|(_, own)| lists(own))
+            .map(|(profile, _)| &**profile.name.get_ref())
+            .collect();
+        let expected = match &able[..] {
+            [] => "another `--set profile=…`".into(),
+            able => format!("`--set profile=…` with {}", quoted_list(able.iter().copied())),
+        };
         return Err(StudyError::Choice(format!(
-            "target `{}` is measured by none of the chosen profiles (expected \
-             another `--set profile=…`, or no such target)",
+            "target `{}` is measured by none of the chosen profiles (expected {expected}, or no \
+             such target)",
             unused.name
         )));
     }
@@ -328,8 +344,8 @@ impl Study {
         if let Some(problem) = run.defaults.contradiction() {
             return Err(StudyError::Choice(format!("--set: {problem}")));
         }
-        let Run { study, scale, defaults, targets, .. } = run;
-        let targets = measured(targets, &cells)?;
+        let Run { study, scale, defaults, targets, profiles, .. } = run;
+        let targets = measured::<K>(targets, &cells, (&study, &profiles))?;
         let profiles = study.profiles.iter().filter(|profile| study.runs(profile));
         Ok(Plan {
             scale: choices.scale,

@@ -115,10 +115,17 @@ fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {
         })
     };
     let of_amount = || {
-        let data = cell.workload.data_size()?.of_memory?;
-        (*exceeds_memory && data <= 1.0).then(|| {
-            format!("it is about more data than memory; `{profile}` has {data} times the memory")
-        })
+        if !*exceeds_memory {
+            return None;
+        }
+        if cell.workload.memory().is_none() {
+            let target = &cell.target;
+            return Some(format!(
+                "it is about more data than memory, and that of {target} is not limited here"
+            ));
+        }
+        let data = cell.workload.data_size()?.of_memory.filter(|data| *data <= 1.0)?;
+        Some(format!("it is about more data than memory; `{profile}` has {data} times the memory"))
     };
     let of_size = of_records.or_else(of_amount);
     of_size.or_else(of_page_cache).or_else(of_memory).or_else(of_lifetimes)

@@ -22,11 +22,18 @@ impl Kind for Within {
 
     fn judge(&self, context: &Context<'_>) -> Result<Judged, Judged> {
         let Self { of, min, max, .. } = self;
-        let Some((value, blocks)) = found(self, context) else {
+        let Some(Found { value, blocks, beyond }) = found(self, context) else {
             return Err(not_run(format!("{} was not measured", what(self))));
         };
         if let Some(doubt) = Doubt::about(blocks) {
             return Err(undecided(Some(value), doubt.to_string()));
+        }
+        // Blocks that ended first have more than any of the others.
+        let exceeds = max.is_some_and(|max| value.lo.unwrap_or(value.center) > max);
+        if beyond > 0 && !exceeds {
+            let of = if beyond == 1 { "one block".into() } else { format!("{beyond} blocks") };
+            let doubt = format!("{of} ended before it was reached, so it is more there");
+            return Err(undecided(Some(value), doubt));
         }
         // No metric is negative, so with a mean of 0 each block has 0.
         let is_nothing = value.center <= 0.0 && value.lo.is_none();
@@ -46,8 +53,16 @@ impl Kind for Within {
     }
 }
 
-/// The value with its number of blocks; of a fact, with the least and the most of any block.
-fn found(claim: &Within, context: &Context<'_>) -> Option<(Value, usize)> {
+/// A value over blocks.
+struct Found {
+    /// Of a fact, with the least and the most of any block.
+    value: Value,
+    blocks: usize,
+    /// Further blocks, which ended before it was reached.
+    beyond: u32,
+}
+
+fn found(claim: &Within, context: &Context<'_>) -> Option<Found> {
     let Within { target, operation, of, .. } = claim;
     let Some(operation) = operation else {
         let mut facts = context.facts.iter();
@@ -55,14 +70,15 @@ fn found(claim: &Within, context: &Context<'_>) -> Option<(Value, usize)> {
             (&*fact.workload, &fact.target, &fact.name) == (context.profile, target, of)
                 && !fact.by_block.is_empty()
         })?;
-        return Some((fact.value, fact.by_block.len()));
+        let blocks = fact.by_block.len() + fact.beyond as usize;
+        return Some(Found { value: fact.value, blocks, beyond: fact.beyond });
     };
     let name = context.row_of(operation);
     let mut rows = context.rows.iter();
     let row = rows.find(|row| {
         (&*row.workload, &row.target, &row.operation) == (context.profile, target, &name)
     })?;
-    Some((*row.metrics.get(of)?, row.blocks as usize))
+    Some(Found { value: *row.metrics.get(of)?, blocks: row.blocks as usize, beyond: 0 })
 }
 
 /// The number in words.

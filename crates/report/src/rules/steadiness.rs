@@ -37,8 +37,9 @@ pub(super) fn drift(measurement: &Measurement<'_>, findings: &mut Findings) {
             findings.footnotes.push(format!(
                 "{label}: stability is not established: within the phase the rate changes by {} \
                  to {} of its mean; run more or longer blocks",
-                show::signed_percent(lo),
-                show::signed_percent(hi)
+                // A line above zero changes by at most twice its mean.
+                show::signed_percent(lo.max(-2.0)),
+                show::signed_percent(hi.min(2.0))
             ));
             return;
         }

@@ -2,8 +2,8 @@
 
 use model::study::{Choices, Study};
 use model::{
-    DeviceUse, ErrorClass, Fact, Failure, MemoryUse, Pressure, ProcessUse, Sample, Scale, Silence,
-    StoreCounters, SwapUse, Trial,
+    DeviceUse, ErrorClass, EventKind, Fact, Failure, MemoryUse, Pressure, ProcessUse, Sample,
+    Scale, Silence, StoreCounters, SwapUse, Trial, TrialEvent,
 };
 
 use crate::fixture::recorded;
@@ -385,6 +385,37 @@ fn memory_for_data_includes_the_copies_of_a_save() {
 }
 
 #[test]
+fn a_rewrite_of_the_log_copies_as_a_save_does() {
+    let facts = [(Fact::BYTES_PER_KEY, 1_500.0), ("rewrite_copied_bytes", 750_000.0)];
+    let [sentence] = &memory_sentences("rewrite", &facts)[..] else { panic!("one sentence") };
+    assert!(sentence.contains("and 2.25 GiB while its log is rewritten under"), "{sentence}");
+}
+
+#[test]
+fn a_share_that_a_block_did_not_reach_is_not_known() {
+    // In one block, the rate is not back before the end.
+    let mut recorded = run_of("save", |_| 1_000.0);
+    for trial in &mut recorded.trials {
+        let set = trial.series.iter_mut().find(|series| series.phase == "set").unwrap();
+        set.interval_ns = 100_000_000;
+        let low = if trial.block == 0 { 40 } else { 6 };
+        set.done_per_interval = [vec![1_000; 20], vec![100; low], vec![1_000; 40 - low]].concat();
+        let event = |kind, ms: u64| {
+            let subject = String::new();
+            TrialEvent { at_ns: set.begun_ns + ms * 1_000_000, kind, subject }
+        };
+        trial.events = vec![event(EventKind::SaveBegan, 2_000), event(EventKind::SaveEnded, 4_000)];
+        let point = trial.points.iter_mut().find(|point| point.phase == "set").unwrap();
+        point.length_ns = 6_000_000_000;
+    }
+    let claims = judge(&recorded).claims;
+    let early = claims.iter().find(|claim| claim.id == "save-rate-recovers-early").unwrap();
+    assert_eq!(early.verdict, ClaimVerdict::Undecided, "{early:?}");
+    let note = "one block ended before it was reached, so it is more there";
+    assert!(early.note.contains(note), "{}", early.note);
+}
+
+#[test]
 fn memory_for_values_in_a_file_is_that_of_their_keys() {
     let [sentence, ..] = &memory_sentences("stores", &[(Fact::FLASH_KEY_BYTES, 80.0)])[..] else {
         panic!("no sentence");
@@ -392,7 +423,7 @@ fn memory_for_values_in_a_file_is_that_of_their_keys() {
     assert_eq!(
         sentence,
         "redis keeps a value of 1000 B in its file and 80 B for its key in memory: 1 GiB of such \
-         values needs 81.9 MiB of memory"
+         values needs 81.9 MiB of memory for keys alone"
     );
 }
 

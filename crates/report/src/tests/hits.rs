@@ -64,6 +64,19 @@ fn a_target_with_misses_and_its_comparisons_are_marked() {
 }
 
 #[test]
+fn the_answer_says_of_a_winner_that_it_misses() {
+    let answer = |view: &View| {
+        let sentences = view.answer.summary.iter().chain(&view.answer.places);
+        let pieces = sentences.flat_map(|sentence| &sentence.pieces);
+        pieces.map(|piece| piece.text.as_str()).collect::<String>()
+    };
+    let misses = answer(&with_misses("files", 1_300));
+    assert!(misses.contains(", but found only 35 % of what it read)"), "{misses}");
+    let slower = answer(&with_misses("redis", 1_300));
+    assert!(!slower.contains("but found only"), "{slower}");
+}
+
+#[test]
 fn comparisons_and_claims_say_that_misses_are_compared_with_hits() {
     let view = with_misses("files", 1_300);
     let doubt = |operation: &str| {

@@ -94,7 +94,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
 }
 
 /// Decodes spaces, tabs, line feeds and backslashes, which are escaped in octal as `\ooo`.
-fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     escapes.into_iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to))
 }

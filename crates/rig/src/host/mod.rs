@@ -11,6 +11,7 @@ mod facts;
 pub(crate) mod limits;
 mod memory;
 
+pub(crate) use disk::unescape;
 use facts::{Facts, Root};
 use model::record::DISK;
 use model::{Condition, Conditions};

@@ -153,7 +153,7 @@ fn a_missing_delegation_is_an_error_with_a_fix() {
         "{text}"
     );
     assert!(text.contains("systemd-run --scope"), "{text}");
-    assert!(text.ends_with("(omit memory_limit to measure without)"), "{text}");
+    assert!(text.ends_with("(a study with `memory_limit` can omit it)"), "{text}");
     // The mount itself, as in a container, has no visible parent.
     let root = host(&[
         ("proc/self/cgroup", "0::/\n"),

@@ -10,6 +10,7 @@
 //! `include/linux/swap.h`). `fallocate` allocates the space without delay; ext4 and XFS accept such
 //! swap files since Linux 4.18 (swapon(8)).
 
+use crate::active_swap::active_swap;
 use crate::error::{Result, RigError};
 use crate::free::FreeSpace;
 use crate::guard::Guard;
@@ -32,7 +33,8 @@ const FIELDS_AT: u64 = 1024;
 const VERSION: u32 = 1;
 const MAGIC: &[u8] = b"SWAPSPACE2";
 /// `SWAP_FLAG_PREFER` with the highest priority (swapon(2)).
-const PREFERRED: libc::c_int = 0x8000 | 0x7FFF;
+const PREFERRED: libc::c_int = 0x8000 | HIGHEST;
+const HIGHEST: libc::c_int = 0x7FFF;
 /// Maximum share of the free space that it uses, in tenths.
 const USABLE_TENTHS: u64 = 9;
 
@@ -55,6 +57,16 @@ impl Swap {
                 format_bytes(free)
             );
             return Err(swap_error(ErrorClass::Full, parent, &why));
+        }
+        let others = active_swap();
+        if let Some(other) = others.iter().find(|other| other.priority == HIGHEST) {
+            let why = format!(
+                "`{}` is swap of the same, highest priority, and the kernel would use both \
+                 alike (expected none: `cachedyno doctor --clean` removes that of killed runs, and \
+                 `swapoff` another one)",
+                other.file.display()
+            );
+            return Err(swap_error(ErrorClass::Other, parent, &why));
         }
         // From now on, dropping it removes it.
         let swap = Self(Scratch::new(guard, parent)?);

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, Weights};
 
 use super::targets::{self, TlsFlags};
-use crate::args::{Common, duration_ns, timeout_ms};
+use crate::args::{Common, duration_ns, stall_ns, timeout_ms};
 use crate::commands::measuring;
 use crate::exit::CliError;
 use crate::measurement_lock::acquire;
@@ -110,8 +110,8 @@ pub(crate) struct KvFlags {
     /// Timeout after which an unanswered request counts as failed
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(in crate::commands) timeout: String,
-    /// Time without any answer after which the load ends with what it measured, 0s for no limit
-    /// (default: 30s, or the timeout if that is longer)
+    /// Time without any answer after which the load ends with what it measured, at least 1s, or
+    /// 0s for no limit (default: 30s, or the timeout if that is longer)
     #[arg(long, value_name = "TIME")]
     pub(in crate::commands) stall_limit: Option<String>,
     #[command(flatten)]
@@ -191,7 +191,7 @@ impl KvFlags {
             load: load.clone(),
         };
         let timeout_ns = timeout_ms(Some(&self.timeout))?.unwrap_or_default() * 1_000_000;
-        let stall_ns = duration_ns("--stall-limit", self.stall_limit.as_deref())?;
+        let stall_ns = stall_ns(self.stall_limit.as_deref())?;
         Ok(Plan {
             study: study.into(),
             title: format!("Key-value load: {}", workload.profile),
