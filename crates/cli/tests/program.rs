@@ -49,6 +49,7 @@ mod program {
     mod room;
     mod samples;
     mod serve;
+    mod sizing;
     mod stress;
     mod terminal;
     mod usage;

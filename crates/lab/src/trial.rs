@@ -183,7 +183,7 @@ fn offer(
     let seed = schedule::data_seed(provisioner.plan, trial.block);
     let cpus = provisioner.client_cpus(ready);
     let mut meter = ServerMeter::new(provisioner, ready);
-    let servers = meter.servers.clone();
+    let servers = meter.measured.clone();
     let generator = &provisioner.setup.pinning.generator;
     let record = || NoiseRecorder::start(generator, &provisioner.setup.pinning.server, &servers);
     let removals = Removals::before(ready);
@@ -353,6 +353,8 @@ pub(crate) fn run_delay_share(points: &[Point], cell: &Cell) -> f64 {
 /// stores. Empties the page cache before cold phases.
 pub(crate) struct ServerMeter {
     servers: ProcessTree,
+    /// The same with servers of this host that the run did not start.
+    measured: ProcessTree,
     taken: StolenCpuReader,
     /// Directory of the stores' files, empty without files; `None` if sizes are not measured.
     directory: Option<PathBuf>,
@@ -372,11 +374,16 @@ impl ServerMeter {
     /// For the servers of prepared stores.
     pub(crate) fn new(provisioner: &TargetProvisioner<'_>, ready: &Ready) -> Self {
         let servers = ProcessTree::new(&ready.server_pids());
+        // A measured server that the run did not start takes nothing from itself.
+        let measured = ready.endpoints().flat_map(|endpoint| rig::listeners(endpoint.addresses()));
+        let measured: Vec<u32> = ready.server_pids().into_iter().chain(measured).collect();
+        let measured = ProcessTree::new(&measured);
         let (generator, server) =
             (provisioner.client_cpus(ready), &provisioner.setup.pinning.server);
-        let taken = StolenCpuReader::new(&generator, server, servers.clone());
+        let taken = StolenCpuReader::new(&generator, server, measured.clone());
         Self {
             servers,
+            measured,
             taken,
             directory: None,
             filled: Vec::new(),
