@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(
             text,
             "unknown study `session` (known: `sessions`, `app-cache`, `ramp`, `beyond-ram`, \
-             `failover`, `cache-aside`; or give the path of a study file)"
+             `failover`, `sizing`, `cache-aside`; or give the path of a study file)"
         );
         assert!(load("no/such.toml").unwrap_err().to_string().contains("cannot be read"));
     }
