@@ -1,8 +1,9 @@
 //! The servers that can be started, by product.
 //!
 //! - [`mariadb`], [`memcached`], [`postgres`] and [`redis`] start a single server, [`sentinel`]
-//!   several that replicate.
-//! - `listen`: where a server listens; `own`: description of a product's server.
+//!   several that replicate, `cluster` a cluster; `deployment` chooses among those of Redis.
+//! - `group`: servers that reach each other; `listen`: where a server listens; `own`: description
+//!   of a product's server.
 
 use crate::error::Result;
 use crate::guard::Guard;
@@ -12,6 +13,9 @@ use crate::template::Templates;
 use model::{Product, Program};
 use std::collections::BTreeMap;
 
+mod cluster;
+mod deployment;
+mod group;
 mod listen;
 pub mod mariadb;
 pub mod memcached;
@@ -29,7 +33,7 @@ pub use own::StartedServers;
 pub(crate) fn of(product: Product) -> Option<&'static ServerDescription> {
     match product {
         Product::Files | Product::Sqlite | Product::Disk => None,
-        Product::Redis => Some(&sentinel::DESCRIPTION),
+        Product::Redis => Some(&deployment::DESCRIPTION),
         Product::Mysql => Some(&mariadb::DESCRIPTION),
         Product::Postgres => Some(&postgres::DESCRIPTION),
         Product::Memcached => Some(&memcached::DESCRIPTION),

@@ -27,9 +27,9 @@ pub(super) const EXECUTABLE: Executable =
 /// Its settings; programs in its place also accept their own ones from [`model::program`].
 /// Source: `redis.conf` of 6.0 to 8.0.
 pub(super) const SETTINGS: [Names; 5] = [
-    // Numbers of replicas and Sentinels, and the timeouts of the Sentinels.
-    (Servers, "replicas sentinels"),
-    (Count, "down-after-milliseconds failover-timeout parallel-syncs"),
+    // Numbers of shards, replicas and Sentinels, and the timeouts of Sentinels and clusters.
+    (Servers, "shards replicas sentinels"),
+    (Count, "cluster-node-timeout down-after-milliseconds failover-timeout parallel-syncs"),
     (
         Number,
         "active-defrag-cycle-max active-defrag-cycle-min active-defrag-ignore-bytes \

@@ -1,0 +1,120 @@
+//! Servers that reach each other, which is not possible over Unix sockets: they listen on ports of
+//! 127.0.0.1 and require a common password, which is random for each start.
+
+use super::listen::{free_port, random_password};
+use super::redis::{EXECUTABLE, spawn};
+use crate::error::{Result, RigError};
+use crate::guard::Guard;
+use crate::scratch::Scratch;
+use crate::server::{Role, Server, ServerSpec};
+use model::{Endpoint, NetAddress, Secret};
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Sentinels and nodes of a cluster discover each other by messages that they send every second or
+/// two.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// Common properties of the servers of a group.
+pub(super) struct Group<'a> {
+    pub(super) guard: &'a Guard,
+    /// Spec with the settings of primaries and replicas.
+    pub(super) spec: ServerSpec,
+    pub(super) password: String,
+}
+
+impl<'a> Group<'a> {
+    /// A group whose servers have these settings of the spec's.
+    pub(super) fn new(
+        guard: &'a Guard,
+        spec: &ServerSpec,
+        is_own: impl Fn(&str) -> bool,
+    ) -> Self {
+        let settings = spec.settings.iter().filter(|(name, _)| is_own(name));
+        let settings: BTreeMap<String, String> =
+            settings.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let spec = ServerSpec { settings, ..spec.clone() };
+        Self { guard, spec, password: random_password() }
+    }
+
+    /// Starts a primary or replica with further lines, and waits until it replies.
+    pub(super) fn start(&self, role: Role, line: &str) -> Result<(Role, Server)> {
+        // By default the primary waits five seconds for more replicas before a transfer.
+        let password = &self.password;
+        let lines = format!("masterauth {password}\nrepl-diskless-sync-delay 0\n{line}");
+        let server = (role, self.listen((&lines, &[]), &self.spec)?);
+        self.wait(&server, "INFO replication", |info| info.contains("role:"))?;
+        Ok(server)
+    }
+
+    /// Starts a Sentinel with these lines.
+    pub(super) fn start_sentinel(&self, lines: &str) -> Result<Server> {
+        let spec = ServerSpec { settings: BTreeMap::new(), ..self.spec.clone() };
+        self.listen((lines, &["--sentinel"]), &spec)
+    }
+
+    fn listen(&self, (lines, arguments): (&str, &[&str]), spec: &ServerSpec) -> Result<Server> {
+        let (port, password) = (free_port(EXECUTABLE.or(spec.program).name)?, &self.password);
+        let lines = format!("bind 127.0.0.1\nport {port}\nrequirepass {password}\n{lines}");
+        let endpoint = Endpoint::redis(NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), port));
+        let endpoint = endpoint.with_password(Some(Secret::new(password)));
+        let files = Scratch::for_sockets(self.guard)?;
+        spawn(self.guard, spec, files, endpoint, (lines.as_bytes(), arguments))
+    }
+
+    /// Waits until `is_ready` accepts the server's answer to a command. Errors name the server.
+    pub(super) fn wait(
+        &self,
+        (role, server): &(Role, Server),
+        command: &str,
+        is_ready: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        let patience = self.spec.deadline.unwrap_or(READY_WITHIN);
+        let waited =
+            server.process.wait_until_ready(patience, |left| match ask(server, command, left) {
+                Ok(answer) if is_ready(&answer) => Ok(()),
+                Ok(answer) => Err(format!("it reports `{}`", answer.replace("\r\n", " "))),
+                Err(e) => Err(format!("socket error: {e}")),
+            });
+        waited.map_err(|error| match error {
+            RigError::Start { program, reason } => {
+                let program = format!("{program} ({} on port {})", role.name(), port(server));
+                RigError::Start { program, reason }
+            }
+            other => other,
+        })
+    }
+}
+
+/// The address of a server of a group.
+pub(super) fn address(server: &Server) -> Option<NetAddress> {
+    match &server.endpoint {
+        Endpoint::Redis { address, .. } => Some(address.clone()),
+        _ => None,
+    }
+}
+
+/// Its port.
+pub(super) fn port(server: &Server) -> u16 {
+    match address(server) {
+        Some(NetAddress::Tcp(_, port)) => port,
+        _ => 0,
+    }
+}
+
+/// The answers of a server to its password and to a command, one after the other.
+fn ask(server: &Server, command: &str, patience: Duration) -> std::io::Result<String> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port(server)));
+    let password = server.endpoint.password().map_or("", Secret::reveal);
+    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    stream.write_all(format!("AUTH {password}\r\n{command}\r\n").as_bytes())?;
+    // It replies and then closes the connection.
+    stream.shutdown(Shutdown::Write)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
