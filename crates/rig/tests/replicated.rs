@@ -74,6 +74,11 @@ fn login(server: &Server) -> String {
     format!("AUTH {}", server.endpoint().password().map(Secret::reveal).unwrap())
 }
 
+/// The answer to a command after the login.
+fn command(server: &Server, command: &str) -> String {
+    ask(server, &format!("{}\r\n{command}", login(server)))
+}
+
 #[test]
 fn a_replica_takes_over_and_nothing_is_left_behind() {
     if !is_installed() {
@@ -174,6 +179,59 @@ fn invalid_replication_settings_are_rejected() {
         let settings = settings.into_iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
         let spec = ServerSpec { settings, ..ServerSpec::new(base.path()) };
         let error = start_replicated(&guard, &spec).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// A spec with these settings alone.
+fn with(base: &Path, settings: &[(&str, &str)]) -> ServerSpec {
+    let settings = settings.iter().map(|(n, v)| ((*n).to_string(), (*v).to_string())).collect();
+    ServerSpec { settings, ..ServerSpec::new(base) }
+}
+
+#[test]
+fn a_cluster_serves_all_slots_and_has_its_replicas() {
+    if !is_installed() {
+        return;
+    }
+    let (base, guard) = (tempfile::tempdir().unwrap(), guard());
+    let settings = [("save", ""), ("shards", "3"), ("replicas", "1"), ("maxmemory", "8mb")];
+    let spec = with(base.path(), &settings);
+    let started = start_replicated(&guard, &spec);
+    let (endpoint, servers) = started.unwrap();
+    let Endpoint::Redis { options, .. } = &endpoint else { panic!("{endpoint}") };
+    assert!(options.is_cluster);
+    let count = |role: Role| servers.iter().filter(|(own, _)| *own == role).count();
+    assert_eq!((count(Role::Primary), count(Role::Replica)), (3, 3));
+    for (role, server) in &servers {
+        let info = command(server, "CLUSTER INFO");
+        assert!(info.contains("cluster_state:ok") && info.contains("cluster_size:3"), "{info}");
+        let role_there = command(server, "INFO replication");
+        let expected = if *role == Role::Primary { "role:master" } else { "role:slave" };
+        assert!(role_there.contains(expected), "{role_there}");
+        assert!(command(server, "CONFIG GET maxmemory").contains("8388608"));
+    }
+    // Of three keys in different slots, each primary takes its own and names the node of others.
+    let moved = |key: &str| command(&servers[0].1, &format!("SET {key} x")).contains("-MOVED");
+    assert_eq!(["a", "b", "c"].map(moved).iter().filter(|moved| **moved).count(), 2);
+    for (_, server) in servers {
+        server.stop().unwrap();
+    }
+    assert_eq!(entries(base.path()), Vec::<String>::new());
+}
+
+#[test]
+fn settings_that_a_cluster_does_not_have_are_refused() {
+    let (base, guard) = (tempfile::tempdir().unwrap(), guard());
+    for (name, value, expected) in [
+        ("sentinels", "3", "a cluster needs no Sentinels"),
+        ("listen", "tls", "no `shards`"),
+        ("shards", "10", "1 to 9"),
+    ] {
+        let mut spec = with(base.path(), &[("shards", "2")]);
+        spec.settings.insert(name.into(), value.into());
+        let refused = start_replicated(&guard, &spec);
+        let error = refused.err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");
     }
 }

@@ -27,11 +27,7 @@ pub(super) struct Group<'a> {
 
 impl<'a> Group<'a> {
     /// A group whose servers have these settings of the spec's.
-    pub(super) fn new(
-        guard: &'a Guard,
-        spec: &ServerSpec,
-        is_own: impl Fn(&str) -> bool,
-    ) -> Self {
+    pub(super) fn new(guard: &'a Guard, spec: &ServerSpec, is_own: impl Fn(&str) -> bool) -> Self {
         let settings = spec.settings.iter().filter(|(name, _)| is_own(name));
         let settings: BTreeMap<String, String> =
             settings.map(|(name, value)| (name.clone(), value.clone())).collect();
