@@ -20,6 +20,8 @@ const REPLICAS: &str = "replicas";
 /// Setting with the time after which a node counts as failed, milliseconds; our default is shorter
 /// than the 15 s of Redis, which is longer than a study waits.
 const NODE_TIMEOUT: (&str, &str) = ("cluster-node-timeout", "2000");
+/// Distance of the port for other nodes from that for clients.
+const BUS_PORT: u16 = 10_000;
 /// Number of slots of every cluster.
 const SLOTS: usize = 16_384;
 
@@ -27,7 +29,8 @@ const SLOTS: usize = 16_384;
 pub(super) fn start_cluster(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers> {
     let shards = count(spec, SHARDS)?;
     let replicas = if spec.settings.contains_key(REPLICAS) { count(spec, REPLICAS)? } else { 0 };
-    let group = Group::new(guard, spec, |name| ![SHARDS, REPLICAS, NODE_TIMEOUT.0].contains(&name));
+    let group = Group::new(guard, spec, |name| ![SHARDS, REPLICAS, NODE_TIMEOUT.0].contains(&name))
+        .with_second_port(BUS_PORT);
     let timeout = spec.settings.get(NODE_TIMEOUT.0).map_or(NODE_TIMEOUT.1, String::as_str);
     let lines = format!("cluster-enabled yes\n{} {timeout}\n", NODE_TIMEOUT.0);
     let mut servers = Vec::new();

@@ -23,6 +23,8 @@ pub(super) struct Group<'a> {
     /// Spec with the settings of primaries and replicas.
     pub(super) spec: ServerSpec,
     pub(super) password: String,
+    /// Distance of a second port on which the servers talk to each other; 0 for none.
+    second_port: u16,
 }
 
 impl<'a> Group<'a> {
@@ -32,7 +34,12 @@ impl<'a> Group<'a> {
         let settings: BTreeMap<String, String> =
             settings.map(|(name, value)| (name.clone(), value.clone())).collect();
         let spec = ServerSpec { settings, ..spec.clone() };
-        Self { guard, spec, password: random_password() }
+        Self { guard, spec, password: random_password(), second_port: 0 }
+    }
+
+    /// The same with a second port, that far above the first, on which they talk to each other.
+    pub(super) fn with_second_port(self, second_port: u16) -> Self {
+        Self { second_port, ..self }
     }
 
     /// Starts a primary or replica with further lines, and waits until it replies.
@@ -52,7 +59,8 @@ impl<'a> Group<'a> {
     }
 
     fn listen(&self, (lines, arguments): (&str, &[&str]), spec: &ServerSpec) -> Result<Server> {
-        let (port, password) = (free_port(EXECUTABLE.or(spec.program).name)?, &self.password);
+        let port = free_port(EXECUTABLE.or(spec.program).name, self.second_port)?;
+        let password = &self.password;
         let lines = format!("bind 127.0.0.1\nport {port}\nrequirepass {password}\n{lines}");
         let endpoint = Endpoint::redis(NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), port));
         let endpoint = endpoint.with_password(Some(Secret::new(password)));

@@ -54,7 +54,7 @@ pub(super) struct Port {
 impl Port {
     /// Prepares a port with TLS or without; certificate and key are files in `files`.
     pub(super) fn open(is_tls: bool, program: &str, files: &Scratch) -> Result<Self> {
-        let (number, password) = (free_port(program)?, random_password());
+        let (number, password) = (free_port(program, 0)?, random_password());
         let mut lines = format!("bind 127.0.0.1\nrequirepass {password}\n").into_bytes();
         let address = NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), number);
         let endpoint = Endpoint::redis(address).with_password(Some(Secret::new(&password)));
@@ -100,11 +100,12 @@ pub(super) fn random_password() -> String {
     format!("{a:08x}{b:08x}{c:08x}{d:08x}")
 }
 
-/// A port without a listener. If another program takes it first, the server fails to start with an
-/// error.
-pub(super) fn free_port(program: &str) -> Result<u16> {
-    let drawn = || PORTS.start + (random() % u32::from(PORTS.end - PORTS.start)) as u16;
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+/// A port without a listener, and without one `further` above it. If another program takes them
+/// first, the server fails to start with an error.
+pub(super) fn free_port(program: &str, further: u16) -> Result<u16> {
+    let drawn = || PORTS.start + (random() % u32::from(PORTS.end - further - PORTS.start)) as u16;
+    let has_none = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    let is_free = |port: &u16| has_none(*port) && (further == 0 || has_none(port + further));
     (0..PORTS_TRIED).map(|_| drawn()).find(is_free).ok_or_else(|| RigError::Start {
         program: program.into(),
         reason: format!("no free port was found among {} to {}", PORTS.start, PORTS.end - 1),
