@@ -433,3 +433,19 @@ fn a_collection_is_not_called_a_value() {
     let expected = "redis keeps a collection with 640 B in 1.25 KiB of memory";
     assert!(sentences.iter().all(|sentence| sentence.starts_with(expected)), "{sentences:?}");
 }
+
+#[test]
+fn a_terminal_draws_the_courses_of_targets_with_limited_memory() {
+    let mut recorded = run();
+    for trial in &mut recorded.trials {
+        let get = trial.series.iter_mut().find(|series| series.phase == "get").unwrap();
+        get.p99 = vec![(1_000_000_000, 3_000), (2_000_000_000, 6_000)];
+    }
+    let shown = text::render(&judge(&recorded), 100, false);
+    let (_, courses) = shown.split_once("stores get on redis, 50 clients, block 1").unwrap();
+    let lines: Vec<&str> = courses.lines().skip(1).take(4).map(str::trim).collect();
+    assert!(lines[0].starts_with("rate "), "{lines:?}");
+    assert!(lines[1].starts_with("p99 ") && lines[1].ends_with("3.00 µs to 6.00 µs"), "{lines:?}");
+    assert!(lines[2].starts_with("memory ") && lines[3].starts_with("read/s "), "{lines:?}");
+    assert!(!shown.contains("stores get on redis-lru, 50 clients, block 1"));
+}

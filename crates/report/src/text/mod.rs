@@ -1,11 +1,13 @@
 //! Terminal output: the answer and the verdict, then either one table or the whole sheet.
 
+mod over_time;
 pub(crate) mod table;
 
 use crate::section::{Block, Part, Section};
 use crate::sheet;
 use crate::show;
 use crate::view::{ClaimVerdict, ClaimView, Sentence, Status, Validity, View};
+use over_time::over_time;
 pub use table::wrapped;
 use table::{Forms, Paint, marks, paragraph, section, width};
 
@@ -100,8 +102,9 @@ fn part(view: &View, part: Part, columns: usize, paint: Paint) -> String {
         Part::Claims => view.claims.iter().map(|c| claim(c, columns, paint)).collect(),
         Part::Conditions => warnings(view, columns),
         Part::Notes => footnotes(view, columns),
+        Part::Charts => over_time(view, columns),
         // Not shown on a terminal.
-        Part::Answer | Part::Charts | Part::Weights => String::new(),
+        Part::Answer | Part::Weights => String::new(),
     }
 }
 

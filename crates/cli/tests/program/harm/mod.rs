@@ -111,9 +111,11 @@ impl Campaign {
             tally.interrupted += 1;
             interrupt(&run, end);
         }
-        let finished = run.finish_within(PATIENCE);
         let what =
             format!("run {}: {} ended after {after_ms} ms by {end:?}", tally.runs, case.name);
+        // Shown if it does not end.
+        println!("{what}");
+        let finished = run.finish_within(PATIENCE);
         let is_expected = match finished.code {
             // Killed by a signal.
             None => was_running,
