@@ -10,11 +10,12 @@
 //! `include/linux/swap.h`). `fallocate` allocates the space without delay; ext4 and XFS accept such
 //! swap files since Linux 4.18 (swapon(8)).
 
-use crate::active_swap::active_swap;
+use crate::active_swap::{ActiveSwap, active_swap};
 use crate::error::{Result, RigError};
 use crate::free::FreeSpace;
 use crate::guard::Guard;
 use crate::procfs::page_bytes;
+use crate::removal::{Mark, Opened};
 use crate::scratch::Scratch;
 use model::ErrorClass;
 use nix::errno::Errno;
@@ -22,7 +23,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use nix::libc;
 use stats::format_bytes;
 use std::ffi::CString;
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -59,7 +60,8 @@ impl Swap {
             return Err(swap_error(ErrorClass::Full, parent, &why));
         }
         let others = active_swap();
-        if let Some(other) = others.iter().find(|other| other.priority == HIGHEST) {
+        let is_left = |other: &&ActiveSwap| other.priority == HIGHEST && !has_owner(&other.file);
+        if let Some(other) = others.iter().find(is_left) {
             let why = format!(
                 "`{}` is swap of the same, highest priority, and the kernel would use both \
                  alike (expected none: `cachedyno doctor --clean` removes that of killed runs, and \
@@ -83,6 +85,18 @@ impl Swap {
     /// the end.
     pub(super) fn remove(self) -> Result<()> {
         self.0.remove()
+    }
+}
+
+/// True for the swap of a run that still goes on: it holds the lock of its directory's mark.
+fn has_owner(file: &Path) -> bool {
+    let opened = file.parent().and_then(|own| Opened::open(own).ok()?);
+    let mark = opened.and_then(|opened| opened.mark().ok());
+    match mark {
+        Some(Mark::Ours(file, _)) => {
+            matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+        }
+        Some(Mark::None | Mark::Foreign) | None => false,
     }
 }
 
@@ -131,6 +145,14 @@ fn swap_error(class: ErrorClass, parent: &Path, why: &str) -> RigError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn swap_of_a_run_that_goes_on_has_an_owner() {
+        let (base, guard) = (tempfile::tempdir().unwrap(), crate::orphaned::tests::guard());
+        let scratch = Scratch::new(&guard, base.path()).unwrap();
+        assert!(has_owner(&scratch.path().join("swap")));
+        assert!(!has_owner(&base.path().join("swap")));
+    }
 
     #[test]
     fn each_reason_for_no_swap_has_its_remedy() {
