@@ -26,10 +26,11 @@ struct Course {
 /// The courses of each row with limited memory in its first block, for a terminal of `columns`.
 pub(super) fn over_time(view: &View, columns: usize) -> String {
     let width = columns.saturating_sub(BESIDE).clamp(WIDTH.1, WIDTH.0);
-    let with_charts =
-        |row: &'_ Row| Some((row.charts.clone()?, row.charts.as_ref()?.resources.clone()?));
-    let rows = view.cells.iter().filter_map(|row| Some((row, with_charts(row)?)));
-    rows.map(|(row, (charts, resources))| of_row(view, row, (&charts, &resources), width)).collect()
+    let rows = view.cells.iter().filter_map(|row| {
+        let charts = row.charts.as_ref()?;
+        Some(of_row(view, row, (charts, charts.resources.as_ref()?), width))
+    });
+    rows.collect()
 }
 
 fn of_row(
