@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 mod form;
 
-pub(crate) use form::{Form, Names, SERVERS_MAX};
+pub(crate) use form::{Form, Names};
 
 /// The allowed settings of a server.
 pub(crate) struct Allowed {

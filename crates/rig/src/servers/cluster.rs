@@ -4,13 +4,11 @@
 //! (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>). Nodes talk to
 //! each other on a second port, 10,000 above that of the clients.
 
-use super::group::{Group, port};
+use super::group::{Group, count, port};
 use super::own::StartedServers;
-use super::redis::EXECUTABLE;
-use crate::error::{Result, RigError};
+use crate::error::Result;
 use crate::guard::Guard;
 use crate::server::{Role, Server, ServerSpec};
-use crate::settings::SERVERS_MAX;
 use model::Endpoint;
 
 /// Setting with the number of primaries.
@@ -27,8 +25,7 @@ const SLOTS: usize = 16_384;
 
 /// Starts all nodes, joins them, and returns when each of them knows that all slots are served.
 pub(super) fn start_cluster(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers> {
-    let shards = count(spec, SHARDS)?;
-    let replicas = if spec.settings.contains_key(REPLICAS) { count(spec, REPLICAS)? } else { 0 };
+    let [shards, replicas] = [SHARDS, REPLICAS].map(|name| count(spec, name));
     let group = Group::new(guard, spec, |name| ![SHARDS, REPLICAS, NODE_TIMEOUT.0].contains(&name))
         .with_second_port(BUS_PORT);
     let timeout = spec.settings.get(NODE_TIMEOUT.0).map_or(NODE_TIMEOUT.1, String::as_str);
@@ -84,15 +81,4 @@ fn follow(group: &Group<'_>, servers: &[(Role, Server)], shards: usize) -> Resul
 /// True if a server accepted the password and the command.
 fn is_done(answer: &str) -> bool {
     answer.lines().filter(|line| *line == "+OK").count() == 2
-}
-
-fn count(spec: &ServerSpec, name: &str) -> Result<usize> {
-    let text = spec.settings.get(name).map(String::as_str).unwrap_or_default();
-    let number = text.parse().ok().filter(|n| (1..=SERVERS_MAX).contains(n));
-    number.ok_or_else(|| RigError::Setting {
-        program: EXECUTABLE.or(spec.program).name,
-        name: name.into(),
-        problem: "has a value that is not allowed",
-        expected: "a whole number from 1 to 9",
-    })
 }

@@ -92,6 +92,11 @@ impl<'a> Group<'a> {
     }
 }
 
+/// The number in a setting, which was checked with all others; 0 without it.
+pub(super) fn count(spec: &ServerSpec, name: &str) -> usize {
+    spec.settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
 /// The address of a server of a group.
 pub(super) fn address(server: &Server) -> Option<NetAddress> {
     match &server.endpoint {

@@ -16,33 +16,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The setting of a plan; no server knows it.
+/// The setting of a plan: `unix` (default), `tcp` or `tls`. No server knows it.
 pub(super) const LISTEN: &str = "listen";
 /// The kernel does not assign these to outgoing connections, which could otherwise connect to
 /// themselves at the port of a dead server.
 const PORTS: Range<u16> = 10_000..32_768;
 /// Maximum number of ports to try; some can be in use.
 const PORTS_TRIED: usize = 100;
-
-/// Where a server listens for the clients of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Listen {
-    Unix,
-    Tcp,
-    Tls,
-}
-
-impl Listen {
-    /// What the setting allows.
-    pub(super) const EXPECTED: &str = "`unix`, `tcp` or `tls`";
-
-    /// Parses the value of [`LISTEN`].
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        [("unix", Self::Unix), ("tcp", Self::Tcp), ("tls", Self::Tls)]
-            .into_iter()
-            .find_map(|(name, own)| (name == text).then_some(own))
-    }
-}
 
 /// A free port, a password, and the lines of redis.conf with both.
 pub(super) struct Port {

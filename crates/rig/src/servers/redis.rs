@@ -4,13 +4,13 @@
 //! The configuration file is in the socket's scratch directory: our lines first, then the plan's
 //! settings as spelled in the product's redis.conf.
 
-use super::listen::{LISTEN, Listen, Port, quoted};
+use super::listen::{LISTEN, Port, quoted};
 use super::own::Executable;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec, answers};
-use crate::settings::Form::{Count, Number, Servers, Words, YesNo};
+use crate::settings::Form::{self, Count, Number, Servers, Words, YesNo};
 use crate::settings::Names;
 use model::{Endpoint, NetAddress};
 use std::collections::BTreeMap;
@@ -26,9 +26,10 @@ pub(super) const EXECUTABLE: Executable =
 
 /// Its settings; programs in its place also accept their own ones from [`model::program`].
 /// Source: `redis.conf` of 6.0 to 8.0.
-pub(super) const SETTINGS: [Names; 5] = [
+pub(super) const SETTINGS: [Names; 6] = [
     // Numbers of shards, replicas and Sentinels, and the timeouts of Sentinels and clusters.
     (Servers, "shards replicas sentinels"),
+    (Form::Listen, LISTEN),
     (Count, "cluster-node-timeout down-after-milliseconds failover-timeout parallel-syncs"),
     (
         Number,
@@ -59,7 +60,7 @@ pub(super) const SETTINGS: [Names; 5] = [
     (
         Words,
         "appendfsync client-output-buffer-limit latency-tracking-info-percentiles loglevel \
-         maxmemory-policy notify-keyspace-events save listen",
+         maxmemory-policy notify-keyspace-events save",
     ),
 ];
 
@@ -81,9 +82,9 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     lines.extend(quoted(&socket));
     lines.push(b'\n');
     let program = EXECUTABLE.or(spec.program).name;
-    let own = match listen(spec, program)? {
-        Listen::Unix => None,
-        own => Some(Port::open(own == Listen::Tls, program, &sockets)?),
+    let own = match spec.settings.get(LISTEN).map(String::as_str) {
+        None | Some("unix") => None,
+        Some(way) => Some(Port::open(way == "tls", program, &sockets)?),
     };
     lines.extend(own.as_ref().map_or(&b"port 0"[..], |port| &port.lines));
     let (endpoint, password) = own.map_or_else(
@@ -100,17 +101,6 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
         server.settings.insert("port".into(), "0".into());
     }
     Ok(server)
-}
-
-/// Where the plan's settings want the server to listen.
-fn listen(spec: &ServerSpec, program: &'static str) -> Result<Listen> {
-    let Some(text) = spec.settings.get(LISTEN) else { return Ok(Listen::Unix) };
-    Listen::parse(text).ok_or_else(|| RigError::Setting {
-        program,
-        name: LISTEN.into(),
-        problem: "has a value that is not allowed",
-        expected: Listen::EXPECTED,
-    })
 }
 
 /// Starts the program without waiting for it. The `lines` of its configuration define where it

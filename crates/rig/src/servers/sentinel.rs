@@ -3,18 +3,17 @@
 //! The plan sets their numbers (`COUNTS`) and the timeouts of the Sentinels (`SENTINEL_SETTINGS`);
 //! all other settings apply to both primary and replicas.
 
-use super::group::{Group, address, port};
+use super::group::{Group, address, count, port};
 use super::listen::LISTEN;
 use super::own::{StartedServers, single_server};
 use super::redis::{EXECUTABLE, start_redis};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::server::{Role, ServerSpec};
-use crate::settings::SERVERS_MAX;
 use model::{Endpoint, RedisOptions};
 
 /// Settings with the numbers of replicas and Sentinels.
-pub(super) const COUNTS: [&str; 2] = ["replicas", "sentinels"];
+const COUNTS: [&str; 2] = ["replicas", "sentinels"];
 /// Settings of Sentinels with our defaults. Redis' own defaults of 30 s and three minutes are
 /// longer than a study waits.
 const SENTINEL_SETTINGS: [(&str, &str); 3] =
@@ -58,12 +57,7 @@ pub(super) fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<Start
 
 /// Numbers of replicas and Sentinels.
 fn counts(spec: &ServerSpec) -> Result<[usize; 2]> {
-    let mut counts = [0; 2];
-    for (count, name) in counts.iter_mut().zip(COUNTS) {
-        let Some(text) = spec.settings.get(name) else { continue };
-        let number = text.parse().ok().filter(|n| (1..=SERVERS_MAX).contains(n));
-        *count = number.ok_or_else(|| setting_error(spec, name, "a whole number from 1 to 9"))?;
-    }
+    let counts = COUNTS.map(|name| count(spec, name));
     if counts[0] > 0 && spec.settings.contains_key(LISTEN) {
         let expected = "no `replicas`: servers that replicate listen on ports";
         return Err(setting_error(spec, LISTEN, expected));

@@ -1,7 +1,7 @@
 //! Allowed forms of setting values.
 
 /// Maximum number of replicas or Sentinels per server; more of them would show nothing new.
-pub(crate) const SERVERS_MAX: usize = 9;
+const SERVERS_MAX: usize = 9;
 
 /// Allowed form of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(crate) enum Form {
     Servers,
     /// `yes` or `no`.
     YesNo,
+    /// Where the server listens: `unix`, `tcp` or `tls`.
+    Listen,
     /// Keywords and numbers: `allkeys-lru`, `900 1 300 10`, `mrr=on,mrr_sort_keys=off`, or nothing.
     Words,
 }
@@ -31,6 +33,7 @@ impl Form {
             Self::Count => value.parse::<u32>().is_ok_and(|number| number > 0),
             Self::Servers => value.parse().is_ok_and(|number| (1..=SERVERS_MAX).contains(&number)),
             Self::YesNo => matches!(value, "yes" | "no"),
+            Self::Listen => matches!(value, "unix" | "tcp" | "tls"),
             Self::Words => {
                 value.chars().all(|c| c.is_ascii_alphanumeric() || " .,_=+-".contains(c))
             }
@@ -43,6 +46,7 @@ impl Form {
             Self::Count => "a whole number, 1 or more",
             Self::Servers => "a whole number from 1 to 9",
             Self::YesNo => "`yes` or `no`",
+            Self::Listen => "`unix`, `tcp` or `tls`",
             Self::Words => "words of letters, digits and ` .,_=+-`",
         }
     }
