@@ -14,6 +14,7 @@ use crate::wall::unix_ms;
 
 /// Shortest interval of the log, except for the last one of a phase or stage.
 const LOGGED_NS: u64 = 1_000_000_000;
+const NS_PER_MS: u64 = 1_000_000;
 /// Largest number of percentiles of a phase that is bounded in time.
 const PERCENTILES_MAX: u64 = 100;
 /// Operations in an interval with a 99th percentile: with fewer it would be the longest one.
@@ -25,16 +26,22 @@ pub(crate) struct Latencies<'a> {
     timeout_ns: u64,
     phase: String,
     stage: Option<u32>,
-    /// How far the records reach, nanoseconds since the start of the phase's measurement, and when
-    /// they did, milliseconds since 1970.
-    reached: (u64, u64),
-    /// Start of the pending interval of the log, in the same way as `reached`, and its operations.
+    /// How far the records reach, nanoseconds since the start of the measurement.
+    reached_ns: u64,
+    /// Start of the pending interval of the log, in the same way as `reached_ns`, and its
+    /// operations.
     logged: (u64, Vec<RecordedOperation>),
+    /// The latest time at which the measurement can have started, milliseconds since 1970: reports
+    /// come after what they cover, each by another time.
+    started_unix_ms: u64,
     /// Operations since the last percentile, together.
     whole: Option<RecordedOperation>,
     /// Percentiles of the phase.
     p99: Vec<(u64, u64)>,
+    /// Intervals of complete measurements.
     intervals: Vec<Interval>,
+    /// Intervals of this measurement; `begun_unix_ms` is since its start.
+    measured: Vec<Interval>,
     /// Percentiles of complete phases.
     phases: Vec<(String, Vec<(u64, u64)>)>,
 }
@@ -47,11 +54,13 @@ impl<'a> Latencies<'a> {
             timeout_ns,
             phase: String::new(),
             stage: None,
-            reached: (0, 0),
+            reached_ns: 0,
             logged: (0, Vec::new()),
+            started_unix_ms: u64::MAX,
             whole: None,
             p99: Vec::new(),
             intervals: Vec::new(),
+            measured: Vec::new(),
             phases: Vec::new(),
         }
     }
@@ -60,7 +69,9 @@ impl<'a> Latencies<'a> {
     pub(crate) fn take(&mut self, progress: &Progress<'_>) {
         let Some(latest) = &progress.latest else { return };
         self.enter(progress.phase, latest);
-        self.reached = (latest.at_ns, unix_ms());
+        self.reached_ns = latest.at_ns;
+        let started = unix_ms().saturating_sub(latest.at_ns / NS_PER_MS);
+        self.started_unix_ms = self.started_unix_ms.min(started);
         RecordedOperation::merge_all(&mut self.logged.1, &latest.operations);
         if latest.at_ns.saturating_sub(self.logged.0) >= LOGGED_NS {
             self.log();
@@ -73,30 +84,29 @@ impl<'a> Latencies<'a> {
     /// Ends the measurement before, if this one is another.
     fn enter(&mut self, phase: &str, latest: &Latest) {
         let is_new_phase = phase != self.phase;
-        let goes_back = latest.at_ns < self.reached.0;
+        let goes_back = latest.at_ns < self.reached_ns;
         if !is_new_phase && !goes_back && latest.stage == self.stage {
             return;
         }
         self.log();
+        if is_new_phase || goes_back {
+            self.end_measurement();
+        }
         if is_new_phase {
             self.end_phase();
             self.phase = phase.into();
-        }
-        if is_new_phase || goes_back {
-            self.logged.0 = 0;
         }
         self.stage = latest.stage;
     }
 
     /// Ends the pending interval of the log.
     fn log(&mut self) {
-        let (reached_ns, reached_unix_ms) = self.reached;
-        let length_ns = reached_ns.saturating_sub(self.logged.0);
-        let begun_unix_ms = reached_unix_ms.saturating_sub(length_ns / 1_000_000);
+        let length_ns = self.reached_ns.saturating_sub(self.logged.0);
+        let begun_unix_ms = self.logged.0 / NS_PER_MS;
         for RecordedOperation { operation, service, response, .. } in mem::take(&mut self.logged.1)
         {
             let recorded = [("service", service), ("response", response)];
-            self.intervals.extend(recorded.iter().filter(|(_, times)| !times.is_empty()).map(
+            self.measured.extend(recorded.iter().filter(|(_, times)| !times.is_empty()).map(
                 |(time, times)| Interval {
                     phase: self.phase.clone(),
                     operation: operation.clone(),
@@ -108,7 +118,17 @@ impl<'a> Latencies<'a> {
                 },
             ));
         }
-        self.logged.0 = reached_ns;
+        self.logged.0 = self.reached_ns;
+    }
+
+    /// Ends a measurement, whose start is now as exact as it can be.
+    fn end_measurement(&mut self) {
+        let started_unix_ms = mem::replace(&mut self.started_unix_ms, u64::MAX);
+        self.intervals.extend(self.measured.drain(..).map(|interval| Interval {
+            begun_unix_ms: started_unix_ms.saturating_add(interval.begun_unix_ms),
+            ..interval
+        }));
+        self.logged.0 = 0;
     }
 
     /// Adds the operations of a steady phase, and their percentile where there are enough.
@@ -148,6 +168,7 @@ impl<'a> Latencies<'a> {
     /// Ends the trial: adds the percentiles to its phases and returns the log.
     pub(crate) fn record(mut self, trial: &mut Trial) -> Vec<Interval> {
         self.log();
+        self.end_measurement();
         self.end_phase();
         for (phase, p99) in self.phases {
             if let Some(series) = trial.series.iter_mut().find(|series| series.phase == phase) {
@@ -264,6 +285,8 @@ mod tests {
             lengths,
             [("get", 1_000, 500), ("get", 400, 500), ("get", 400, 500), ("set", 900, 500)]
         );
+        // Both intervals of the first measurement count from its start.
+        assert_eq!(intervals[1].begun_unix_ms, intervals[0].begun_unix_ms + 1_000);
     }
 
     #[test]
