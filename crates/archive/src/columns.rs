@@ -1,6 +1,6 @@
 //! Conversion of a trial's samples to columns of differences and back.
 
-use model::{COUNTERS, Counter, ProcessUse, Sample, ThreadCpu};
+use model::{COUNTERS, Counter, Sample, ThreadCpu};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -65,6 +65,9 @@ pub(crate) struct Line {
     interface: Option<String>,
     /// By counter name; counters without readings are omitted.
     counters: BTreeMap<String, Column>,
+    /// The processes of several servers: id, address and CPU time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    servers: Vec<Thread>,
     server_threads: Vec<Thread>,
     generator_threads: Vec<Thread>,
 }
@@ -87,8 +90,11 @@ impl Line {
             at_ns: samples.iter().map(|s| difference(&mut last, s.at_ns)).collect(),
             interface: samples.iter().find_map(|s| Some(s.network.as_ref()?.interface.clone())),
             counters: counters.collect(),
-            server_threads: threads(samples.iter().map(|s| s.server.as_ref())),
-            generator_threads: threads(samples.iter().map(|s| Some(&s.generator))),
+            servers: threads(samples.iter().map(|s| &s.servers[..])),
+            server_threads: threads(
+                samples.iter().map(|s| s.server.as_ref().map_or(&[][..], |server| &server.threads)),
+            ),
+            generator_threads: threads(samples.iter().map(|s| &s.generator.threads[..])),
         }
     }
 
@@ -101,6 +107,7 @@ impl Line {
             let readings = Readings::of(column, length)?;
             counters.extend(COUNTERS.iter().find(|c| c.name == name).map(|c| (c, readings)));
         }
+        let mut servers = thread_readings(&self.servers, length)?;
         let mut server = thread_readings(&self.server_threads, length)?;
         let mut generator = thread_readings(&self.generator_threads, length)?;
         let mut last = 0_u64;
@@ -113,6 +120,7 @@ impl Line {
                     .into_iter()
                     .for_each(|number| (counter.put)(&mut sample, number));
             }
+            sample.servers = current_threads(&mut servers);
             let of_server = current_threads(&mut server);
             sample.server.iter_mut().for_each(|used| used.threads.clone_from(&of_server));
             sample.generator.threads = current_threads(&mut generator);
@@ -126,14 +134,19 @@ impl Line {
     /// The smallest n for which every n-th sample fits into `max_bytes` of memory. Each sample
     /// counts with all threads, since a short line can expand to many entries.
     pub(crate) fn step(&self, max_bytes: usize) -> usize {
-        let threads = self.server_threads.len() + self.generator_threads.len();
+        let threads = self.threads().count();
         let each = size_of::<Sample>() + threads * (size_of::<ThreadCpu>() + NAME_MAX / 2);
         self.at_ns.len().saturating_mul(each).div_ceil(max_bytes.max(1)).max(1)
     }
 
+    /// Columns of all threads and servers.
+    fn threads(&self) -> impl Iterator<Item = &Thread> {
+        self.servers.iter().chain(&self.server_threads).chain(&self.generator_threads)
+    }
+
     /// Number of samples. Errors: too many samples, or a name that is too long.
     fn length(&self) -> Result<usize, Problem> {
-        let names = self.server_threads.iter().chain(&self.generator_threads).map(|t| &t.name);
+        let names = self.threads().map(|thread| &thread.name);
         let mut names = names.chain(&self.interface);
         if let Some(long) = names.find(|name| name.len() > NAME_MAX) {
             let length = long.len();
@@ -163,12 +176,12 @@ fn current_threads(threads: &mut [(&Thread, Readings<'_>)]) -> Vec<ThreadCpu> {
 }
 
 /// One column per pair of thread id and name, in order of first appearance.
-fn threads<'a>(used: impl Iterator<Item = Option<&'a ProcessUse>> + Clone) -> Vec<Thread> {
+fn threads<'a>(used: impl Iterator<Item = &'a [ThreadCpu]> + Clone) -> Vec<Thread> {
     let length = used.clone().count();
     let mut places: BTreeMap<(u32, &str), usize> = BTreeMap::new();
     let mut seen: Vec<(u32, &str, Vec<Option<u64>>)> = Vec::new();
     for (at, used) in used.enumerate() {
-        for thread in used.iter().flat_map(|used| &used.threads) {
+        for thread in used {
             let key = (thread.id, thread.name.as_str());
             let place = *places.entry(key).or_insert_with(|| {
                 seen.push((key.0, key.1, vec![None; length]));

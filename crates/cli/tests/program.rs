@@ -32,6 +32,7 @@ mod program {
     mod gate;
     mod harm;
     mod interrupt;
+    mod interruptions;
     mod latency_log;
     mod leftovers;
     mod limits;

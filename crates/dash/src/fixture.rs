@@ -131,6 +131,7 @@ pub(crate) fn sampled(second: u64) -> Event {
         sent_packets: second,
     };
     let sample = Sample {
+        servers: Vec::new(),
         at_ns: second * 1_000_000_000,
         server: Some(used.clone()),
         generator: used,

@@ -1,12 +1,10 @@
 //! Planned actions on a target during a phase, such as a save or a kill, and their events.
 
-use drivers::redis::sentinel::{Role, RoleReader};
 use model::{
-    Action, BackgroundWrite, Endpoint, ErrorClass, EventKind, Fact, Failure, Sample, Trial,
-    TrialEvent, Workload,
+    Action, BackgroundWrite, Endpoint, EventKind, Fact, Failure, Sample, Trial, TrialEvent,
+    Workload,
 };
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use rig::ServerProcess;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,23 +12,22 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::address::place;
+use crate::faults::FaultPlace;
 use crate::roles::{self, Happened};
+use crate::server_load;
 
+/// Fact of a server about its last save, which is that of a resync after a fault.
+const COPIED: &str = "save_copied_bytes";
 /// Timeout of an action's request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Timeout of the role query that finds the primary to kill.
-const ROLE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Maximum delay of an action that interrupts service.
-const LATE_MAX: Duration = Duration::from_secs(1);
 
 /// Stores and servers that actions apply to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subjects {
     /// Endpoint of each store.
     pub(crate) stores: Vec<Endpoint>,
-    /// Every private server with its process id.
-    pub(crate) servers: Vec<(Endpoint, u32)>,
+    /// Every private server.
+    pub(crate) faults: FaultPlace,
 }
 
 /// The thread that carries out the actions of one phase.
@@ -55,7 +52,8 @@ impl Acting {
         let (stop, stopped) = mpsc::channel::<()>();
         let run = move || {
             let takes_away = actions.iter().any(|action| action.what.interrupts_service());
-            let watched = subjects.servers.iter().filter(|_| takes_away);
+            let servers = &subjects.faults.servers;
+            let watched = servers.iter().filter(|_| takes_away);
             let watched: Vec<Endpoint> = watched.map(|(endpoint, _)| endpoint.clone()).collect();
             let done = AtomicBool::new(false);
             thread::scope(|scope| {
@@ -63,11 +61,11 @@ impl Acting {
                 let acted = act(&actions, &subjects, (begins, &stopped));
                 done.store(true, Ordering::Relaxed);
                 let mut happened = acted?;
-                // That a killed server stops answering is not a separate event.
+                // That a server stops answering by the plan is not a separate event.
                 let is_killed = |own: &String| happened.iter().any(|(.., of)| own == of);
                 let mut watched = watching.join().unwrap_or_default();
                 watched.retain(|(_, kind, of)| *kind != EventKind::Silent || !is_killed(of));
-                mark_exits(&mut watched, &subjects.servers);
+                mark_exits(&mut watched, servers);
                 happened.extend(watched);
                 Ok(happened)
             })
@@ -84,14 +82,12 @@ impl Acting {
 }
 
 /// Turns silence into an end for servers whose process has exited.
-fn mark_exits(happened: &mut [Happened], servers: &[(Endpoint, u32)]) {
-    for (endpoint, pid) in servers {
+fn mark_exits(happened: &mut [Happened], servers: &[(Endpoint, ServerProcess)]) {
+    for (endpoint, process) in servers {
         let server = place(endpoint);
         let mut of_server = happened.iter_mut().filter(|(.., of)| *of == server);
         let is_silence = |(_, kind, _): &&mut Happened| *kind == EventKind::Silent;
-        if let (Some((_, kind, _)), None) =
-            (of_server.rfind(is_silence), rig::process_memory_bytes(*pid))
-        {
+        if let (Some((_, kind, _)), false) = (of_server.rfind(is_silence), process.runs()) {
             *kind = EventKind::Ended;
         }
     }
@@ -104,19 +100,19 @@ fn act(
     (begins, stopped): (Instant, &mpsc::Receiver<()>),
 ) -> Result<Vec<Happened>, Failure> {
     let (mut happened, mut begun) = (Vec::new(), Vec::new());
+    let mut faults = subjects.faults.clone();
     for action in actions {
         let due = begins + Duration::from_nanos(action.at_ns);
+        let Some(what) = action.what.writes() else {
+            happened.extend(faults.act(action.what, (due, stopped))?);
+            continue;
+        };
         let left = due.saturating_duration_since(Instant::now());
         if !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout)) {
             break;
         }
-        match action.what.writes() {
-            Some(what) => {
-                write(subjects, what)?;
-                begun.push(what);
-            }
-            None => happened.push(kill_primary(&subjects.servers, due)?),
-        }
+        write(subjects, what)?;
+        begun.push(what);
     }
     // Returns when the sender is dropped.
     let _ = stopped.recv();
@@ -136,27 +132,6 @@ fn write_failure(subjects: &Subjects, what: BackgroundWrite) -> Option<Failure> 
         let mut admin = drivers::admin(endpoint, TIMEOUT).ok()?;
         admin.write_failure(what).ok()?
     })
-}
-
-/// Kills the server that reports the role of primary.
-fn kill_primary(servers: &[(Endpoint, u32)], due: Instant) -> Result<Happened, Failure> {
-    let is_primary = |(endpoint, _): &&(Endpoint, u32)| {
-        let role = RoleReader::new(endpoint.clone(), ROLE_TIMEOUT).role();
-        matches!(role, Ok(Role::Primary { .. }))
-    };
-    let failed = |message: &str| Failure { class: ErrorClass::Other, message: message.into() };
-    let Some((endpoint, pid)) = servers.iter().find(is_primary) else {
-        return Err(failed(
-            "no server reported the primary role when the plan was to kill the primary",
-        ));
-    };
-    let at = Instant::now();
-    if at.saturating_duration_since(due) > LATE_MAX {
-        return Err(failed("the primary was found too late to kill it as planned"));
-    }
-    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL)
-        .map_err(|error| failed(&format!("the primary cannot be killed: {error}")))?;
-    Ok((at, EventKind::Killed, place(endpoint)))
 }
 
 /// Events found in the samples: start and end of saves and rewrites, including those that a server
@@ -196,6 +171,10 @@ pub(crate) fn complete(trial: &mut Trial, workload: &Workload, samples: &[Sample
     };
     let (of_trial, _others): (Vec<_>, Vec<_>) =
         BackgroundWrite::ALL.into_iter().partition(happened);
+    let is_resync = resync_began(&trial.events);
+    for fact in trial.facts.iter_mut().filter(|fact| is_resync && fact.name == COPIED) {
+        fact.name = Fact::RESYNC_COPIED_BYTES.into();
+    }
     trial.facts.retain(|fact| {
         let about = fact.about();
         about.is_empty() || about.iter().any(|write| of_trial.contains(write))
@@ -203,6 +182,14 @@ pub(crate) fn complete(trial: &mut Trial, workload: &Workload, samples: &[Sample
     // Memory that is copied and swapped out does not show in the group.
     let copied = of_trial.iter().filter_map(|write| copied(samples, &trial.events, *write));
     trial.facts.extend(copied.filter(|_| !workload.swaps()));
+    trial.facts.extend(server_load::facts(samples, &trial.events));
+}
+
+/// True if a server began to send its data to one that was restored.
+fn resync_began(events: &[TrialEvent]) -> bool {
+    let restored = events.iter().find(|event| event.kind == EventKind::Restored);
+    let is_later = |event: &&TrialEvent| restored.is_some_and(|r| event.at_ns >= r.at_ns);
+    events.iter().filter(is_later).any(|event| event.kind == EventKind::SaveBegan)
 }
 
 /// Memory that copy-on-write added during the first background write of a kind, by the servers'

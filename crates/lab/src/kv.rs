@@ -3,9 +3,7 @@
 use drivers::wire::{Access, Dialect};
 use load::wire::{Inserting, Offer, Operation, Outcome, ProgressSnapshot, Until, Work};
 use load::{Finished, Latest, Meter, PhaseRecord, Progress};
-use model::{
-    Action, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Schedule, Stop,
-};
+use model::{Action, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Stop};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -13,6 +11,7 @@ use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix, Sizes, Valu
 
 use crate::actions::{Acting, Subjects};
 use crate::demand;
+use crate::faults::FaultPlace;
 use crate::names::{self, unreadable};
 use crate::pacing;
 use crate::ready::Ready;
@@ -57,9 +56,10 @@ impl<'a> Offered<'a> {
         let timeout = Duration::from_nanos(self.plan.timeout_ns);
         let access = drivers::wire::access(ready.endpoint(), timeout)?;
         let opened = self.open_at(access, ready.prefix())?;
-        let server = |(_, server): (_, &rig::Server)| (server.endpoint().clone(), server.pid());
+        let server = |(_, server): (_, &rig::Server)| (server.endpoint().clone(), server.process());
         let stores = ready.endpoints().cloned().collect();
-        let subjects = Subjects { stores, servers: ready.servers().map(server).collect() };
+        let faults = FaultPlace::new(ready.servers().map(server).collect());
+        let subjects = Subjects { stores, faults };
         Ok(Opened { subjects, ..opened })
     }
 
@@ -190,7 +190,7 @@ impl Opened<'_> {
         let load = self.offered.load.in_phase(&phase.name);
         let control = phase.control.as_ref();
         let is_part = control.is_some() && load.is_planned();
-        let needs_peak = is_part || matches!(load.schedule, Schedule::Shares(_));
+        let needs_peak = is_part || load.needs_peak();
         let peak = finished.phase(PEAK).and_then(PhaseRecord::whole);
         let peak_per_s = peak.map_or(0.0, |whole| whole.rate_per_s);
         if needs_peak && peak_per_s <= 0.0 {

@@ -20,7 +20,9 @@ pub(crate) fn of_phase(kv: &Kv, phase: &Phase, load: &Load) -> Pacing {
             vec![Stage::level(*rate_per_s, length_ns)]
         }
         // All clients are active all the time.
-        Schedule::Steady(_) | Schedule::Shares(_) | Schedule::Search(_) => Vec::new(),
+        Schedule::Steady(_) | Schedule::Share(_) | Schedule::Shares(_) | Schedule::Search(_) => {
+            Vec::new()
+        }
     };
     let arrivals = match load.arrivals {
         model::Arrivals::Constant if !stages.is_empty() => Arrivals::Constant,

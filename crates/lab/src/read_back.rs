@@ -1,7 +1,7 @@
 //! Reads back the last writes of a load, to check that the store kept what it acknowledged.
 
 use load::{Finished, READ_BACK_MAX};
-use model::{EventKind, ReadBack, StoredVersion, Workload};
+use model::{ReadBack, StoredVersion, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use workloads::app_cache::magento;
@@ -27,17 +27,17 @@ pub(crate) fn of_keys(
     let unread = unfollowed(store.kv());
     let unread = unread.map(|why| ReadBack { unread: Some(why), ..ReadBack::default() });
     let written = finished.written.take();
-    let killed = finished.events.iter().find(|(_, kind, _)| *kind == EventKind::Killed);
-    let killed = killed.map(|(at, ..)| *at);
-    finished.read_back = unread.or_else(|| Some(read(ready, store, (&written?, killed), stop)));
+    let faults = finished.events.iter().filter(|(_, kind, _)| kind.is_fault());
+    let fault = faults.map(|(at, ..)| *at).min();
+    finished.read_back = unread.or_else(|| Some(read(ready, store, (&written?, fault), stop)));
 }
 
-/// Reads back what was written, on the administrative connection. `killed` is the time at which the
-/// plan killed a server.
+/// Reads back what was written, on the administrative connection. `fault` is the time at which the
+/// plan interrupted service.
 fn read(
     ready: &mut Ready,
     store: &Opened<'_>,
-    (written, killed): (&Written, Option<Instant>),
+    (written, fault): (&Written, Option<Instant>),
     stop: &AtomicBool,
 ) -> ReadBack {
     let mut read_back = ReadBack::default();
@@ -68,7 +68,7 @@ fn read(
         let sent = written.sent_ns(key).map(|ns| store.instant(ns));
         let age = sent.map(|sent| sent.elapsed()).unwrap_or_default();
         let is_over = !lifetime.is_zero() && age + COUNTED >= lifetime;
-        let is_again = sent.zip(killed).is_some_and(|(sent, killed)| sent > killed);
+        let is_again = sent.zip(fault).is_some_and(|(sent, fault)| sent > fault);
         read_back.rewritten += u64::from(is_again);
         read_back.may_be_missing += u64::from(held == StoredVersion::Missing && is_over);
         read_back.count(held, || String::from_utf8_lossy(&name).into_owned());

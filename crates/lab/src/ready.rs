@@ -214,9 +214,10 @@ impl Ready {
         removed
     }
 
-    /// Reopens the administrative connections, since another server may have taken over.
+    /// Reopens the administrative connections to private servers: another one may have taken over,
+    /// or it was started again.
     pub(crate) fn reconnect(&mut self) -> Result<(), Failure> {
-        for store in self.stores.iter_mut().filter(|store| store.servers.len() > 1) {
+        for store in self.stores.iter_mut().filter(|store| !store.servers.is_empty()) {
             store.admin = drivers::admin(&store.endpoint, self.options.timeout)?;
         }
         Ok(())

@@ -6,9 +6,10 @@
 
 use drivers::Admin;
 use load::Progress;
-use model::{Endpoint, Event, Failure, SAMPLE_NS, Sample, StoreCounters};
+use model::{Endpoint, Event, Failure, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 use rig::{
-    DeviceReader, InterfaceReader, PressureReader, UsageReader, anonymous_bytes, pin_current_thread,
+    DeviceReader, InterfaceReader, PressureReader, ServerProcess, UsageReader, anonymous_bytes,
+    pin_current_thread, process_cpu_ns,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::address::address;
+use crate::address::{address, place};
 use crate::ready::Ready;
 use crate::recorded;
 
@@ -49,7 +50,10 @@ impl Sampler {
     /// CPUs in `generator`, or on any CPU if that is empty.
     pub(crate) fn start(ready: &Ready, generator: &[usize], zero: Instant) -> Self {
         let endpoints: Vec<Endpoint> = ready.endpoints().cloned().collect();
-        let (servers, cpus) = (ready.server_pids(), generator.to_vec());
+        let cpus = generator.to_vec();
+        let servers =
+            ready.servers().map(|(_, server)| (place(server.endpoint()), server.process()));
+        let servers: Vec<(String, ServerProcess)> = servers.collect();
         let group = ready.groups.memory_path();
         let disk = ready.disk.clone();
         let (stop, stopped) = mpsc::channel();
@@ -59,7 +63,7 @@ impl Sampler {
             let _ = pin_current_thread(&cpus);
             let device = disk.as_deref().and_then(DeviceReader::of);
             let group_pressure = group.as_deref().and_then(PressureReader::of_group);
-            let own = Readers::new(&servers, endpoints);
+            let own = Readers::new(servers, endpoints);
             let readers = Readers { group, device, group_pressure, ..own };
             sample(readers, zero, &stopped, &live_sender)
         };
@@ -168,6 +172,8 @@ fn keep_busiest(samples: &mut [Sample], most: usize) {
 
 /// Readers for all parts of a sample.
 struct Readers {
+    /// Address and process of each private server, and the reader of all of them.
+    servers: Vec<(String, ServerProcess)>,
     server: UsageReader,
     generator: UsageReader,
     network: Option<InterfaceReader>,
@@ -181,10 +187,11 @@ struct Readers {
 }
 
 impl Readers {
-    fn new(servers: &[u32], endpoints: Vec<Endpoint>) -> Self {
+    fn new(servers: Vec<(String, ServerProcess)>, endpoints: Vec<Endpoint>) -> Self {
         let network = endpoints.iter().find_map(address).and_then(InterfaceReader::toward);
         Self {
-            server: UsageReader::new(servers).with_children(),
+            servers,
+            server: UsageReader::new(&[]).with_children(),
             generator: UsageReader::new(&[std::process::id()]),
             network,
             group: None,
@@ -198,11 +205,15 @@ impl Readers {
     fn sample(&mut self, zero: Instant) -> Sample {
         let at_ns = zero.elapsed().as_nanos() as u64;
         let pending = self.poller.as_ref().map(|poller| (poller, poller.ask()));
+        // A server that was started again has another process id.
+        let pids: Vec<u32> = self.servers.iter().map(|(_, process)| process.pid()).collect();
+        self.server.follow(&pids);
         let mut generator = self.generator.read().unwrap_or_default();
         generator.cpu_ns = generator.cpu_ns.saturating_sub(load::watch::spun_ns());
         Sample {
             at_ns,
             server: self.server.read(),
+            servers: self.cpu_of_each(&pids),
             generator,
             group_bytes: self.group.as_deref().and_then(anonymous_bytes),
             network: self.network.as_mut().and_then(InterfaceReader::read),
@@ -211,6 +222,18 @@ impl Readers {
             group_pressure: self.group_pressure.as_mut().and_then(PressureReader::read),
             store: pending.and_then(|(poller, pending)| poller.answer(pending)),
         }
+    }
+}
+
+impl Readers {
+    /// CPU time of each of several servers that run.
+    fn cpu_of_each(&self, pids: &[u32]) -> Vec<ThreadCpu> {
+        let own = self.servers.iter().zip(pids).filter(|_| pids.len() > 1);
+        own.filter_map(|((address, _), pid)| {
+            let (id, name) = (*pid, address.clone());
+            Some(ThreadCpu { id, name, cpu_ns: process_cpu_ns(*pid)? })
+        })
+        .collect()
     }
 }
 

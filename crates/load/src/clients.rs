@@ -154,7 +154,7 @@ impl Shared<'_> {
         let phase = &phases[index];
         let peak = earlier.iter().find(|record| record.series.phase == PEAK);
         let peak_per_s = peak.and_then(PhaseRecord::whole).map_or(0.0, |whole| whole.rate_per_s);
-        let needs_peak = planned.is_some_and(|(load, _)| load.is_ladder()) && phase.name != PEAK;
+        let needs_peak = planned.is_some_and(|(load, _)| load.needs_peak()) && phase.name != PEAK;
         if needs_peak && peak_per_s <= 0.0 {
             let message = "no operation succeeded in phase `peak`".into();
             self.fail(ErrorClass::Other, message);

@@ -70,6 +70,10 @@ impl Step {
                 let rate_per_s = *rate_per_s as f64;
                 vec![whole(Planned::new(load.arrivals, rate_per_s, phase, seed))]
             }
+            Schedule::Share(permille) => {
+                let rate_per_s = (f64::from(*permille) * peak_per_s / 1e3).max(1.0);
+                vec![whole(Planned::new(load.arrivals, rate_per_s, phase, seed))]
+            }
             // Plans with them are refused.
             Schedule::Stages(_) | Schedule::Search(_) => vec![whole(None)],
         }

@@ -25,32 +25,60 @@ pub enum Act {
     Rewrite,
     /// The primary is killed, as with `kill -9`.
     KillPrimary,
+    /// The primary hangs, as with `kill -STOP`.
+    HangPrimary,
+    /// The primary shuts down, and starts again as soon as it has.
+    RestartPrimary,
+    /// An operator asks for a failover, as with `SENTINEL FAILOVER`, `CLUSTER FAILOVER` or
+    /// `FAILOVER`.
+    FailOver,
+    /// Slots move from the first shard of a cluster to the second.
+    MigrateSlots,
+    /// A killed server starts again and follows the new primary; one that hangs continues.
+    Restore,
+}
+
+/// Property of each kind.
+struct Properties {
+    /// What it makes the servers write in the background.
+    writes: Option<BackgroundWrite>,
+    /// Reason why a product does not support it, as a predicate after the product's name.
+    cannot: &'static str,
+    /// True if clients may get no answers, or errors, for a while.
+    interrupts: bool,
 }
 
 impl Act {
+    fn properties(self) -> Properties {
+        let (writes, cannot, interrupts) = match self {
+            Self::Save => {
+                (Some(BackgroundWrite::Save), "cannot save its data in the background", false)
+            }
+            Self::Rewrite => {
+                (Some(BackgroundWrite::Rewrite), "has no log of changes to rewrite", false)
+            }
+            Self::KillPrimary => (None, "has no primary to kill", true),
+            Self::HangPrimary => (None, "has no primary to stop", true),
+            Self::RestartPrimary => (None, "has no primary to restart", true),
+            Self::FailOver => (None, "has no failover", true),
+            Self::MigrateSlots => (None, "has no slots to migrate", true),
+            Self::Restore => (None, "has no server to restore", true),
+        };
+        Properties { writes, cannot, interrupts }
+    }
+
     /// What it makes the servers write in the background; `None` if nothing.
     pub fn writes(self) -> Option<BackgroundWrite> {
-        match self {
-            Self::Save => Some(BackgroundWrite::Save),
-            Self::Rewrite => Some(BackgroundWrite::Rewrite),
-            Self::KillPrimary => None,
-        }
+        self.properties().writes
     }
 
     /// Reason why a product does not support it, as a predicate after the product's name.
     pub(crate) fn cannot(self) -> &'static str {
-        match self {
-            Self::Save => "cannot save its data in the background",
-            Self::Rewrite => "has no log of changes to rewrite",
-            Self::KillPrimary => "has no primary to kill",
-        }
+        self.properties().cannot
     }
 
-    /// True if it interrupts service for a while.
+    /// True if clients may get no answers, or errors, for a while.
     pub fn interrupts_service(self) -> bool {
-        match self {
-            Self::Save | Self::Rewrite => false,
-            Self::KillPrimary => true,
-        }
+        self.properties().interrupts
     }
 }

@@ -42,6 +42,8 @@ pub enum Schedule {
     /// Levels as shares of the rate that the same trial reaches in its phase [`PEAK`]; only for
     /// planned arrivals.
     Shares(Shares),
+    /// A constant level in thousandths of that rate; only for planned arrivals.
+    Share(u32),
     /// Probes until the highest rate within limits is known, the first with closed arrivals and all
     /// others with planned ones; only for planned arrivals.
     Search(Search),
@@ -118,7 +120,7 @@ impl Load {
             _ if !self.is_planned() => None,
             Schedule::Steady(rate_per_s) => Some(*rate_per_s),
             Schedule::Stages(stages) => Some(Stage::highest(stages)),
-            Schedule::Shares(_) | Schedule::Search(_) => None,
+            Schedule::Shares(_) | Schedule::Share(_) | Schedule::Search(_) => None,
         }
     }
 
@@ -140,12 +142,21 @@ impl Load {
         Self { one_session, ..Self::closed(clients).pipelined(pipeline) }
     }
 
+    /// True if its rates are shares of that in phase [`PEAK`].
+    pub fn needs_peak(&self) -> bool {
+        matches!(self.schedule, Schedule::Shares(_) | Schedule::Share(_))
+    }
+
     /// Converts shares of a peak to stages for a peak in operations per second; other loads are
     /// unchanged.
     #[must_use]
     pub fn at_peak(self, peak_per_s: f64) -> Self {
-        let Schedule::Shares(shares) = &self.schedule else { return self };
-        Self { schedule: Schedule::Stages(shares.at_peak(peak_per_s)), ..self }
+        let schedule = match &self.schedule {
+            Schedule::Shares(shares) => Schedule::Stages(shares.at_peak(peak_per_s)),
+            Schedule::Share(permille) => return self.part(*permille, peak_per_s, 1),
+            _ => return self,
+        };
+        Self { schedule, ..self }
     }
 
     /// The search; `None` for other loads.
@@ -196,13 +207,13 @@ impl Load {
         match &self.schedule {
             Schedule::Stages(stages) => Stage::length_of(stages),
             Schedule::Shares(shares) => shares.length_ns(),
-            Schedule::Steady(_) | Schedule::Search(_) => 0,
+            Schedule::Steady(_) | Schedule::Share(_) | Schedule::Search(_) => 0,
         }
     }
 
     /// True if rate or clients change over time.
     pub fn is_staged(&self) -> bool {
-        !matches!(self.schedule, Schedule::Steady(_))
+        !matches!(self.schedule, Schedule::Steady(_) | Schedule::Share(_))
     }
 
     /// True if each phase is measured in stages, each with its own point.
@@ -220,6 +231,9 @@ impl Load {
         let unit = self.arrivals.unit();
         match &self.schedule {
             Schedule::Steady(level) => unit.of(*level),
+            Schedule::Share(permille) => {
+                format!("{} % of the highest rate", f64::from(*permille) / 10.0)
+            }
             Schedule::Stages(stages) => listed(stages.iter().map(|stage| stage.words(unit))),
             Schedule::Shares(Shares { permille, stage_ns, rest_ns }) => {
                 let max = f64::from(permille.iter().max().copied().unwrap_or(0)) / 10.0;

@@ -324,7 +324,7 @@ impl Workload {
         match (self, load) {
             (Self::Kv(_), _) => Ok(()),
             (Self::CacheAside(_), Load { pipeline: 1, schedule, .. }) => match schedule {
-                Schedule::Steady(_) | Schedule::Shares(_) => Ok(()),
+                Schedule::Steady(_) | Schedule::Share(_) | Schedule::Shares(_) => Ok(()),
                 Schedule::Stages(_) | Schedule::Search(_) => {
                     Err("a constant load, or shares of a peak")
                 }

@@ -54,7 +54,7 @@ impl PlannedTarget {
     }
 
     /// True for a server at a URL, on which nothing except load is allowed.
-    pub(crate) fn is_at_url(&self) -> bool {
+    pub fn is_at_url(&self) -> bool {
         self.address.is_some() && self.product.has_server()
     }
 

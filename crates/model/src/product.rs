@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::Act;
-
 /// What direct I/O needs values and their places to be a multiple of, bytes: the logical block of
 /// every common disk divides it.
 pub const DISK_BLOCK_BYTES: usize = 4096;
@@ -86,11 +84,9 @@ impl Product {
         }
     }
 
-    /// True if the action is possible on this product.
-    pub fn supports(self, act: Act) -> bool {
-        match act {
-            Act::Save | Act::Rewrite | Act::KillPrimary => self == Self::Redis,
-        }
+    /// True if planned actions are possible on this product.
+    pub fn supports_actions(self) -> bool {
+        self == Self::Redis
     }
 
     /// True for SQL databases, which show an account only the tables it has rights on.

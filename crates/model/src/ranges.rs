@@ -1,7 +1,6 @@
 //! Valid ranges of a plan's numbers. A plan made by this program always passes. A plan from a
 //! record is untrusted, and its lists are iterated when the record is judged or resumed.
 
-use crate::action::Action;
 use crate::arrivals::STAGE_RATE_MAX;
 use crate::cache_aside::ROW_BYTES_MIN;
 use crate::load::{Load, Schedule, Shares};
@@ -82,8 +81,9 @@ impl Plan {
                  these actions)"
             ));
         }
-        let unknown = |action: &&Action| !target.product.supports(action.what);
-        let Some(action) = actions.iter().find(unknown) else { return Ok(()) };
+        let Some(action) = actions.first().filter(|_| !target.product.supports_actions()) else {
+            return Ok(());
+        };
         let (product, cannot) = (target.product.name(), action.what.cannot());
         Err(format!("target `{name}` is {product}, which {cannot} (expected a redis target)"))
     }
@@ -164,10 +164,14 @@ fn load(load: &Load) -> Result<(), String> {
             within(&format!("cell.load.schedule.stages ({unit})"), highest, least, most)?;
             stages.len()
         }
-        Schedule::Shares(_) | Schedule::Search(_) if !planned => {
+        Schedule::Shares(_) | Schedule::Share(_) | Schedule::Search(_) if !planned => {
             return Err("`cell.load.arrivals` is `closed` (expected `poisson` or `constant` \
                         arrivals: shares of a peak and searches need planned rates)"
                 .into());
+        }
+        Schedule::Share(permille) => {
+            within("cell.load.schedule.share", *permille, 1, STAGE_RATE_MAX)?;
+            0
         }
         Schedule::Shares(Shares { permille, stage_ns, rest_ns }) => {
             let least = permille.iter().min().copied().unwrap_or(0);

@@ -30,7 +30,7 @@ pub struct ReadBack {
     pub missing: u64,
     /// Number of missing keys that evictions or expiry explain.
     pub may_be_missing: u64,
-    /// Number written again after the plan killed a server, so that a lost earlier value cannot be
+    /// Number written again after the fault, so that a lost earlier value cannot be
     /// detected.
     #[serde(default)]
     pub rewritten: u64,
@@ -82,8 +82,8 @@ impl ReadBack {
         }
     }
 
-    /// Keys of the sample last written before the plan killed a server; all if it killed none.
-    pub fn last_before_kill(&self) -> u64 {
+    /// Keys of the sample last written before the fault; all without one.
+    pub fn last_before_fault(&self) -> u64 {
         self.read - self.rewritten.min(self.read)
     }
 

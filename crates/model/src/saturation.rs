@@ -15,6 +15,8 @@ pub struct Sample {
     pub at_ns: u64,
     /// Total of the private server's processes; `None` if there are none.
     pub server: Option<ProcessUse>,
+    /// CPU time of each of several private servers that run: process id and address.
+    pub servers: Vec<ThreadCpu>,
     /// Usage of this process, the generator.
     pub generator: ProcessUse,
     /// Server statistics; `None` if the server did not report them in time.
@@ -122,6 +124,21 @@ pub struct ProcessUse {
     /// Calls of `read` and `write` and their variants, but not of `recv` and `send`; 0 if the
     /// kernel does not tell.
     pub calls: u64,
+}
+
+impl ProcessUse {
+    /// Adds the resources and threads of another process.
+    pub fn add(&mut self, other: Self) {
+        self.cpu_ns += other.cpu_ns;
+        self.threads.extend(other.threads);
+        self.resident_bytes += other.resident_bytes;
+        self.swapped_bytes += other.swapped_bytes;
+        self.voluntary_switches += other.voluntary_switches;
+        self.involuntary_switches += other.involuntary_switches;
+        self.run_delay_ns += other.run_delay_ns;
+        self.major_faults += other.major_faults;
+        self.calls += other.calls;
+    }
 }
 
 /// Use of a whole disk since it was attached. Source: the kernel's page "Block layer statistics" on

@@ -78,8 +78,10 @@ fn found(view: &View) -> Vec<Sentence> {
     });
     let peaks =
         peaks(view).map(|text| Sentence { place: String::new(), pieces: vec![plain(text)] });
-    sustained(view, has_many)
-        .into_iter()
+    let survivals =
+        view.happened.survivals.iter().map(|one| own(&one.target, &one.sentence, &one.workload));
+    survivals
+        .chain(sustained(view, has_many))
         .chain(searches)
         .chain(ramps)
         .chain(helps)

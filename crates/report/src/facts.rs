@@ -1,26 +1,23 @@
 //! Facts about stores: those recorded, and those derived from the events of a trial.
 
 use model::{
-    BackgroundWrite, Cell, ErrorClass, EventKind, Fact, MemoryUse, OperationResult, Point, Series,
-    Silence, Trial, TrialEvent, Workload,
+    BackgroundWrite, Cell, EventKind, Fact, MemoryUse, Point, Series, Silence, Trial, TrialEvent,
+    Workload,
 };
 use std::collections::BTreeMap;
 
+use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, UNAVAILABLE, UNKNOWN};
 use crate::recorded::Recorded;
 use crate::show;
+use crate::trial_number::TrialNumber;
 use crate::view::{EventView, FactView, Value};
 
 /// Minimum number of blocks for which the range of a fact is shown.
 const ENDS_FROM: usize = 3;
-/// Source of facts derived from the clients' measurements.
-const CLIENTS: &str = "clients";
 
 /// Rate and duration of the fill; recorded by almost every trial.
 const FILL_RATE: &str = "fill_per_s";
 const FILL_TIME: &str = "fill_ns";
-/// Acknowledged writes that were missing, and how many were checked.
-const LOST: &str = "writes_lost";
-const READ_BACK: &str = "writes_read_back";
 
 /// Importance of a fact to the reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,7 +42,7 @@ enum Over {
 
 /// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
 /// Times for which an operation was unavailable also rank as [`Rank::Requested`].
-const KNOWN: [(&str, &str, Rank, Over); 37] = [
+const KNOWN: [(&str, &str, Rank, Over); 46] = [
     (Fact::BYTES_PER_KEY, "memory of a key", Rank::Plain, Over::Mean),
     (Fact::FLASH_KEY_BYTES, "memory of a key with its value in the file", Rank::Plain, Over::Mean),
     ("flash_keys_share", "keys with their value in the file", Rank::Plain, Over::Mean),
@@ -77,21 +74,27 @@ const KNOWN: [(&str, &str, Rank, Over); 37] = [
     ("rewrite_recovery_ns", "rate recovered after rewrite start", Rank::Requested, Over::Mean),
     ("rewrite_recovery_share", "recovery, of the rewrite's length", Rank::Detail, Over::Mean),
     ("rewrite_ns", "rewrite of the log", Rank::Plain, Over::Mean),
-    ("rate_before_kill_per_s", "rate before the kill", Rank::Plain, Over::Mean),
-    ("kill_lowest_rate_share", "lowest rate after the kill, of that", Rank::Plain, Over::Mean),
-    ("kill_recovery_ns", "rate recovered after the kill", Rank::Plain, Over::Mean),
+    ("rate_before_fault_per_s", "rate before the fault", Rank::Plain, Over::Mean),
+    ("fault_lowest_rate_share", "lowest rate after the fault, of that", Rank::Plain, Over::Mean),
+    ("fault_recovery_ns", "rate recovered after the fault", Rank::Plain, Over::Mean),
+    ("fault_ns", "length of the migration", Rank::Plain, Over::Mean),
+    ("p99_before_fault_ns", "p99 before the fault", Rank::Plain, Over::Mean),
+    ("p99_worst_ns", "worst p99 after the fault", Rank::Plain, Over::Largest),
+    (P99_BACK, "p99 within the limit after the fault", Rank::Plain, Over::Mean),
+    ("outage_ns", "longest outage of a server", Rank::Plain, Over::Mean),
+    ("resync_ns", "resync of the restored server", Rank::Plain, Over::Mean),
+    ("resync_copied_bytes", "copied during the resync", Rank::Plain, Over::Mean),
+    ("cpu_before_fault_share", "busiest server before the fault", Rank::Plain, Over::Mean),
+    ("cpu_peak_share", "busiest server after the fault", Rank::Plain, Over::Largest),
     (LOST, "acknowledged writes lost", Rank::Requested, Over::Largest),
-    (READ_BACK, "keys written last before the kill", Rank::Detail, Over::Smallest),
-    ("writes_unknown", "writes of unknown outcome", Rank::Plain, Over::Largest),
+    (READ_BACK, "keys written last before the fault", Rank::Detail, Over::Smallest),
+    (UNKNOWN, "writes of unknown outcome", Rank::Plain, Over::Largest),
 ];
 
 const REWRITE_LOWEST: &str = "lowest rate during the rewrite, of that";
 
 /// Window over which the variation of a rate is judged, nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
-
-/// Suffix of the name of a time for which an operation was unavailable.
-const UNAVAILABLE: &str = ".unavailable_ns";
 
 /// Facts of a phase on a store with swap: suffix of the name, and label after the phase's.
 const OF_PHASES: [(&str, &str); 3] = [
@@ -114,20 +117,8 @@ fn around_in(cell: &Cell) -> impl Iterator<Item = (EventKind, Option<EventKind>,
         let [begins, ends] = write.events();
         (begins, Some(ends), write.name())
     });
-    writes.chain([(EventKind::Killed, None, "kill")])
-}
-
-/// A number of one trial; without a value if it exceeds the measured time.
-struct TrialNumber {
-    name: String,
-    source: String,
-    value: Option<f64>,
-}
-
-impl TrialNumber {
-    fn by_clients(name: String, value: Option<f64>) -> Self {
-        Self { name, source: CLIENTS.into(), value }
-    }
+    let faults = EventKind::FAULTS.map(|(begins, ends)| (begins, ends, "fault"));
+    writes.chain(faults)
 }
 
 /// The facts of every cell, combined over its blocks.
@@ -175,10 +166,11 @@ fn end_ns(series: &Series) -> u64 {
 
 fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     let mut found: Vec<FactView> = Vec::new();
+    let limit_ns = recorded.header.plan.limit_ns;
     let trials = recorded.latest(&cell.id);
     let measured = trials.iter().filter(|trial| !trial.points.is_empty()).count();
     for trial in trials {
-        let numbers = data(cell, trial).into_iter().chain(of_trial(cell, trial));
+        let numbers = data(cell, trial).into_iter().chain(of_trial(cell, trial, limit_ns));
         for TrialNumber { name, source, value } in numbers {
             let same = |fact: &FactView| fact.name == name && fact.source == source;
             let known = found.iter().position(same);
@@ -215,7 +207,7 @@ fn of_sample(lost: &BTreeMap<u32, f64>, read_back: &BTreeMap<u32, f64>) -> Strin
     let sample = worst.filter_map(|(block, _)| read_back.get(block).copied()).reduce(f64::min);
     let [most_shown, sample] =
         [most, sample.unwrap_or(0.0)].map(|n| show::commas(n.round() as u64));
-    format!("{most_shown} of {sample} written last before the kill") + &in_blocks(LOST, lost)
+    format!("{most_shown} of {sample} written last before the fault") + &in_blocks(LOST, lost)
 }
 
 /// Note that only some of the measured blocks have the number; empty if all do.
@@ -330,7 +322,7 @@ fn value(name: &str, by_block: &BTreeMap<u32, f64>) -> Value {
     Value::new(center, Some(least), Some(most))
 }
 
-fn of_trial(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
+fn of_trial(cell: &Cell, trial: &Trial, limit_ns: Option<u64>) -> Vec<TrialNumber> {
     // Rows contain those.
     let of_rows = [Fact::STALE_MEMBERS, Fact::STORE_BYTES, Fact::SERVER_MEMORY_BYTES];
     let own = trial.facts.iter().filter(|fact| !of_rows.contains(&fact.name.as_str()));
@@ -344,37 +336,15 @@ fn of_trial(cell: &Cell, trial: &Trial) -> Vec<TrialNumber> {
     all.extend(trial.memory.iter().flat_map(memory));
     for point in trial.points.iter().filter(|point| point.stage.is_none()) {
         if let Some(series) = trial.series(&point.phase) {
-            all.extend(around(cell, trial, (point, series)));
+            all.extend(around(cell, trial, series));
+            all.extend(fault_facts::of_phase(trial, (point, series), limit_ns));
             if trial.memory.as_ref().is_some_and(|memory| memory.swap.is_some()) {
                 all.extend(unsteadiness(point, series));
             }
         }
     }
-    let is_killed = trial.events.iter().any(|event| event.kind == EventKind::Killed);
-    if is_killed {
-        all.push(TrialNumber::by_clients("writes_unknown".into(), Some(unknown(trial) as f64)));
-    }
-    // Only writes that were read back count, and only if the key was not written again after the
-    // kill; of all others it is unknown whether they survived.
-    let read_back = trial.read_back.as_ref();
-    let read_back = read_back.filter(|read| read.unread.is_none() && read.last_before_kill() > 0);
-    if is_killed && let Some(read_back) = read_back {
-        for (name, count) in [(READ_BACK, read_back.last_before_kill()), (LOST, read_back.lost())] {
-            all.push(TrialNumber::by_clients(name.into(), Some(count as f64)));
-        }
-    }
+    all.extend(fault_facts::writes(trial));
     all
-}
-
-/// Writes that were sent and not answered: the store may have kept them.
-fn unknown(trial: &Trial) -> u64 {
-    let operations = trial.points.iter().flat_map(|point| &point.operations);
-    let writes = operations.filter(|o| o.operation == "set");
-    let of = |o: &OperationResult| {
-        let classes = [ErrorClass::Closed, ErrorClass::Timeout];
-        classes.iter().filter_map(|class| o.counts.errors_by_class.get(class)).sum::<u64>()
-    };
-    writes.map(of).sum()
 }
 
 /// Number of keys that a key-value store was filled with, and the bytes of their values if all have
@@ -429,7 +399,7 @@ fn memory(memory: &MemoryUse) -> Vec<TrialNumber> {
 }
 
 /// Effect of the first event of each kind on the rate and the operations of a steady phase.
-fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec<TrialNumber> {
+fn around(cell: &Cell, trial: &Trial, series: &Series) -> Vec<TrialNumber> {
     let mut all = Vec::new();
     for (begins, ends, name) in around_in(cell) {
         let within = |e: &&TrialEvent| (series.begun_ns..end_ns(series)).contains(&e.at_ns);
@@ -462,9 +432,6 @@ fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec
                 all.push(TrialNumber::by_clients(format!("{name}_recovery_share"), share));
             }
         }
-        if begins == EventKind::Killed {
-            all.extend(silent(point, began.at_ns - series.begun_ns));
-        }
     }
     all
 }
@@ -479,17 +446,4 @@ fn unsteadiness(point: &Point, series: &Series) -> Vec<TrialNumber> {
         TrialNumber::by_clients(format!("{}{suffix}", point.phase), Some(value))
     };
     all.map(number).collect()
-}
-
-/// The longest time for which each operation went unanswered after a server was killed,
-/// `killed_ns` after the start of the point.
-fn silent(point: &Point, killed_ns: u64) -> Vec<TrialNumber> {
-    let names = point.operations.iter().map(|o| &o.operation).filter(|o| **o != point.phase);
-    let longest = |name: &String| {
-        let is_after = |s: &Silence| s.begun_ns + s.length_ns > killed_ns;
-        let own = point.silences.iter().filter(|s| s.operation == *name && is_after(s));
-        let longest_ns = own.map(|silence: &Silence| silence.length_ns).max().unwrap_or(0);
-        TrialNumber::by_clients(format!("{name}{UNAVAILABLE}"), Some(longest_ns as f64))
-    };
-    names.map(longest).collect()
 }

@@ -98,7 +98,11 @@ pub(crate) fn note(view: &mut View) {
 /// a summary shows them, too.
 pub(crate) fn caveats(view: &View) -> Vec<(usize, String)> {
     let tables = standings(view);
-    let groups = tables.iter().flat_map(|table| &table.groups);
+    // What a fault destroys is a result of its own.
+    let has_fault =
+        |workload: &str| view.happened.failovers.iter().any(|one| one.workload == workload);
+    let tables = tables.iter().filter(|table| !has_fault(table.workload));
+    let groups = tables.flat_map(|table| &table.groups);
     groups.flat_map(|group| [marks(view, group), refusals(view, group)].concat()).collect()
 }
 

@@ -15,6 +15,7 @@ use crate::deletions::deletions;
 use crate::disk_rate;
 use crate::ending::course;
 use crate::facts::{events, facts};
+use crate::failover::{failovers, survivals};
 use crate::findings::Findings;
 use crate::footnotes;
 use crate::growth::growth;
@@ -66,7 +67,10 @@ fn judge_cells(recorded: &Recorded) -> View {
     let (validity, reasons) = findings.judgement();
     let growth = growth(&phases, &cells);
     let facts = facts(recorded);
+    let failovers = failovers(recorded, &facts);
     let happened = Happened {
+        survivals: survivals(recorded, &failovers),
+        failovers,
         memory_needs: memory_needs(recorded, &facts),
         outgrown: outgrown(recorded, &phases),
         facts,

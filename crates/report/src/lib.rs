@@ -40,6 +40,7 @@ pub mod limits;
 pub mod list;
 pub mod markdown;
 pub mod text;
+mod trial_number;
 pub mod view;
 
 mod advice;
@@ -58,6 +59,8 @@ mod disk_rate;
 mod distribution;
 mod ending;
 mod facts;
+mod failover;
+mod fault_facts;
 mod findings;
 mod footnotes;
 mod growth;

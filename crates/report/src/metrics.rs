@@ -3,7 +3,7 @@
 //! Each metric is defined once, here. Result rows, stages of ramps, shares of a knee, costs of a
 //! search and their outputs have all of them.
 
-use model::{Counts, EventKind, Point, Sample, TrialEvent};
+use model::{Counts, Point, Sample, TrialEvent};
 use std::collections::BTreeMap;
 
 use crate::blocks::over_blocks;
@@ -236,7 +236,7 @@ impl Whole<'_> {
     }
 
     /// Growth of a counter in its span, extrapolated from the samples within it, because the rate
-    /// just outside the span can differ. After the kill of a server, another server's counter
+    /// just outside the span can differ. After a fault, another server's counter
     /// continues; growth between the two is not counted. `None` if the samples cover less than half
     /// of the span.
     fn grown(&self, read: fn(&Sample) -> Option<u64>) -> Option<f64> {
@@ -245,7 +245,7 @@ impl Whole<'_> {
         let to = self.samples.partition_point(|sample| sample.at_ns <= begun_ns + length_ns);
         let reading = |sample: &Sample| Some((sample.at_ns, read(sample)?));
         let within = self.samples.get(from..to)?;
-        let is_kill = |event: &&TrialEvent| event.kind == EventKind::Killed;
+        let is_kill = |event: &&TrialEvent| event.kind.is_fault();
         let kills: Vec<u64> = self.events.iter().filter(is_kill).map(|e| e.at_ns).collect();
         let server = |sample: &Sample| kills.partition_point(|at_ns| *at_ns <= sample.at_ns);
         let of_each = within.chunk_by(|a, b| server(a) == server(b)).filter_map(|of_one| {
@@ -265,7 +265,7 @@ impl Whole<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{OperationResult, ProcessUse};
+    use model::{EventKind, OperationResult, ProcessUse};
     use stats::Histogram;
 
     fn sample(at_ns: u64, switches: Option<u64>) -> Sample {

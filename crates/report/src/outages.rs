@@ -97,9 +97,9 @@ pub(crate) fn silent_servers(
         let promoted = |server: &str| {
             later().filter(of(EventKind::Promoted)).any(|event| event.subject == server)
         };
-        let killed = later().find(of(EventKind::Killed)).filter(|e| promoted(&e.subject));
-        let other = killed.map_or_else(String::new, |killed| {
-            format!("; the plan then killed {}, which had taken over", killed.subject)
+        let fault = later().find(|e| e.kind.is_fault()).filter(|e| promoted(&e.subject));
+        let other = fault.map_or_else(String::new, |fault| {
+            format!("; the plan then interrupted {}, which had taken over", fault.subject)
         });
         let more = match silent.count() {
             0 => String::new(),

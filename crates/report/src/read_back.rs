@@ -17,7 +17,7 @@ pub(crate) fn check(_: &Recorded, cell: &Cell, trials: &[&Trial], findings: &mut
     findings.invalid.extend(lost.filter(|_| !cell.workload.may_fail()));
     findings.footnotes.extend(unread(&cell.id, &trials, things));
     let hidden =
-        trials.iter().filter(|(_, read)| read.read > 0 && read.last_before_kill() == 0).count();
+        trials.iter().filter(|(_, read)| read.read > 0 && read.last_before_fault() == 0).count();
     if hidden > 0 {
         findings.footnotes.push(format!(
             "`{}`: in {hidden} of {} blocks lost writes are unknown, because every sampled key was \

@@ -77,7 +77,7 @@ pub use page_cache::empty_page_cache;
 pub use pressure::PressureReader;
 pub use scratch::Scratch;
 pub use search::SearchPath;
-pub use server::{Role, Server, ServerSpec};
+pub use server::{Role, Server, ServerProcess, ServerSpec};
 pub use servers::{StartedServers, check_settings, server_program, start_server};
 pub use size::{directory_bytes, process_memory_bytes};
 pub use template::Templates;

@@ -20,7 +20,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes at the end of a log that are searched for its last lines.
@@ -38,101 +38,109 @@ const HELPERS_WITHIN: Duration = Duration::from_secs(5);
 const QUIT_WITHIN: Duration = Duration::from_secs(2);
 
 /// A program to start.
-pub(crate) struct Launch<'a> {
+#[derive(Debug)]
+pub(crate) struct Launch {
     pub(crate) name: &'static str,
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
     /// Working directory, and its TMPDIR and HOME.
-    pub(crate) directory: &'a Path,
+    pub(crate) directory: PathBuf,
     /// Receives standard output and standard error.
     pub(crate) log: PathBuf,
-    pub(crate) cpus: Option<&'a [usize]>,
+    pub(crate) cpus: Option<Vec<usize>>,
     /// Control group with a memory limit to start it in; `None` for that of this process.
-    pub(crate) group: Option<&'a Path>,
+    pub(crate) group: Option<PathBuf>,
     /// Control group with a disk limit to start it in; `None` for that of this process.
-    pub(crate) disk_group: Option<&'a Path>,
-    pub(crate) search: &'a SearchPath,
+    pub(crate) disk_group: Option<PathBuf>,
+    pub(crate) search: SearchPath,
 }
 
-impl<'a> Launch<'a> {
+impl Launch {
     /// A program that creates files in `directory` and exits; its log is `install.log` there.
     pub(crate) fn installer(
         name: &'static str,
         program: PathBuf,
         arguments: Vec<OsString>,
-        directory: &'a Path,
-        search: &'a SearchPath,
+        directory: &Path,
+        search: &SearchPath,
     ) -> Self {
         let log = directory.join("install.log");
         let (cpus, group, disk_group) = (None, None, None);
+        let (directory, search) = (directory.into(), search.clone());
         Self { name, program, arguments, directory, log, cpus, group, disk_group, search }
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct Process {
-    name: &'static str,
-    pid: u32,
-    child: Mutex<Child>,
+    launch: Launch,
+    running: Mutex<Running>,
     command_line: Vec<String>,
-    log: PathBuf,
     oom_kills_before: u64,
     /// Signal that asks it to quit before it is killed.
     quit_signal: Option<Signal>,
     guard: Guard,
 }
 
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    /// True after [`Process::end`]: it must not be started again.
+    is_over: bool,
+}
+
 impl Process {
     /// Starts it as the leader of its own process group, so that Ctrl-C in the terminal does not
     /// reach it. The kernel kills it when the calling thread ends.
     pub(crate) fn spawn(guard: &Guard, launch: Launch) -> Result<Self> {
-        let Launch { name, program, arguments, directory, log, cpus, search, .. } = launch;
-        let set = cpu_set(cpus.unwrap_or_default(), &allowed_by_the_system())?;
-        let out = File::create(&log).map_err(RigError::io("create log", &log))?;
-        let err = out.try_clone().map_err(RigError::io("create log", &log))?;
-        let joins = launch.group.into_iter().chain(launch.disk_group).map(|group| {
-            let file = procs(group);
-            let opened = File::options().write(true).open(&file);
-            opened.map_err(RigError::io("put a process into", &file))
-        });
-        let joins = joins.collect::<Result<Vec<File>>>()?;
-        let mut command = child::command(&program);
-        command
-            .args(&arguments)
-            .current_dir(directory)
-            .env("PATH", search.to_variable())
-            .env("HOME", directory)
-            .env("TMPDIR", directory)
-            .stdin(Stdio::null())
-            .stdout(out)
-            .stderr(err)
-            .process_group(0);
-        bind_to_parent(&mut command, set, joins);
         let oom_kills_before = oom_kills();
-        let child = command.spawn().map_err(RigError::io("start", &program))?;
-        let command_line = std::iter::once(program.as_os_str())
-            .chain(arguments.iter().map(OsString::as_os_str))
+        File::create(&launch.log).map_err(RigError::io("create log", &launch.log))?;
+        let child = launch.run(true)?;
+        let command_line = std::iter::once(launch.program.as_os_str())
+            .chain(launch.arguments.iter().map(OsString::as_os_str))
             .map(|a| a.to_string_lossy().into_owned())
             .collect();
         let pid = child.id();
+        let running = Mutex::new(Running { child, is_over: false });
         // From now on, dropping it kills it.
-        let process = Self {
-            name,
-            pid,
-            child: Mutex::new(child),
-            command_line,
-            log,
-            oom_kills_before,
-            quit_signal: None,
-            guard: guard.clone(),
+        let (quit_signal, guard) = (None, guard.clone());
+        let process = Self { launch, running, command_line, oom_kills_before, quit_signal, guard };
+        process.owned(pid)?;
+        Ok(process)
+    }
+
+    /// Starts it again after it has ended, with the same files. It does not end with the calling
+    /// thread, but with this process.
+    pub(crate) fn start_again(&self) -> Result<()> {
+        let mut running = self.running();
+        let failed = |reason: &str| {
+            let program = self.launch.name.into();
+            Err(RigError::Start { program, reason: reason.into() })
         };
-        guard.own_process(pid)?;
-        if launch.group.is_some() {
+        match running.child.try_wait() {
+            _ if running.is_over => return failed("it was stopped for good"),
+            Ok(Some(_)) => {}
+            Ok(None) => return failed("it still runs"),
+            Err(e) => return failed(&e.to_string()),
+        }
+        let _ = self.guard.disown_process(running.child.id());
+        running.child = self.launch.run(false)?;
+        self.owned(running.child.id())
+    }
+
+    /// Hands it to the guard.
+    fn owned(&self, pid: u32) -> Result<()> {
+        self.guard.own_process(pid)?;
+        if self.launch.group.is_some() {
             // When the group runs out of memory, the kernel should kill the server and not its
             // clients. Best effort: some systems refuse the write.
             let _ = fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE);
         }
-        Ok(process)
+        Ok(())
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends `signal` before killing it, for a server with resources that outlive a killed process.
@@ -141,12 +149,23 @@ impl Process {
         self
     }
 
+    /// Id of the process that runs, or ran last.
     pub(crate) fn pid(&self) -> u32 {
-        self.pid
+        self.running().child.id()
+    }
+
+    /// Sends it a signal. Errors: it has ended, or the system refuses it.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        let mut running = self.running();
+        match running.child.try_wait()? {
+            // Not reaped yet, so the id is still its own.
+            None => Ok(kill(Pid::from_raw(running.child.id().cast_signed()), signal)?),
+            Some(_) => Err(Errno::ESRCH.into()),
+        }
     }
 
     pub(crate) fn name(&self) -> &'static str {
-        self.name
+        self.launch.name
     }
 
     pub(crate) fn command_line(&self) -> &[String] {
@@ -155,7 +174,7 @@ impl Process {
 
     /// `None` while it runs.
     pub(crate) fn status(&self) -> Option<ExitStatus> {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait().ok().flatten()
+        self.running().child.try_wait().ok().flatten()
     }
 
     /// How it ended, with the end of its log; `None` while it runs.
@@ -178,7 +197,7 @@ impl Process {
     /// The error of a failed start: how it ended, or `why` if it still runs.
     pub(crate) fn start_error(&self, why: &str) -> RigError {
         let reason = self.death().unwrap_or_else(|| format!("{why}{}", self.log_suffix()));
-        RigError::Start { program: self.name.into(), reason }
+        RigError::Start { program: self.launch.name.into(), reason }
     }
 
     /// Calls `ready` every few milliseconds until it succeeds, the process ends or time is up.
@@ -220,13 +239,16 @@ impl Process {
 
     /// Kills it and its helpers and waits until they have ended. Later calls do nothing.
     pub(crate) fn end(&self) {
-        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running();
+        running.is_over = true;
+        let child = &mut running.child;
+        let pid = child.id();
         if matches!(child.try_wait(), Ok(None)) {
             // Helpers can lead their own process groups, and still write while they end.
-            let helpers = ProcessTree::new(&[self.pid]).pids().split_off(1);
+            let helpers = ProcessTree::new(&[pid]).pids().split_off(1);
             let helpers: Vec<_> = helpers.into_iter().filter_map(Identity::of).collect();
             if let Some(signal) = self.quit_signal {
-                let _ = kill(Pid::from_raw(self.pid.cast_signed()), signal);
+                let _ = kill(Pid::from_raw(pid.cast_signed()), signal);
                 let until = Instant::now() + QUIT_WITHIN;
                 while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
                     std::thread::sleep(Duration::from_millis(1));
@@ -234,7 +256,7 @@ impl Process {
             }
             if matches!(child.try_wait(), Ok(None)) {
                 // Not reaped yet, so the id still belongs to our group.
-                let _ = killpg(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
+                let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
                 let _ = child.wait();
             }
             let until = Instant::now() + HELPERS_WITHIN;
@@ -246,11 +268,11 @@ impl Process {
             }
         }
         // Fails only if the guard has ended.
-        let _ = self.guard.disown_process(self.pid);
+        let _ = self.guard.disown_process(pid);
     }
 
     fn log_suffix(&self) -> String {
-        let lines = log_tail(&self.log).unwrap_or_default();
+        let lines = log_tail(&self.launch.log).unwrap_or_default();
         match lines.as_str() {
             "" => ", with an empty log".into(),
             lines => [Failure::LOG, lines].concat(),
@@ -264,13 +286,50 @@ impl Drop for Process {
     }
 }
 
-/// Makes the kernel kill the child when the thread that started it ends, pins it to `cpus` if
-/// given, and moves it to the control groups of which `joins` are the open `cgroup.procs`.
+impl Launch {
+    /// Starts the program; its output is appended to the log.
+    fn run(&self, dies_with_thread: bool) -> Result<Child> {
+        let set = cpu_set(self.cpus.as_deref().unwrap_or_default(), &allowed_by_the_system())?;
+        let out = File::options().append(true).create(true).open(&self.log);
+        let out = out.map_err(RigError::io("open log", &self.log))?;
+        let err = out.try_clone().map_err(RigError::io("open log", &self.log))?;
+        let joins = self.group.iter().chain(&self.disk_group).map(|group| {
+            let file = procs(group);
+            let opened = File::options().write(true).open(&file);
+            opened.map_err(RigError::io("put a process into", &file))
+        });
+        let joins = joins.collect::<Result<Vec<File>>>()?;
+        let mut command = child::command(&self.program);
+        command
+            .args(&self.arguments)
+            .current_dir(&self.directory)
+            .env("PATH", self.search.to_variable())
+            .env("HOME", &self.directory)
+            .env("TMPDIR", &self.directory)
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            .process_group(0);
+        before_exec(&mut command, dies_with_thread, set, joins);
+        command.spawn().map_err(RigError::io("start", &self.program))
+    }
+}
+
+/// Makes the kernel kill the child when the thread that started it ends if `dies_with_thread`, pins
+/// it to `cpus` if given, and moves it to the control groups of which `joins` are the open
+/// `cgroup.procs`.
 #[expect(unsafe_code, reason = "Command::pre_exec has no safe wrapper")]
-fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Vec<File>) {
+fn before_exec(
+    command: &mut Command,
+    dies_with_thread: bool,
+    cpus: Option<CpuSet>,
+    joins: Vec<File>,
+) {
     let parent = getpid();
     let before_exec = move || {
-        set_pdeathsig(Signal::SIGKILL)?;
+        if dies_with_thread {
+            set_pdeathsig(Signal::SIGKILL)?;
+        }
         // If the parent died before that call, the signal never comes.
         if getppid() != parent {
             return Err(io::Error::from(Errno::ESRCH));

@@ -6,11 +6,14 @@ use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
 use model::{Endpoint, Program};
+use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
+use std::ops::Deref;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Options for starting a server; the same for every product.
@@ -63,12 +66,12 @@ impl ServerSpec {
             name,
             program,
             arguments,
-            directory,
+            directory: directory.into(),
             log: sockets.path().join("server.log"),
-            cpus: self.cpus.as_deref(),
-            group: self.group.as_deref(),
-            disk_group: self.disk_group.as_deref(),
-            search: &self.search,
+            cpus: self.cpus.clone(),
+            group: self.group.clone(),
+            disk_group: self.disk_group.clone(),
+            search: self.search.clone(),
         };
         Process::spawn(guard, launch)
     }
@@ -89,7 +92,7 @@ pub(crate) fn answers(
         stream.write_all(format!("{request}\r\n").as_bytes())?;
         let mut answer = String::new();
         BufReader::new(stream).read_line(&mut answer)?;
-        std::io::Result::Ok(answer)
+        io::Result::Ok(answer)
     };
     match exchange() {
         Ok(answer) if answer.starts_with(expected) => Ok(()),
@@ -128,7 +131,7 @@ impl Role {
 #[derive(Debug)]
 pub struct Server {
     // Fields are dropped in this order: first the process, then its directories.
-    pub(crate) process: Process,
+    pub(crate) process: OwnedProcess,
     pub(crate) endpoint: Endpoint,
     pub(crate) settings: BTreeMap<String, String>,
     pub(crate) data: Scratch,
@@ -144,6 +147,11 @@ impl Server {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
+    }
+
+    /// Its process, for another thread.
+    pub fn process(&self) -> ServerProcess {
+        ServerProcess(self.process.0.clone())
     }
 
     /// Name of its program.
@@ -172,5 +180,59 @@ impl Server {
         self.process.end();
         self.data.remove()?;
         self.sockets.remove()
+    }
+}
+
+/// The process of a server, which ends when this is dropped even if others refer to it.
+#[derive(Debug)]
+pub(crate) struct OwnedProcess(Arc<Process>);
+
+impl From<Process> for OwnedProcess {
+    fn from(process: Process) -> Self {
+        Self(Arc::new(process))
+    }
+}
+
+impl Deref for OwnedProcess {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.0
+    }
+}
+
+impl Drop for OwnedProcess {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// The process of a server, to interrupt its service and restore it. It does not keep the server
+/// running.
+#[derive(Clone, Debug)]
+pub struct ServerProcess(Arc<Process>);
+
+impl ServerProcess {
+    /// Its current process id; after it was started again, another one.
+    pub fn pid(&self) -> u32 {
+        self.0.pid()
+    }
+
+    /// True while it runs, or hangs.
+    pub fn runs(&self) -> bool {
+        self.0.status().is_none()
+    }
+
+    /// Sends it a signal. Errors: it has ended, or the system refuses it.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        self.0.signal(signal)
+    }
+
+    /// Starts it again after it has ended, with the same configuration and data, without waiting
+    /// until it replies.
+    ///
+    /// Errors: it still runs, the server was stopped, or the program cannot be started.
+    pub fn start_again(&self) -> Result<()> {
+        self.0.start_again()
     }
 }

@@ -46,16 +46,32 @@ impl UsageReader {
         Self { with_children: true, ..self }
     }
 
-    /// Usage so far; `None` if there are no processes or one of them has ended.
+    /// Adds those of the processes that it does not read yet.
+    pub fn follow(&mut self, pids: &[u32]) {
+        let is_new = |pid: &&u32| self.processes.iter().all(|process| process.pid != **pid);
+        let new: Vec<Process> = pids.iter().filter(is_new).map(|pid| Process::new(*pid)).collect();
+        self.processes.extend(new);
+    }
+
+    /// Usage so far, with what ended processes had used when they were last read; `None` if no
+    /// process runs.
     pub fn read(&mut self) -> Option<ProcessUse> {
         let mut all = ProcessUse::default();
+        let mut is_running = false;
         for process in &mut self.processes {
-            process.add_to(&mut all, &mut self.buffer)?;
-            if self.with_children {
-                all.cpu_ns += below_main_thread(process.pid);
+            let mut own = ProcessUse::default();
+            if process.add_to(&mut own, &mut self.buffer).is_some() {
+                is_running = true;
+                if self.with_children {
+                    own.cpu_ns += below_main_thread(process.pid);
+                }
+                process.last = ProcessUse { threads: Vec::new(), ..own.clone() };
+            } else {
+                own = ProcessUse { resident_bytes: 0, swapped_bytes: 0, ..process.last.clone() };
             }
+            all.add(own);
         }
-        (!self.processes.is_empty()).then_some(all)
+        is_running.then_some(all)
     }
 }
 
@@ -70,6 +86,8 @@ struct Process {
     is_changed: bool,
     /// Readings so far.
     readings: usize,
+    /// Last usage.
+    last: ProcessUse,
     /// Last read counts of threads that have ended since.
     ended: Counts,
 }
@@ -110,6 +128,7 @@ impl Process {
             threads: Vec::new(),
             is_changed: true,
             readings: 0,
+            last: ProcessUse::default(),
             ended: Counts::default(),
         }
     }

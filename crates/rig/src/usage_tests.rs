@@ -115,7 +115,7 @@ fn counts_never_decrease_when_threads_start_and_end() {
 }
 
 #[test]
-fn usage_is_summed_over_processes_until_one_ends() {
+fn usage_is_summed_over_processes_and_keeps_that_of_ended_ones() {
     let children = [shell("exec sleep 60"), shell(BUSY)];
     let pids = children.each_ref().map(Child::id);
     let mut both = UsageReader::new(&pids);
@@ -129,10 +129,17 @@ fn usage_is_summed_over_processes_until_one_ends() {
     assert_eq!(all.resident_bytes, sum(|u| u.resident_bytes));
     let [first, second] = children;
     kill_and_wait(second);
-    assert_eq!(both.read(), None);
-    assert_eq!(both.read(), None);
+    let less = both.read().unwrap();
+    assert!(less.cpu_ns >= all.cpu_ns && less.resident_bytes < all.resident_bytes, "{less:?}");
     assert!(each[0].read().is_some());
+    // A process that was started in its place.
+    let third = shell("exec sleep 60");
+    both.follow(&[pids[0], third.id()]);
+    let more = both.read().unwrap();
+    assert!(more.resident_bytes > less.resident_bytes, "{more:?}");
     kill_and_wait(first);
+    kill_and_wait(third);
+    assert_eq!(both.read(), None);
     assert_eq!(UsageReader::new(&[]).read(), None);
 }
 

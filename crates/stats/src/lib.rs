@@ -1,6 +1,7 @@
 //! Statistics of measurements: no clock, no socket, no process, no global randomness.
 //!
 //! - [`compare`]: paired comparison of two targets; the verdicts of a whole run.
+//! - [`mod@back_within`]: when a latency is within a limit again after an event.
 //! - [`mod@dip`]: effect of an event on a rate: lowest value and recovery time.
 //! - [`mod@erratic`]: variation of a rate over time.
 //! - [`episodes`]: confidence of a quantile when slow requests come in episodes.
@@ -20,6 +21,7 @@ compile_error!(
     "cachedyno runs on Linux only: use a Linux machine, a virtual machine or a container"
 );
 
+pub mod back_within;
 pub mod compare;
 pub mod crossover;
 pub mod dip;
@@ -38,6 +40,7 @@ pub mod units;
 mod random;
 mod student;
 
+pub use back_within::{BackWithin, back_within};
 pub use compare::{Comparison, Doubt, Paired, Stricter, Verdict, strict_verdicts, verdicts};
 pub use crossover::{Crossing, crossover};
 pub use dip::{Dip, dip};

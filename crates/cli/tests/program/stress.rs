@@ -1,13 +1,11 @@
-//! Studies that limit a store's memory or kill its primary, on real servers.
+//! Studies that limit a store's memory, on real servers.
 
 use std::fs;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::common::{Place, Started, among, installed, row, skipped, wait_until};
+use super::common::{Place, Started, among, installed, row, skipped};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -219,82 +217,6 @@ fn a_deadline_ends_a_cell_and_keeps_its_results() {
 }
 
 #[test]
-fn failover_after_a_killed_primary_is_measured() {
-    if !installed(&["redis-server"]) {
-        return;
-    }
-    let place = Place::new();
-    let sets = ["--set", "kill_ms=1500", "--set", "measure_ms=8000", "--set", "rate=1000"];
-    let finished = started(&place, &[&["failover"], &sets[..]].concat()).finish_within(PATIENCE);
-    let summary = finished.json();
-    for kind in ["killed", "promoted", "named"] {
-        assert_eq!(events(&summary, kind).len(), 1, "{kind}: {}", summary["events"]);
-    }
-    // No other server is reported as silent, even though a Sentinel closes connections.
-    assert!(events(&summary, "silent").is_empty(), "{}", summary["events"]);
-    let (killed, promoted) = (events(&summary, "killed")[0], events(&summary, "promoted")[0]);
-    assert!((1.4..2.5).contains(&killed) && promoted > killed + 0.9, "{killed}, {promoted}");
-    let outage_s = place.record().trials()[0]["outages"][0]["length_ns"].as_f64().unwrap() / 1e9;
-    for operation in ["get", "set"] {
-        let name = format!("{operation}.unavailable_ns");
-        let silent_s = fact(&summary, "sentinel", &name, "clients").unwrap() / 1e9;
-        assert!(silent_s > promoted - killed, "{operation} was silent for {silent_s} s");
-        assert!((silent_s - outage_s).abs() < 0.3, "{silent_s} s silent, outage of {outage_s} s");
-        let row = row(&summary, "redis", &format!("steady.{operation}"));
-        assert!(row["counts"]["ok"].as_u64() > Some(2_500), "{row}");
-    }
-    assert_eq!(fact(&summary, "sentinel", "writes_lost", "clients"), Some(0.0));
-    assert!(fact(&summary, "sentinel", "writes_read_back", "clients") > Some(100.0));
-    // A planned kill does not invalidate the run.
-    assert_ne!(summary["validity"], "invalid", "{}", summary["reasons"]);
-    wait_until("its servers are gone", Duration::from_secs(5), || {
-        (!place.has_processes()).then_some(())
-    });
-    place.assert_nothing_left();
-}
-
-/// Process id of the replica, the second store to start; `None` until all servers of a run are up.
-fn replica(place: &Place) -> Option<u32> {
-    let (sentinels, mut stores): (Vec<_>, Vec<_>) = place
-        .processes()
-        .into_iter()
-        .filter(|process| process.contains("redis-server"))
-        .partition(|process| process.contains("[sentinel]"));
-    stores.sort();
-    let pid = |process: &String| process.split_once(' ')?.0.parse().ok();
-    stores.get(1).filter(|_| sentinels.len() == 3).and_then(pid)
-}
-
-#[test]
-fn a_replica_that_dies_before_its_primary_is_reported() {
-    if !installed(&["redis-server"]) {
-        return;
-    }
-    let place = Place::new();
-    let mut arguments = vec!["failover", "--set", "kill_ms=7000", "--set", "measure_ms=9000"];
-    arguments.extend(["--set", "timeout_ms=2000"]);
-    let run = started(&place, &arguments);
-    // The servers that check the target end within four seconds. A replica that lives longer is in
-    // sync and under load.
-    let pid = wait_until("a replica is under load", PATIENCE, || {
-        let pid = replica(&place)?;
-        std::thread::sleep(Duration::from_secs(4));
-        (replica(&place) == Some(pid)).then_some(pid)
-    });
-    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
-    let summary = run.finish_within(PATIENCE).code(4).json();
-    let trial = place.record().trials().remove(0);
-    let why = trial["failure"]["message"].as_str().unwrap();
-    // The message identifies which of the five servers died: the last one with the data.
-    let parts = ["the replica 127.0.0.1:", "after the primary 127.0.0.1:", "died (was killed by"];
-    assert!(parts.iter().all(|part| why.contains(part)), "{why}");
-    assert_eq!(summary["validity"], "invalid", "{}", summary["reasons"]);
-    // Nothing was read back, so nothing is known to be lost.
-    assert_eq!(fact(&summary, "sentinel", "writes_lost", "clients"), None);
-    place.assert_nothing_left();
-}
-
-#[test]
 fn an_existing_server_is_never_limited_saved_or_killed() {
     for study in ["beyond-ram", "failover"] {
         let place = Place::new();
@@ -305,17 +227,4 @@ fn an_existing_server_is_never_limited_saved_or_killed() {
             "a private server",
         ]);
     }
-}
-
-#[test]
-fn a_kill_that_cannot_be_measured_is_refused() {
-    let place = Place::new();
-    let refused = |sets: &[&str], parts: &[&str]| {
-        let finished = started(&place, &[&["failover"], sets].concat()).finish_within(PATIENCE);
-        finished.usage_error(parts);
-    };
-    let late = ["--set", "kill_ms=9000", "--set", "measure_ms=9000"];
-    refused(&late, &["kill_ms `9000` does not fit measure_ms `9000`", "kill_ms < measure_ms"]);
-    refused(&["--set", "kill_ms=0"], &["kill_ms", "1500"]);
-    refused(&["--target", "memcached"], &["target `memcached`", "has no primary to kill"]);
 }

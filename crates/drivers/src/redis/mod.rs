@@ -10,7 +10,7 @@
 //!   `counted`; `gathered` fills their sets.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: requests, replies and routing for the event
 //!   loop of `load`; `survey` refreshes the routing, and [`sentinel`] finds the primary;
-//!   `own_keys`: commands that are safe on a shared server.
+//!   `own_keys`: commands that are safe on a shared server; [`operator`]: what an operator does.
 
 mod admin;
 pub mod chosen;
@@ -25,6 +25,7 @@ pub mod hello;
 mod judge;
 mod laravel;
 mod lock;
+pub mod operator;
 pub(crate) mod own_keys;
 mod page;
 mod plain;

@@ -28,6 +28,8 @@ impl Fact {
     /// Memory of the private servers' processes in transparent huge pages after the fill and before
     /// the first phase, bytes.
     pub const HUGE_PAGE_BYTES: &str = "huge_page_bytes";
+    /// Memory copied while a server sent its data to one that was restored.
+    pub const RESYNC_COPIED_BYTES: &str = "resync_copied_bytes";
     /// Memory of a key on a server that reports it, at the end of the trial.
     pub const BYTES_PER_KEY: &str = "bytes_per_key";
     /// Memory of a key whose value is in the server's file, at the end of the trial.

@@ -32,6 +32,18 @@ pub enum EventKind {
     SwapEnded,
     /// The plan killed a server.
     Killed,
+    /// The plan stopped a server with `SIGSTOP`, so that it hangs.
+    Hung,
+    /// The plan shut a server down to start it again.
+    ShutDown,
+    /// The plan asked for a failover.
+    FailoverRequested,
+    /// Slots started to move to another shard.
+    MigrationBegan,
+    /// Slots stopped moving.
+    MigrationEnded,
+    /// The plan started a server again, or let it continue.
+    Restored,
     /// A server no longer reports its role: it hangs or is unreachable.
     Silent,
     /// A server's process exited without being killed by the plan.
@@ -51,6 +63,20 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// Interruptions of service by the plan; one that ends has its end.
+    pub const FAULTS: [(Self, Option<Self>); 5] = [
+        (Self::Killed, None),
+        (Self::Hung, None),
+        (Self::ShutDown, None),
+        (Self::FailoverRequested, None),
+        (Self::MigrationBegan, Some(Self::MigrationEnded)),
+    ];
+
+    /// True if the plan interrupted service.
+    pub fn is_fault(self) -> bool {
+        Self::FAULTS.iter().any(|(fault, _)| *fault == self)
+    }
+
     /// Description.
     pub fn words(self) -> &'static str {
         match self {
@@ -61,6 +87,12 @@ impl EventKind {
             Self::SwapBegan => "started to swap",
             Self::SwapEnded => "left swap",
             Self::Killed => "killed",
+            Self::Hung => "stopped, so that it hangs",
+            Self::ShutDown => "shut down",
+            Self::FailoverRequested => "asked to fail over",
+            Self::MigrationBegan => "slots began to move",
+            Self::MigrationEnded => "slots stopped moving",
+            Self::Restored => "restored",
             Self::Silent => "stopped answering",
             Self::Ended => "exited unexpectedly",
             Self::Back => "answers again",

@@ -2,6 +2,7 @@
 
 use model::{Cell, Counts, ErrorClass, Point, StoreCounters, Trial, Workload};
 
+use crate::fault_facts::has_fault;
 use crate::findings::Findings;
 use crate::hits;
 use crate::limits::{ERROR_SHARE_MAX, LENGTH_SHARE_MIN, MISS_SHARE_MAX, SILENCE_MIN, WRONG_MAX};
@@ -48,6 +49,8 @@ pub(super) fn missing(measurement: &Measurement<'_>, operation: &Counted, findin
             None => return,
         },
         other if other.misses_are_planned() => 0,
+        // What a fault destroys is a result.
+        _ if has_fault(measurement.cell) => 0,
         _ if measurement.recorded.header.plan.drops_keys(measurement.cell) => 0,
         _ => counts.miss,
     };

@@ -11,6 +11,7 @@ mod break_even;
 mod capabilities;
 mod deletions;
 mod effort;
+mod failover;
 mod failures;
 mod growth;
 mod happened;
@@ -45,6 +46,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         Section::part("chart", "At a glance", (Part::Answer, is_measured)),
         ramps::section(view),
         probes::section(view),
+        failover::section(view),
         results::section(view),
         problems::section(view),
         failures::section(view),

@@ -1,6 +1,6 @@
 //! One table of the whole run for the first screen: a line per case, with its targets side by side.
 
-use super::ramps;
+use super::{failover, ramps};
 use crate::hits;
 use crate::search::per_s;
 use crate::section::{Block, Section};
@@ -27,7 +27,10 @@ pub(crate) fn section(view: &View) -> Section {
     let tables = standings(view);
     let mut blocks = of_searches(view);
     blocks.extend(ramps::shares(view));
-    blocks.extend(of_results(view, &tables));
+    blocks.extend(failover::overview(view));
+    if view.happened.failovers.is_empty() {
+        blocks.extend(of_results(view, &tables));
+    }
     Section { id: "", title: "", blocks }
 }
 

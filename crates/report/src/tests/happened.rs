@@ -41,9 +41,9 @@ fn shown(view: &View, name: &str) -> Option<String> {
 #[test]
 fn the_effect_of_a_kill_on_the_rate_is_reported() {
     let view = judge(&killed(|_| {}));
-    assert_eq!(shown(&view, "rate_before_kill_per_s").unwrap(), "5.00 k/s");
-    assert_eq!(shown(&view, "kill_lowest_rate_share").unwrap(), "0 %");
-    assert_eq!(shown(&view, "kill_recovery_ns").unwrap(), "500 ms");
+    assert_eq!(shown(&view, "rate_before_fault_per_s").unwrap(), "5.00 k/s");
+    assert_eq!(shown(&view, "fault_lowest_rate_share").unwrap(), "0 %");
+    assert_eq!(shown(&view, "fault_recovery_ns").unwrap(), "500 ms");
     assert_eq!((view.happened.events[0].what, view.happened.events[0].at_s), ("killed", 1.0));
 }
 
@@ -54,7 +54,7 @@ fn lost_writes_are_reported_only_after_reading_back() {
     assert_eq!(shown(&view, "writes_read_back").unwrap(), "1,000 in each of 5 blocks");
     assert_eq!(
         shown(&view, "writes_lost").unwrap(),
-        "3 of 1,000 written last before the kill in each of 5 blocks"
+        "3 of 1,000 written last before the fault in each of 5 blocks"
     );
     let unread = ReadBack { unread: Some("it was gone".into()), ..read_back };
     let view = judge(&killed(|trial| trial.read_back = Some(unread.clone())));
@@ -70,7 +70,7 @@ fn lost_writes_are_those_of_the_worst_block() {
     }));
     assert_eq!(
         shown(&view, "writes_lost").unwrap(),
-        "7 of 900 written last before the kill in the worst of 5 blocks"
+        "7 of 900 written last before the fault in the worst of 5 blocks"
     );
     assert_eq!(shown(&view, "writes_read_back").unwrap(), "900 or more in each of 5 blocks");
     let lost = view.happened.facts.iter().find(|fact| fact.name == "writes_lost").unwrap();
@@ -86,7 +86,7 @@ fn keys_written_again_after_the_kill_do_not_count_for_lost_writes() {
         }))
     };
     let view = with(480);
-    let expected = "0 of 20 written last before the kill in each of 5 blocks";
+    let expected = "0 of 20 written last before the fault in each of 5 blocks";
     assert_eq!(shown(&view, "writes_lost").unwrap(), expected);
     let view = with(500);
     assert_eq!(shown(&view, "writes_lost"), None);
@@ -171,8 +171,9 @@ fn the_end_of_another_server_explains_which_one_the_plan_killed() {
         trial.events.extend(events);
     }));
     let is_about = |reason: &String| {
-        reason
-            .contains("127.0.0.1:7002's process ended, which was not planned; the plan then killed")
+        reason.contains(
+            "127.0.0.1:7002's process ended, which was not planned; the plan then interrupted",
+        )
     };
     assert!(view.reasons.iter().any(is_about), "{:?}", view.reasons);
 }

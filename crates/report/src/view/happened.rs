@@ -4,7 +4,9 @@ use model::{EventKind, Load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-use super::{DeletionView, MemoryNeedView, MissCostView, OutgrownView, Value};
+use super::{
+    DeletionView, FailoverView, MemoryNeedView, MissCostView, OutgrownView, SurvivalView, Value,
+};
 
 /// Numbers about stores, events, deletion of expired sessions, what a miss may cost, and
 /// how much memory data need.
@@ -29,6 +31,12 @@ pub struct Happened {
     /// What targets keep of their rates as data outgrow the memory; omitted if it was not measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outgrown: Vec<OutgrownView>,
+    /// What clients noticed of faults; omitted if the plan caused none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failovers: Vec<FailoverView>,
+    /// The rates that survive a fault; omitted if none was looked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub survivals: Vec<SurvivalView>,
 }
 
 /// A number about a target under one load.

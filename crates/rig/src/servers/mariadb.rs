@@ -175,7 +175,7 @@ fn start_mariadb(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) ->
         password: None,
         name: DATABASE.into(),
     });
-    Ok(Server { process, endpoint, settings, data, sockets })
+    Ok(Server { process: process.into(), endpoint, settings, data, sockets })
 }
 
 /// Finds the server program; `mysqld` is accepted only if its version output contains `MariaDB`.

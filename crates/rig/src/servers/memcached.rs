@@ -82,7 +82,7 @@ fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
         password: None,
         tls: None,
     });
-    Ok(Server { process, endpoint, settings: spec.settings.clone(), data, sockets })
+    Ok(Server { process: process.into(), endpoint, settings: spec.settings.clone(), data, sockets })
 }
 
 /// Settings as command-line options.

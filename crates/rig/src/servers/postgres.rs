@@ -115,7 +115,7 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
         password: None,
         name: USER.into(),
     });
-    Ok(Server { process, endpoint, settings, data, sockets })
+    Ok(Server { process: process.into(), endpoint, settings, data, sockets })
 }
 
 /// The plan's settings, and ours: no open port, no access for other users, no leftovers.

@@ -133,7 +133,7 @@ pub(super) fn spawn(
     let arguments =
         iter::once((&configuration).into()).chain(arguments.iter().map(OsString::from)).collect();
     let process = spec.launch(guard, (own.name, program), arguments, &directory, &sockets)?;
-    Ok(Server { process, endpoint, settings: spec.settings.clone(), data, sockets })
+    Ok(Server { process: process.into(), endpoint, settings: spec.settings.clone(), data, sockets })
 }
 
 /// True if the settings keep huge pages, but the kernel's mode gives none to a server that does not

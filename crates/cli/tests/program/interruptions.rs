@@ -1,0 +1,201 @@
+//! The study of failovers: private servers whose service the plan interrupts.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::time::Duration;
+
+use super::common::{Place, Started, among, installed, row, wait_until};
+
+/// Timeout, far more than any run here takes even on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Starts one block of the study with these values on a target.
+fn started(place: &Place, arguments: &[&str]) -> Started {
+    let block = ["--scale", "quick", "--format", "json", "--set", "blocks_max=1"];
+    Started::new(place.run(&[arguments, &block, &["--set", "blocks_min=1"]].concat()))
+}
+
+fn run(place: &Place, profiles: &[&str], sets: &[&str], target: &str) -> Started {
+    let sets = profiles.iter().chain(sets).flat_map(|set| ["--set", set]);
+    let arguments: Vec<&str> = ["failover", "--target", target].into_iter().chain(sets).collect();
+    started(place, &arguments)
+}
+
+/// The value of a fact in the only block.
+fn fact(summary: &Value, workload: &str, name: &str, source: &str) -> Option<f64> {
+    let facts = &summary["facts"];
+    let own = |f: &Value| f["workload"] == workload && f["name"] == name && f["source"] == source;
+    among(facts, own).first()?["value"]["center"].as_f64()
+}
+
+fn events(summary: &Value, kind: &str) -> Vec<f64> {
+    let found = among(&summary["events"], |event| event["kind"] == kind);
+    found.iter().map(|event| event["at_s"].as_f64().unwrap()).collect()
+}
+
+/// What clients noticed of the fault of a profile.
+fn noticed<'a>(summary: &'a Value, workload: &str) -> &'a Value {
+    among(&summary["failovers"], |one| one["workload"] == workload)[0]
+}
+
+#[test]
+fn failover_after_a_killed_primary_is_measured() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["fault_ms=1500", "restore_ms=7000", "measure_ms=8000", "rate=1000"];
+    let summary = run(&place, &["profile=kill"], &sets, "redis").finish_within(PATIENCE).json();
+    for kind in ["killed", "promoted", "named"] {
+        assert_eq!(events(&summary, kind).len(), 1, "{kind}: {}", summary["events"]);
+    }
+    // No other server is reported as silent, even though a Sentinel closes connections.
+    assert!(events(&summary, "silent").is_empty(), "{}", summary["events"]);
+    let (killed, promoted) = (events(&summary, "killed")[0], events(&summary, "promoted")[0]);
+    assert!((1.4..2.5).contains(&killed) && promoted > killed + 0.9, "{killed}, {promoted}");
+    let outage_s = place.record().trials()[0]["outages"][0]["length_ns"].as_f64().unwrap() / 1e9;
+    for operation in ["get", "set"] {
+        let name = format!("{operation}.unavailable_ns");
+        let silent_s = fact(&summary, "kill", &name, "clients").unwrap() / 1e9;
+        assert!(silent_s > promoted - killed, "{operation} was silent for {silent_s} s");
+        assert!((silent_s - outage_s).abs() < 0.3, "{silent_s} s silent, outage of {outage_s} s");
+        let row = row(&summary, "redis", &format!("steady.{operation}"));
+        assert!(row["counts"]["ok"].as_u64() > Some(2_500), "{row}");
+    }
+    assert_eq!(fact(&summary, "kill", "writes_lost", "clients"), Some(0.0));
+    assert!(fact(&summary, "kill", "writes_read_back", "clients") > Some(100.0));
+    // A planned kill does not invalidate the run.
+    assert_ne!(summary["validity"], "invalid", "{}", summary["reasons"]);
+    wait_until("its servers are gone", Duration::from_secs(5), || {
+        (!place.has_processes()).then_some(())
+    });
+    place.assert_nothing_left();
+}
+
+/// Process id of the replica, the second store to start; `None` until all servers of a run are up.
+fn replica(place: &Place) -> Option<u32> {
+    let (sentinels, mut stores): (Vec<_>, Vec<_>) = place
+        .processes()
+        .into_iter()
+        .filter(|process| process.contains("redis-server"))
+        .partition(|process| process.contains("[sentinel]"));
+    stores.sort();
+    let pid = |process: &String| process.split_once(' ')?.0.parse().ok();
+    stores.get(1).filter(|_| sentinels.len() == 3).and_then(pid)
+}
+
+#[test]
+fn a_replica_that_dies_before_its_primary_is_reported() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    // The primary is killed at 7 s; requests fail before it is restored.
+    let sets = ["fault_ms=7000", "restore_ms=11500", "measure_ms=12000", "timeout_ms=2000"];
+    let run = run(&place, &["profile=kill"], &sets, "redis");
+    // The servers that check the target end within four seconds. A replica that lives longer is in
+    // sync and under load.
+    let pid = wait_until("a replica is under load", PATIENCE, || {
+        let pid = replica(&place)?;
+        std::thread::sleep(Duration::from_secs(4));
+        (replica(&place) == Some(pid)).then_some(pid)
+    });
+    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
+    let summary = run.finish_within(PATIENCE).code(4).json();
+    let trial = place.record().trials().remove(0);
+    let why = trial["failure"]["message"].as_str().unwrap();
+    // The message identifies which of the five servers died: the last one with the data.
+    let parts = ["the replica 127.0.0.1:", "after the primary 127.0.0.1:", "died (was killed by"];
+    assert!(parts.iter().all(|part| why.contains(part)), "{why}");
+    assert_eq!(summary["validity"], "invalid", "{}", summary["reasons"]);
+    // Nothing was read back, so nothing is known to be lost.
+    assert_eq!(fact(&summary, "kill", "writes_lost", "clients"), None);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_killed_primary_comes_back_as_a_replica() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["fault_ms=1500", "restore_ms=5000", "measure_ms=9000", "shares=20", "keys=5000"];
+    let run = run(&place, &["profile=failover-proof"], &sets, "redis");
+    let summary = run.finish_within(PATIENCE).json();
+    for kind in ["killed", "restored", "replica-attached"] {
+        assert_eq!(events(&summary, kind).len(), 1, "{kind}: {}", summary["events"]);
+    }
+    let one = noticed(&summary, "failover-proof-20");
+    assert_eq!((&one["fault"], &one["faults"]), (&"kill".into(), &1.into()));
+    assert!((one["share"].as_f64().unwrap() - 0.2).abs() < 1e-9);
+    let [planned, peak] =
+        ["planned_per_s", "peak_per_s"].map(|key| one[key]["center"].as_f64().unwrap());
+    assert!((planned / peak - 0.2).abs() < 1e-6, "{planned}, {peak}");
+    let away_ns = one["writes_unavailable_ns"]["median"].as_f64().unwrap();
+    assert!((1e9..6e9).contains(&away_ns), "{away_ns}");
+    assert!(one["cpu_peak_share"]["worst"].as_f64().unwrap() > 0.0, "{one}");
+    assert!(fact(&summary, "failover-proof-20", "resync_ns", "clients") > Some(0.0));
+    let survival = &summary["survivals"][0];
+    assert_eq!(survival["on_one_host"], true);
+    assert!(survival["sentence"].as_str().unwrap().contains("the death of its primary"));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn clusters_fail_over_and_move_slots_without_losses() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["fault_ms=1500", "restore_ms=4000", "measure_ms=5000", "keys=5000", "rate=1000"];
+    let profiles = ["profile=failover,migration"];
+    let summary = run(&place, &profiles, &sets, "redis-cluster").finish_within(PATIENCE).json();
+    for (profile, begins, ends) in [
+        ("failover", "failover-requested", "promoted"),
+        ("migration", "migration-began", "migration-ended"),
+    ] {
+        let (begun, ended) = (events(&summary, begins), events(&summary, ends));
+        assert_eq!((begun.len(), ended.len()), (1, 1), "{profile}: {}", summary["events"]);
+        assert!(ended[0] > begun[0], "{profile}: {begun:?}, {ended:?}");
+        let steady =
+            among(&summary["cells"], |c| c["workload"] == profile && c["operation"] == "steady");
+        assert_eq!(steady[0]["counts"]["error"], 0, "{profile}: {}", steady[0]);
+        assert_eq!(noticed(&summary, profile)["writes_lost"][0], 0, "{profile}");
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_single_server_that_restarts_keeps_what_is_in_its_log() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["fault_ms=1500", "restore_ms=4000", "measure_ms=5000", "keys=5000", "rate=1000"];
+    let profiles = ["profile=restart"];
+    let summary = run(&place, &profiles, &sets, "redis-alone").finish_within(PATIENCE).json();
+    for kind in ["shut-down", "restored", "back"] {
+        assert_eq!(events(&summary, kind).len(), 1, "{kind}: {}", summary["events"]);
+    }
+    let one = noticed(&summary, "restart");
+    assert_eq!(one["writes_lost"][0], 0, "{one}");
+    assert!(one["writes_lost"][1].as_u64() > Some(100), "{one}");
+    assert!(one["reads_unavailable_ns"]["median"].as_f64() > Some(0.0), "{one}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_fault_that_cannot_be_measured_is_refused() {
+    let place = Place::new();
+    let refused = |sets: &[&str], parts: &[&str]| {
+        let finished = started(&place, &[&["failover"], sets].concat()).finish_within(PATIENCE);
+        finished.usage_error(parts);
+    };
+    let late = ["--set", "restore_ms=9000", "--set", "measure_ms=9000"];
+    refused(&late, &["restore_ms `9000` and measure_ms `9000` do not fit together"]);
+    refused(&["--set", "fault_ms=0"], &["fault_ms", "1500"]);
+    refused(&["--set", "shares=0"], &["shares", "1 to 100 percent"]);
+    refused(&["--set", "profile=hang", "--set", "shares=50"], &["none of the chosen profiles"]);
+    refused(&["--target", "memcached"], &["target `memcached`", "has no primary to kill"]);
+}

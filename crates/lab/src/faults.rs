@@ -1,0 +1,152 @@
+//! Interruptions of service that a plan asks for, and the restoration of servers afterwards.
+
+use drivers::redis::operator::Operator;
+use model::{Act, Endpoint, ErrorClass, EventKind, Failure};
+use nix::sys::signal::Signal;
+use rig::ServerProcess;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::address::place;
+use crate::roles::Happened;
+
+/// Timeout of a request to a server while the plan interrupts service.
+const TIMEOUT: Duration = Duration::from_millis(500);
+/// How long before a fault its server is looked for.
+const AHEAD: Duration = Duration::from_millis(300);
+/// Maximum delay of a fault.
+const LATE_MAX: Duration = Duration::from_secs(1);
+/// Time for a server to shut down, and to reply after it was started again.
+const RESTART_MAX: Duration = Duration::from_secs(30);
+/// Slots that a migration moves at most.
+const SLOTS_MAX: usize = 1_000;
+
+/// The private servers of a target with their processes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FaultPlace {
+    /// In the order in which they were started.
+    pub(crate) servers: Vec<(Endpoint, ServerProcess)>,
+    /// The server whose service the plan interrupted.
+    affected: Option<usize>,
+}
+
+impl FaultPlace {
+    pub(crate) fn new(servers: Vec<(Endpoint, ServerProcess)>) -> Self {
+        Self { servers, affected: None }
+    }
+
+    /// Carries out an action that is due then; does nothing once `stopped` reports the end of the
+    /// phase. Errors: no server has the role of primary, or the action failed or was late.
+    pub(crate) fn act(
+        &mut self,
+        act: Act,
+        (due, stopped): (Instant, &Receiver<()>),
+    ) -> Result<Vec<Happened>, Failure> {
+        let is_over = |until: Instant| {
+            let left = until.saturating_duration_since(Instant::now());
+            !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout))
+        };
+        if is_over(due.checked_sub(AHEAD).unwrap_or(due)) {
+            return Ok(Vec::new());
+        }
+        let endpoints: Vec<Endpoint> = self.servers.iter().map(|(own, _)| own.clone()).collect();
+        let operator = Operator { servers: &endpoints, timeout: TIMEOUT };
+        if act == Act::Restore {
+            return if is_over(due) { Ok(Vec::new()) } else { self.restore(operator) };
+        }
+        let primary = operator.primaries().next();
+        let at = primary.and_then(|own| endpoints.iter().position(|other| other == own));
+        let Some(at) = at else {
+            return Err(failed(
+                "no server reported the primary role when the plan was to \
+                               interrupt its service",
+            ));
+        };
+        self.affected = Some(at);
+        if is_over(due) {
+            return Ok(Vec::new());
+        }
+        if due.elapsed() > LATE_MAX {
+            return Err(failed(
+                "the primary was found too late to interrupt its service as planned",
+            ));
+        }
+        let begun = |kind| vec![(Instant::now(), kind, place(&endpoints[at]))];
+        match act {
+            Act::KillPrimary => {
+                let happened = begun(EventKind::Killed);
+                self.signal(at, Signal::SIGKILL)?;
+                Ok(happened)
+            }
+            Act::HangPrimary => {
+                let happened = begun(EventKind::Hung);
+                self.signal(at, Signal::SIGSTOP)?;
+                Ok(happened)
+            }
+            Act::RestartPrimary => self.restart(at),
+            Act::FailOver => {
+                let happened = begun(EventKind::FailoverRequested);
+                operator.fail_over()?;
+                Ok(happened)
+            }
+            Act::MigrateSlots => {
+                let mut happened = begun(EventKind::MigrationBegan);
+                operator.migrate(SLOTS_MAX, &mut || is_over(Instant::now()))?;
+                happened.extend(begun(EventKind::MigrationEnded));
+                Ok(happened)
+            }
+            Act::Save | Act::Rewrite | Act::Restore => Ok(Vec::new()),
+        }
+    }
+
+    fn signal(&self, at: usize, signal: Signal) -> Result<(), Failure> {
+        let cannot = |e| failed(&format!("the primary does not get {signal}: {e}"));
+        self.servers[at].1.signal(signal).map_err(cannot)
+    }
+
+    /// Shuts a server down and starts it again.
+    fn restart(&self, at: usize) -> Result<Vec<Happened>, Failure> {
+        let (endpoint, process) = &self.servers[at];
+        let mut happened = vec![(Instant::now(), EventKind::ShutDown, place(endpoint))];
+        self.signal(at, Signal::SIGTERM)?;
+        wait(|| !process.runs(), "the primary did not shut down")?;
+        process.start_again()?;
+        happened.push((Instant::now(), EventKind::Restored, place(endpoint)));
+        Ok(happened)
+    }
+
+    /// Lets the affected server continue, or starts it again and makes it follow the new primary,
+    /// as a managed service does.
+    fn restore(&self, operator: Operator<'_>) -> Result<Vec<Happened>, Failure> {
+        let Some(at) = self.affected else { return Ok(Vec::new()) };
+        let (endpoint, process) = &self.servers[at];
+        let happened = vec![(Instant::now(), EventKind::Restored, place(endpoint))];
+        if process.runs() {
+            self.signal(at, Signal::SIGCONT)?;
+        } else {
+            process.start_again()?;
+            wait(
+                || operator.follow(endpoint).is_ok(),
+                "the server that was restored does not reply",
+            )?;
+        }
+        Ok(happened)
+    }
+}
+
+/// Errors: it does not happen in time.
+fn wait(mut is_done: impl FnMut() -> bool, problem: &str) -> Result<(), Failure> {
+    let until = Instant::now() + RESTART_MAX;
+    while !is_done() {
+        if Instant::now() > until {
+            return Err(failed(&format!("{problem} within {} s", RESTART_MAX.as_secs())));
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+fn failed(message: &str) -> Failure {
+    Failure { class: ErrorClass::Other, message: message.into() }
+}

@@ -1,0 +1,192 @@
+//! Faults that the plan caused, and the rate that survives them: the highest share of a healthy
+//! store's rate at which clients are within their latency limit again after each fault, and stay
+//! there while a restored server gets its data.
+
+use model::{Act, Cell, PEAK, Schedule, Trial};
+use std::collections::BTreeMap;
+
+use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, UNAVAILABLE, UNKNOWN};
+use crate::recorded::Recorded;
+use crate::show;
+use crate::view::{FactView, FailoverView, SpreadView, SurvivalView, Value};
+
+/// A line for each cell whose plan causes a fault that happened.
+pub(crate) fn failovers(recorded: &Recorded, facts: &[FactView]) -> Vec<FailoverView> {
+    let cells = recorded.header.plan.cells.iter().filter(|cell| fault_facts::has_fault(cell));
+    let views = cells.map(|cell| view(recorded, cell, facts));
+    views.filter(|view| view.faults > 0).collect()
+}
+
+fn view(recorded: &Recorded, cell: &Cell, facts: &[FactView]) -> FailoverView {
+    let trials = faulty(recorded, cell);
+    let of = |name: &str| {
+        facts.iter().find(|fact| {
+            (&fact.target, fact.workload.as_str(), &fact.load, fact.name.as_str())
+                == (&cell.target, cell.workload.profile(), &cell.load, name)
+        })
+    };
+    let spread_of = |name: &str| of(name).and_then(spread);
+    let sum = |name: &str| of(name).map_or(0.0, |fact| fact.by_block.values().sum()) as u64;
+    let share = match cell.load.schedule {
+        Schedule::Share(permille) => Some(f64::from(permille) / 1e3),
+        _ => None,
+    };
+    let peaks = trials.iter().filter_map(|trial| trial.point(PEAK)?.whole());
+    let peaks: Vec<f64> = peaks.map(|whole| whole.rate_per_s).collect();
+    let planned: Vec<f64> = match share {
+        Some(share) => peaks.iter().map(|peak| peak * share).collect(),
+        None => cell.load.steady_per_s().map(|rate| rate as f64).into_iter().collect(),
+    };
+    let limit_ns = recorded.header.plan.limit_ns;
+    FailoverView {
+        target: cell.target.clone(),
+        workload: cell.workload.profile().into(),
+        load: cell.load.clone(),
+        fault: fault(cell).into(),
+        share,
+        planned_per_s: over_faults(&planned),
+        peak_per_s: over_faults(&peaks),
+        faults: trials.len() as u32,
+        survived: limit_ns
+            .map(|limit_ns| trials.iter().filter(|trial| survives(trial, limit_ns)).count() as u32),
+        reads_unavailable_ns: spread_of(&format!("get{UNAVAILABLE}")),
+        writes_unavailable_ns: spread_of(&format!("set{UNAVAILABLE}")),
+        rate_back_ns: spread_of("fault_recovery_ns"),
+        p99_back_ns: spread_of(P99_BACK),
+        cpu_peak_share: spread_of("cpu_peak_share"),
+        writes_lost: of(LOST).map(|_| (sum(LOST), sum(READ_BACK))),
+        writes_unknown: sum(UNKNOWN),
+    }
+}
+
+/// The trials of a cell in which the fault happened.
+fn faulty<'a>(recorded: &'a Recorded, cell: &Cell) -> Vec<&'a Trial> {
+    let mut trials = recorded.latest(&cell.id);
+    trials.retain(|trial| {
+        trial.series.iter().any(|series| fault_facts::fault_in(trial, series).is_some())
+    });
+    trials
+}
+
+/// Whether clients were within the limit before the fault, and again after it until the end.
+fn survives(trial: &Trial, limit_ns: u64) -> bool {
+    trial.failure.is_none()
+        && trial.series.iter().any(|series| {
+            let fault_ns = fault_facts::fault_in(trial, series).map(|ns| ns - series.begun_ns);
+            let back = fault_ns.and_then(|ns| stats::back_within(&series.p99, limit_ns, ns));
+            back.is_some_and(|back| back.was_within && back.after_ns.is_some())
+        })
+}
+
+/// Name of what the plan does to the primary.
+fn fault(cell: &Cell) -> &'static str {
+    let act = cell.workload.actions().iter().find(|action| action.what.interrupts_service());
+    match act.map(|action| action.what) {
+        Some(Act::KillPrimary) => "kill",
+        Some(Act::HangPrimary) => "hang",
+        Some(Act::RestartPrimary) => "restart",
+        Some(Act::FailOver) => "failover",
+        Some(Act::MigrateSlots) => "migration",
+        Some(Act::Save | Act::Rewrite | Act::Restore) | None => "",
+    }
+}
+
+/// The mean with the lowest and highest value; `None` without values.
+fn over_faults(values: &[f64]) -> Option<Value> {
+    let least = values.iter().copied().reduce(f64::min)?;
+    let most = values.iter().copied().reduce(f64::max)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(if values.len() < 3 {
+        Value::alone(mean)
+    } else {
+        Value::new(mean, Some(least), Some(most))
+    })
+}
+
+/// A fact over all faults; `None` without any.
+fn spread(fact: &FactView) -> Option<SpreadView> {
+    let mut all: Vec<f64> = fact.by_block.values().copied().collect();
+    all.sort_by(f64::total_cmp);
+    let count = all.len() + fact.beyond as usize;
+    let middle = count.checked_sub(1)? / 2;
+    let worst = if fact.beyond == 0 { all.last().copied() } else { None };
+    Some(SpreadView { median: all.get(middle).copied(), worst, all })
+}
+
+/// The rate that survives, for each target and profile with shares.
+pub(crate) fn survivals(recorded: &Recorded, failovers: &[FailoverView]) -> Vec<SurvivalView> {
+    let Some(limit_ns) = recorded.header.plan.limit_ns else { return Vec::new() };
+    let mut groups: BTreeMap<(&str, &str, u32), Vec<&FailoverView>> = BTreeMap::new();
+    for view in failovers.iter().filter(|view| view.share.is_some()) {
+        let profile = view.workload.rsplit_once('-').map_or(&*view.workload, |(name, _)| name);
+        groups.entry((profile, &view.target, view.load.clients)).or_default().push(view);
+    }
+    let survival = |((profile, target, _), mut views): ((&str, &str, u32), Vec<&FailoverView>)| {
+        views.sort_by(|a, b| a.share.unwrap_or(0.0).total_cmp(&b.share.unwrap_or(0.0)));
+        let is_survived = |view: &&&FailoverView| view.survived == Some(view.faults);
+        let best = views.iter().take_while(is_survived).last().copied();
+        let plan = &recorded.header.plan;
+        let planned = plan.targets.iter().find(|own| own.name == target);
+        let on_one_host = planned.is_some_and(|own| !own.is_at_url());
+        SurvivalView {
+            target: target.into(),
+            workload: profile.into(),
+            limit_ns,
+            share: best.and_then(|view| view.share),
+            rate_per_s: best.and_then(|view| view.planned_per_s),
+            on_one_host,
+            sentence: sentence(target, &views, best, (limit_ns, on_one_host)),
+        }
+    };
+    groups.into_iter().map(survival).collect()
+}
+
+/// `redis sustains 21 k/s, 50 % of its highest rate, through a kill of its primary: …`.
+fn sentence(
+    target: &str,
+    views: &[&FailoverView],
+    best: Option<&FailoverView>,
+    (limit_ns, on_one_host): (u64, bool),
+) -> String {
+    let limit = show::ns(limit_ns as f64);
+    let what = phrase(&views[0].fault);
+    let healthy: Vec<f64> = views.iter().filter_map(|v| Some(v.peak_per_s?.center)).collect();
+    let healthy = healthy.iter().sum::<f64>() / healthy.len().max(1) as f64;
+    let healthy = format!("on a healthy day its highest rate is {}", show::rate(healthy));
+    let host = if on_one_host { ", all servers on one host" } else { "" };
+    let failed = views.iter().find(|view| view.survived != Some(view.faults));
+    let failed = failed.map(|view| {
+        let survived = view.survived.unwrap_or(0);
+        let share = show::percent(view.share.unwrap_or(0.0));
+        format!("at {share} only {survived} of {} faults", view.faults)
+    });
+    let Some(best) = best else {
+        let failed = failed.unwrap_or_default();
+        return format!(
+            "{target} sustains no measured share of its highest rate through {what} with p99 \
+             within {limit} again ({failed}); {healthy}{host}"
+        );
+    };
+    let rate = best.planned_per_s.as_ref().map_or_else(String::new, show::rate_value);
+    let share = show::percent(best.share.unwrap_or(0.0));
+    let back = best.p99_back_ns.as_ref().map_or_else(String::new, |back| {
+        let time = |ns: Option<f64>| ns.map_or_else(|| "more".into(), show::ns);
+        format!(" {} later, at worst {}", time(back.median), time(back.worst))
+    });
+    let failed = failed.map_or_else(String::new, |failed| format!("; {failed}"));
+    format!(
+        "{target} sustains {rate}, {share} of its highest rate, through {what}: p99 is within \
+         {limit} again{back}, after each of {} faults{failed}; {healthy}{host}",
+        best.faults
+    )
+}
+
+fn phrase(fault: &str) -> &'static str {
+    match fault {
+        "kill" => "the death of its primary",
+        "hang" => "a hang of its primary",
+        "restart" => "a restart of its primary",
+        "failover" => "a failover on request",
+        _ => "a migration of slots",
+    }
+}

@@ -1,0 +1,125 @@
+//! Numbers about faults that the plan caused: how long clients had no answers, and what was lost.
+
+use model::{
+    Cell, ErrorClass, EventKind, OperationResult, Point, Series, Silence, Trial, TrialEvent,
+};
+
+use crate::trial_number::TrialNumber;
+
+/// Suffix of the name of a time for which an operation was unavailable.
+pub(crate) const UNAVAILABLE: &str = ".unavailable_ns";
+/// Acknowledged writes that were missing, and how many were checked.
+pub(crate) const LOST: &str = "writes_lost";
+pub(crate) const READ_BACK: &str = "writes_read_back";
+/// Writes without an answer.
+pub(crate) const UNKNOWN: &str = "writes_unknown";
+/// Time from the fault until the 99th percentile was within the limit again.
+pub(crate) const P99_BACK: &str = "p99_back_ns";
+/// Percentiles before the fault and of the worst interval after it.
+const P99_BEFORE: &str = "p99_before_fault_ns";
+const P99_WORST: &str = "p99_worst_ns";
+/// Longest outage of one server.
+const OUTAGE: &str = "outage_ns";
+/// Time from the restoration of a server until it had all data.
+const RESYNC: &str = "resync_ns";
+
+/// The fault within a phase, if there was one: nanoseconds since the start of the trial.
+pub(crate) fn fault_in(trial: &Trial, series: &Series) -> Option<u64> {
+    let end_ns = series.begun_ns + series.interval_ns * series.done_per_interval.len() as u64;
+    let within = |event: &&TrialEvent| (series.begun_ns..end_ns).contains(&event.at_ns);
+    let faults = trial.events.iter().filter(within).filter(|event| event.kind.is_fault());
+    faults.map(|event| event.at_ns).min()
+}
+
+/// Numbers of a phase with a fault; empty without one.
+pub(crate) fn of_phase(
+    trial: &Trial,
+    (point, series): (&Point, &Series),
+    limit_ns: Option<u64>,
+) -> Vec<TrialNumber> {
+    let Some(fault_ns) = fault_in(trial, series) else { return Vec::new() };
+    let at_ns = fault_ns - series.begun_ns;
+    let mut all = silent(point, at_ns);
+    let own = trial.outages.iter().filter(|outage| outage.phase == point.phase);
+    let longest = own.map(|outage| outage.length_ns).max();
+    all.extend(longest.map(|ns| TrialNumber::by_clients(OUTAGE.into(), Some(ns as f64))));
+    all.extend(percentiles(series, at_ns, limit_ns));
+    all.extend(resync(trial).map(|ns| TrialNumber::by_clients(RESYNC.into(), Some(ns as f64))));
+    all
+}
+
+/// The longest time for which each operation went unanswered after a fault, `fault_ns` after the
+/// start of the point.
+fn silent(point: &Point, fault_ns: u64) -> Vec<TrialNumber> {
+    let names = point.operations.iter().map(|o| &o.operation).filter(|o| **o != point.phase);
+    let longest = |name: &String| {
+        let is_after = |s: &Silence| s.begun_ns + s.length_ns > fault_ns;
+        let own = point.silences.iter().filter(|s| s.operation == *name && is_after(s));
+        let longest_ns = own.map(|silence: &Silence| silence.length_ns).max().unwrap_or(0);
+        TrialNumber::by_clients(format!("{name}{UNAVAILABLE}"), Some(longest_ns as f64))
+    };
+    names.map(longest).collect()
+}
+
+/// The 99th percentile before the fault, at its worst after it, and when it was within the limit
+/// again.
+fn percentiles(series: &Series, fault_ns: u64, limit_ns: Option<u64>) -> Vec<TrialNumber> {
+    let split = series.p99.partition_point(|(until_ns, _)| *until_ns <= fault_ns);
+    let (before, after) = series.p99.split_at(split);
+    let mut before: Vec<u64> = before.iter().map(|(_, ns)| *ns).collect();
+    before.sort_unstable();
+    let median = before.get(before.len() / 2).copied();
+    let worst = after.iter().map(|(_, ns)| *ns).max();
+    let known = [(P99_BEFORE, median), (P99_WORST, worst)];
+    let known = known.into_iter().filter_map(|(name, ns)| Some((name, Some(ns? as f64))));
+    let back = limit_ns.and_then(|limit| stats::back_within(&series.p99, limit, fault_ns));
+    let back = back.map(|back| (P99_BACK, back.after_ns.map(|ns| ns as f64)));
+    known.chain(back).map(|(name, value)| TrialNumber::by_clients(name.into(), value)).collect()
+}
+
+/// Time from the restoration of a server until it was a replica in sync.
+fn resync(trial: &Trial) -> Option<u64> {
+    let of = |kind| move |event: &&TrialEvent| event.kind == kind;
+    let restored = trial.events.iter().find(of(EventKind::Restored))?;
+    let attached = trial.events.iter().filter(of(EventKind::ReplicaAttached));
+    let attached = attached
+        .filter(|event| event.subject == restored.subject && event.at_ns > restored.at_ns)
+        .map(|event| event.at_ns)
+        .min()?;
+    Some(attached - restored.at_ns)
+}
+
+/// What became of the writes of a trial with a fault; empty without one.
+pub(crate) fn writes(trial: &Trial) -> Vec<TrialNumber> {
+    if !trial.events.iter().any(|event| event.kind.is_fault()) {
+        return Vec::new();
+    }
+    let mut all = vec![TrialNumber::by_clients(UNKNOWN.into(), Some(unknown(trial) as f64))];
+    // Only writes that were read back count, and only if the key was not written again after the
+    // fault; of all others it is unknown whether they survived.
+    let read_back = trial.read_back.as_ref();
+    let read_back = read_back.filter(|read| read.unread.is_none() && read.last_before_fault() > 0);
+    if let Some(read_back) = read_back {
+        let counts = [(READ_BACK, read_back.last_before_fault()), (LOST, read_back.lost())];
+        all.extend(
+            counts.map(|(name, count)| TrialNumber::by_clients(name.into(), Some(count as f64))),
+        );
+    }
+    all
+}
+
+/// Writes that were sent and not answered: the store may have kept them.
+fn unknown(trial: &Trial) -> u64 {
+    let operations = trial.points.iter().flat_map(|point| &point.operations);
+    let writes = operations.filter(|o| o.operation == "set");
+    let of = |o: &OperationResult| {
+        let classes = [ErrorClass::Closed, ErrorClass::Timeout];
+        classes.iter().filter_map(|class| o.counts.errors_by_class.get(class)).sum::<u64>()
+    };
+    writes.map(of).sum()
+}
+
+/// True if the plan of a cell causes a fault.
+pub(crate) fn has_fault(cell: &Cell) -> bool {
+    cell.workload.actions().iter().any(|action| action.what.interrupts_service())
+}

@@ -1,0 +1,102 @@
+//! What clients noticed of faults: a table with a line for each cell.
+
+use crate::section::{Block, Section, explained};
+use crate::show;
+use crate::table::{Cell, Column, Line, NONE, Table};
+use crate::view::{FailoverView, SpreadView, View};
+
+const NOTE: &str = "times: median, then the worst in brackets, from the fault; `no reads` and `no \
+                    writes`: the longest time without an answer; rate back: until the rate was \
+                    within 5 % of that before; p99 back: until the 99th percentile was within the \
+                    limit and stayed there, also during the resync; busiest server: of one CPU, \
+                    in its busiest second after the fault (the usual limit is 80 %); lost: \
+                    acknowledged writes that were gone or replaced by an older value, of those \
+                    read back, over all faults; unknown: writes without an answer";
+
+const SHORT_NOTE: &str = "times: median, then the worst in brackets; no writes: the longest time \
+                          without an answer; p99 back: until the 99th percentile was within the \
+                          limit and stayed there; lost: acknowledged writes, of those checked";
+
+/// Titles of the columns of numbers.
+const NUMBERS: [&str; 10] = [
+    "planned",
+    "faults",
+    "within limit again",
+    "no reads",
+    "no writes",
+    "rate back",
+    "p99 back",
+    "busiest server",
+    "lost",
+    "unknown",
+];
+
+pub(crate) fn section(view: &View) -> Section {
+    let words = ["profile", "target", "fault"].map(Column::words);
+    let columns = words.into_iter().chain(NUMBERS.map(Column::number)).collect();
+    let lines = view.happened.failovers.iter().map(|of| cells(of).into());
+    let mut blocks: Vec<Block> = view
+        .happened
+        .survivals
+        .iter()
+        .filter(|_| view.happened.survivals.len() > 1)
+        .map(|survival| Block::item(survival.sentence.clone()))
+        .collect();
+    blocks.extend(explained(columns, lines, NOTE));
+    Section { id: "failover", title: "Faults", blocks }
+}
+
+/// What matters most, for the first screen.
+pub(super) fn overview(view: &View) -> Vec<Block> {
+    let words = ["profile", "target"].map(Column::words);
+    let numbers = ["rate", "faults", "no writes", "p99 back", "lost"].map(Column::number);
+    let line = |of: &FailoverView| {
+        let [profile, target, _, planned, faults, _, _, writes, _, back, _, lost, _] = cells(of);
+        [profile, target, planned, faults, writes, back, lost]
+    };
+    let lines = view.happened.failovers.iter().map(|of| Line::plain(line(of)));
+    let lines: Vec<Line> = lines.collect();
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let columns = words.into_iter().chain(numbers).collect();
+    vec![Block::table(Table::new(columns, lines)), Block::note(SHORT_NOTE)]
+}
+
+fn time(spread: Option<&SpreadView>) -> Cell {
+    spread_of(spread, show::ns).into()
+}
+
+fn cells(of: &FailoverView) -> [Cell; 13] {
+    let planned = of.planned_per_s.as_ref().map_or_else(|| NONE.into(), show::rate_value);
+    let survived = of.survived.map_or_else(|| NONE.into(), |n| format!("{n} of {}", of.faults));
+    let lost = of.writes_lost.map_or_else(
+        || NONE.into(),
+        |(lost, read)| format!("{} of {}", show::commas(lost), show::commas(read)),
+    );
+    [
+        of.workload.clone().into(),
+        Cell::target(&of.target),
+        of.fault.clone().into(),
+        planned.into(),
+        of.faults.to_string().into(),
+        survived.into(),
+        time(of.reads_unavailable_ns.as_ref()),
+        time(of.writes_unavailable_ns.as_ref()),
+        time(of.rate_back_ns.as_ref()),
+        time(of.p99_back_ns.as_ref()),
+        spread_of(of.cpu_peak_share.as_ref(), show::percent).into(),
+        lost.into(),
+        show::commas(of.writes_unknown).into(),
+    ]
+}
+
+/// `2.1 s (2.5 s)`.
+fn spread_of(spread: Option<&SpreadView>, show: impl Fn(f64) -> String) -> String {
+    let Some(SpreadView { median, worst, all }) = spread else { return NONE.into() };
+    let number = |value: Option<f64>| value.map_or_else(|| "not at all".into(), &show);
+    match all.len() {
+        1 if worst.is_some() => number(*median),
+        _ => format!("{} ({})", number(*median), number(*worst)),
+    }
+}
