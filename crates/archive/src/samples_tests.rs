@@ -13,10 +13,11 @@ fn sample(n: u64) -> Sample {
     }
     Sample {
         // The first server is started again under another id.
-        servers: vec![
-            thread(if n < 3 { 7 } else { 9 }, "127.0.0.1:7001", 30_000_000 * n),
-            thread(8, "127.0.0.1:7002", 25_000_000 * n),
-        ],
+        servers: if n < 3 {
+            vec![thread(7, "127.0.0.1:7001", 30 * n), thread(8, "127.0.0.1:7002", 25 * n)]
+        } else {
+            vec![thread(8, "127.0.0.1:7002", 25 * n), thread(9, "127.0.0.1:7001", 30 * n)]
+        },
         at_ns: 12_345 + 100_000_000 * n + n % 3,
         server: (n != 5).then(|| ProcessUse {
             cpu_ns: 91_000_000 * n,

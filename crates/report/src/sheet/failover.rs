@@ -1,5 +1,7 @@
 //! What clients noticed of faults: a table with a line for each cell.
 
+use model::Silence;
+
 use crate::section::{Block, Section, explained};
 use crate::show;
 use crate::table::{Cell, Column, Line, NONE, Table};
@@ -67,6 +69,15 @@ fn time(spread: Option<&SpreadView>) -> Cell {
     spread_of(spread, show::ns).into()
 }
 
+/// A time without answers; short ones are not recorded.
+fn silence(spread: Option<&SpreadView>) -> Cell {
+    let shown = |ns: f64| {
+        let shortest = Silence::SHORTEST_NS as f64;
+        if ns > 0.0 { show::ns(ns) } else { format!("< {}", show::ns(shortest)) }
+    };
+    spread_of(spread, shown).into()
+}
+
 fn cells(of: &FailoverView) -> [Cell; 13] {
     let planned = of.planned_per_s.as_ref().map_or_else(|| NONE.into(), show::rate_value);
     let survived = of.survived.map_or_else(|| NONE.into(), |n| format!("{n} of {}", of.faults));
@@ -81,8 +92,8 @@ fn cells(of: &FailoverView) -> [Cell; 13] {
         planned.into(),
         of.faults.to_string().into(),
         survived.into(),
-        time(of.reads_unavailable_ns.as_ref()),
-        time(of.writes_unavailable_ns.as_ref()),
+        silence(of.reads_unavailable_ns.as_ref()),
+        silence(of.writes_unavailable_ns.as_ref()),
         time(of.rate_back_ns.as_ref()),
         time(of.p99_back_ns.as_ref()),
         spread_of(of.cpu_peak_share.as_ref(), show::percent).into(),
