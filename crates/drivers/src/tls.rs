@@ -25,6 +25,7 @@ use rustls::{
 use workloads::store::StoreError;
 
 use crate::bounded::Bounded;
+use crate::tls_fault::is_about_name;
 
 /// Verification of a server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -349,33 +350,4 @@ pub(crate) fn handshake(mut socket: Bounded<TcpStream>, tls: &Tls) -> io::Result
         session.complete_io(&mut socket)?;
     }
     Ok(StreamOwned::new(session, socket))
-}
-
-fn is_about_name(e: &rustls::Error) -> bool {
-    use CertificateError as C;
-    let rustls::Error::InvalidCertificate(why) = e else { return false };
-    matches!(why, C::NotValidForName | C::NotValidForNameContext { .. })
-}
-
-/// Describes a TLS error of a connection; `None` for other errors.
-pub fn problem(e: &io::Error) -> Option<String> {
-    use CertificateError as C;
-    let e = e.get_ref()?.downcast_ref::<rustls::Error>()?;
-    let message = match e {
-        _ if is_about_name(e) => "the server's certificate is for another name",
-        rustls::Error::InvalidCertificate(C::UnknownIssuer) => {
-            "the server's certificate is not issued by a trusted authority"
-        }
-        rustls::Error::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => {
-            "the server's certificate has expired"
-        }
-        rustls::Error::InvalidCertificate(C::Other(why))
-            if why.to_string().contains("CaUsedAsEndEntity") =>
-        {
-            "the server's certificate is self-signed and not among the trusted ones"
-        }
-        rustls::Error::InvalidMessage(_) => "the server does not use TLS on this port",
-        other => return Some(format!("TLS failed: {other}")),
-    };
-    Some(message.into())
 }

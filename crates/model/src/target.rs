@@ -250,6 +250,39 @@ impl Endpoint {
         }
     }
 
+    /// The same with TLS where it has none and the reverse, and without a password: nothing secret
+    /// is for a server that may be another one. `None` if its protocol has no TLS here, or it is on
+    /// a unix socket.
+    pub fn other_transport(&self) -> Option<Self> {
+        let mut other = self.clone();
+        let (tls, password) = match &mut other {
+            Self::Redis { options, password, .. } => (&mut options.tls, password),
+            Self::Memcached(memcached) => (&mut memcached.tls, &mut memcached.password),
+            _ => return None,
+        };
+        *password = None;
+        *tls = match tls {
+            Some(_) => None,
+            None => Some(TlsFiles { is_insecure: true, ..TlsFiles::default() }),
+        };
+        let is_tcp = |address: &NetAddress| matches!(address, NetAddress::Tcp(..));
+        other.addresses().iter().all(is_tcp).then_some(other)
+    }
+
+    /// Scheme of its URL; empty for a product without TLS here.
+    pub fn scheme(&self) -> &'static str {
+        let is_cluster = |options: &RedisOptions| options.is_cluster;
+        match (self, self.tls().is_some()) {
+            (Self::Redis { options, .. }, false) if is_cluster(options) => "redis+cluster://",
+            (Self::Redis { options, .. }, true) if is_cluster(options) => "rediss+cluster://",
+            (Self::Redis { .. }, false) => "redis://",
+            (Self::Redis { .. }, true) => "rediss://",
+            (Self::Memcached(_), false) => "memcached://",
+            (Self::Memcached(_), true) => "memcacheds://",
+            _ => "",
+        }
+    }
+
     /// Why it cannot be a session store; `None` if it can.
     pub fn no_sessions(&self) -> Option<&'static str> {
         match self {

@@ -155,7 +155,7 @@ pub(crate) fn cluster_members(
     let answer = Wire::connect(contact, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"])?;
     let map = SlotMap::from_slots(&answer, contact_host).map_err(|e| wrong(&e))?;
     if map.uncovered() > 0 {
-        return Err(wrong(&format!("{} of its slots have no server", map.uncovered())));
+        return Err(wrong(&lacking(map.uncovered())));
     }
     let (route, numbers) = SelectedNodes::new(map, ReadFrom::Primaries).map_err(|e| wrong(&e))?;
     let nodes = numbers.iter().map(|number| {
@@ -164,6 +164,15 @@ pub(crate) fn cluster_members(
     });
     let nodes = nodes.collect();
     Ok((Box::new(route), nodes))
+}
+
+/// What a cluster lacks some of whose slots no server owns.
+fn lacking(slots: u16) -> String {
+    let have = if slots == 1 { "has" } else { "have" };
+    format!(
+        "{slots} of its slots {have} no server (expected none without: `redis-cli --cluster fix` \
+         assigns them)"
+    )
 }
 
 /// True for a cluster reached over TCP, as all clusters are.

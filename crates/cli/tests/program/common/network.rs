@@ -193,12 +193,22 @@ impl Certificates {
             made.openssl(&format!(
                 "req -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.csr -subj /CN={name}"
             ));
-            made.openssl(&format!(
-                "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
-                 -out {name}.pem -extfile ext"
-            ));
+            made.sign(name, "2");
         }
         made
+    }
+
+    /// Makes a certificate expire yesterday.
+    pub(crate) fn expire(&self, name: &str) {
+        self.sign(name, "-1");
+    }
+
+    /// Signs a request with the extension of the file `ext`, for a number of days from now.
+    fn sign(&self, name: &str, days: &str) {
+        self.openssl(&format!(
+            "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days {days} \
+             -out {name}.pem -extfile ext"
+        ));
     }
 
     fn openssl(&self, arguments: &str) {
