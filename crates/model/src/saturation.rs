@@ -15,6 +15,8 @@ pub struct Sample {
     pub at_ns: u64,
     /// Total of the private server's processes; `None` if there are none.
     pub server: Option<ProcessUse>,
+    /// The part of it that is used by a proxy before the servers; `None` without one.
+    pub proxy: Option<ProxyUse>,
     /// Usage of this process, the generator.
     pub generator: ProcessUse,
     /// Server statistics; `None` if the server did not report them in time.
@@ -95,7 +97,17 @@ pub const COUNTERS: &[Counter] = counters! {
     device: read_bytes written_bytes reads writes;
     pressure: memory_some_ns memory_full_ns io_some_ns io_full_ns cpu_some_ns;
     group_pressure: memory_some_ns memory_full_ns io_some_ns io_full_ns cpu_some_ns;
+    proxy: cpu_ns resident_bytes;
 };
+
+/// Resources used by a proxy before the servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProxyUse {
+    /// CPU time including ended threads, nanoseconds.
+    pub cpu_ns: u64,
+    /// Resident memory, bytes.
+    pub resident_bytes: u64,
+}
 
 /// Resources used by processes. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`,
 /// `/proc/<pid>/stat` and `io`, and the process CPU clock.

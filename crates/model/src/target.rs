@@ -323,7 +323,10 @@ fn directory(text: &str, url: &Url) -> Result<PathBuf, UrlError> {
 /// Parses `redis://`, `rediss://`, `redis+cluster://`, `rediss+cluster://` and `redis+unix://`.
 fn parse_redis(url: &Url) -> Result<Endpoint, UrlError> {
     let is_unix = url.scheme() == "redis+unix";
-    known_queries(url, if is_unix { "db, user, password, protocol" } else { "cluster, protocol" })?;
+    known_queries(
+        url,
+        if is_unix { "db, user, password, protocol" } else { "cluster, protocol, behind" },
+    )?;
     let options = RedisOptions::of(url)?;
     let (address, database) = if is_unix {
         (unix(url)?, redis::database(url, &query(url, "db").unwrap_or_default())?)

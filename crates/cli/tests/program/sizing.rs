@@ -44,6 +44,6 @@ fn a_wrong_way_to_listen_is_a_target_that_is_not_run() {
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
     let finished = Place::finish(command);
     let text = format!("{}{}", finished.stdout, finished.stderr);
-    assert!(text.contains("`unix`, `tcp` or `tls`"), "{text}");
+    assert!(text.contains("`unix`, `tcp`, `tls` or `stunnel`"), "{text}");
     place.assert_nothing_left();
 }
