@@ -13,7 +13,7 @@ use std::sync::Arc;
 use load::wire::Tls;
 use model::{ErrorClass, NetAddress, TlsFiles};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem};
@@ -104,7 +104,7 @@ pub fn client(options: &Options, host: &str) -> Result<Tls, String> {
         .map_err(other)?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    let config = match identity(options)? {
+    let mut config = match identity(options)? {
         None => builder.with_no_client_auth(),
         Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| {
             let path = options.certificate.as_deref().unwrap_or(Path::new(""));
@@ -115,6 +115,8 @@ pub fn client(options: &Options, host: &str) -> Result<Tls, String> {
             )
         })?,
     };
+    // A shop's worker has no sessions of an earlier process, so each connection is a whole handshake.
+    config.resumption = Resumption::disabled();
     Ok(Tls { config: Arc::new(config), name })
 }
 

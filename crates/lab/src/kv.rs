@@ -6,6 +6,7 @@ use load::{Finished, Latest, Meter, PhaseRecord, Progress};
 use model::{
     Action, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Schedule, Stop,
 };
+use rig::Role;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -59,7 +60,9 @@ impl<'a> Offered<'a> {
         let opened = self.open_at(access, ready.prefix())?;
         let server = |(_, server): (_, &rig::Server)| (server.endpoint().clone(), server.pid());
         let stores = ready.endpoints().cloned().collect();
-        let subjects = Subjects { stores, servers: ready.servers().map(server).collect() };
+        // A proxy has no role that could change.
+        let servers = ready.servers().filter(|(role, _)| *role != Role::Proxy).map(server);
+        let subjects = Subjects { stores, servers: servers.collect() };
         Ok(Opened { subjects, ..opened })
     }
 
@@ -399,7 +402,7 @@ impl Opened<'_> {
             spin: !self.offered.cpus.is_empty(),
             reconnects: true,
             stop_on_error_reply: false,
-            hangs_up: false,
+            hangs_up: load.reconnects,
             limits_ns: Vec::new(),
             number: 0,
         }

@@ -6,7 +6,7 @@
 
 use drivers::Admin;
 use load::Progress;
-use model::{Endpoint, Event, Failure, SAMPLE_NS, Sample, StoreCounters};
+use model::{Endpoint, Event, Failure, ProxyUse, SAMPLE_NS, Sample, StoreCounters};
 use rig::{
     DeviceReader, InterfaceReader, PressureReader, UsageReader, anonymous_bytes, pin_current_thread,
 };
@@ -49,7 +49,8 @@ impl Sampler {
     /// CPUs in `generator`, or on any CPU if that is empty.
     pub(crate) fn start(ready: &Ready, generator: &[usize], zero: Instant) -> Self {
         let endpoints: Vec<Endpoint> = ready.endpoints().cloned().collect();
-        let (servers, cpus) = (ready.server_pids(), generator.to_vec());
+        let (servers, proxies) = (ready.server_pids(), ready.proxy_pids());
+        let cpus = generator.to_vec();
         let group = ready.groups.memory_path();
         let disk = ready.disk.clone();
         let (stop, stopped) = mpsc::channel();
@@ -60,7 +61,8 @@ impl Sampler {
             let device = disk.as_deref().and_then(DeviceReader::of);
             let group_pressure = group.as_deref().and_then(PressureReader::of_group);
             let own = Readers::new(&servers, endpoints);
-            let readers = Readers { group, device, group_pressure, ..own };
+            let proxy = (!proxies.is_empty()).then(|| UsageReader::new(&proxies));
+            let readers = Readers { proxy, group, device, group_pressure, ..own };
             sample(readers, zero, &stopped, &live_sender)
         };
         let thread = thread::Builder::new().name("sampler".into()).spawn(run).ok();
@@ -169,6 +171,8 @@ fn keep_busiest(samples: &mut [Sample], most: usize) {
 /// Readers for all parts of a sample.
 struct Readers {
     server: UsageReader,
+    /// Proxies, which are among the servers too.
+    proxy: Option<UsageReader>,
     generator: UsageReader,
     network: Option<InterfaceReader>,
     /// The servers' control group.
@@ -185,6 +189,7 @@ impl Readers {
         let network = endpoints.iter().find_map(address).and_then(InterfaceReader::toward);
         Self {
             server: UsageReader::new(servers).with_children(),
+            proxy: None,
             generator: UsageReader::new(&[std::process::id()]),
             network,
             group: None,
@@ -203,6 +208,11 @@ impl Readers {
         Sample {
             at_ns,
             server: self.server.read(),
+            proxy: self
+                .proxy
+                .as_mut()
+                .and_then(UsageReader::read)
+                .map(|used| ProxyUse { cpu_ns: used.cpu_ns, resident_bytes: used.resident_bytes }),
             generator,
             group_bytes: self.group.as_deref().and_then(anonymous_bytes),
             network: self.network.as_mut().and_then(InterfaceReader::read),

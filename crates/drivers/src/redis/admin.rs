@@ -4,7 +4,7 @@ use std::iter;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use load::wire::route::Route;
+use load::wire::route::{Route, Single};
 use model::{BackgroundWrite, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
@@ -15,7 +15,7 @@ use super::page::{KEY_PREFIX, LOCK_SUFFIX};
 use super::resp::{Tree, text};
 use super::version::{is_of_cluster, version};
 use super::wire::Wire;
-use super::{ClusterDeadline, cluster_members, is_cluster, members};
+use super::{ClusterDeadline, behind, cluster_members, is_cluster, members};
 use crate::wire::Dialect;
 use crate::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions, admin, fault};
 
@@ -29,8 +29,10 @@ const RETRY_MAX: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
 struct RedisAdmin {
-    /// All servers, of a cluster every primary.
+    /// All servers with data, of a cluster every primary.
     servers: Vec<Server>,
+    /// The proxy before them, if any: only it knows which of them has a key.
+    proxy: Option<Server>,
     route: Box<dyn Route>,
     /// The user's endpoint if it is a cluster.
     cluster: Option<Endpoint>,
@@ -40,8 +42,7 @@ struct RedisAdmin {
 
 struct Server {
     endpoint: Endpoint,
-    /// True for a member of a cluster.
-    is_member: bool,
+    part: Part,
     wire: Wire,
     /// True if `wire` can no longer be used.
     is_broken: bool,
@@ -50,22 +51,52 @@ struct Server {
     takes_one_section: bool,
 }
 
+/// A server's part in a deployment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It has all keys, or those that a proxy sends to it.
+    Alone,
+    /// It is a member of a cluster.
+    Member,
+    /// It passes requests for keys on, and refuses all others.
+    Proxy,
+}
+
 pub(crate) fn open_admin(
     endpoint: &Endpoint,
     timeout: Duration,
 ) -> Result<Box<dyn Admin>, StoreError> {
-    let (route, endpoints) = members(endpoint, timeout)?;
+    let behind = behind(endpoint);
+    let (mut route, mut endpoints): (Box<dyn Route>, _) = (Box::new(Single), behind);
+    let proxy = match endpoints.is_empty() {
+        true => None,
+        false => Some(Server::open(endpoint.clone(), Part::Proxy, timeout)?),
+    };
+    if proxy.is_none() {
+        (route, endpoints) = members(endpoint, timeout)?;
+    }
     let cluster = is_cluster(endpoint).then(|| endpoint.clone());
+    let part = if cluster.is_some() { Part::Member } else { Part::Alone };
     let in_turn = ClusterDeadline::new(timeout);
     let server = |endpoint: Endpoint| {
         in_turn.check().map_err(|e| StoreError::fatal(e.class, e.message))?;
-        Server::open(endpoint, cluster.is_some(), timeout)
+        let mut server = Server::open(endpoint, part, timeout)?;
+        server.answers_info()?;
+        Ok(server)
     };
     let servers = endpoints.into_iter().map(server).collect::<Result<_, StoreError>>()?;
-    Ok(Box::new(RedisAdmin { servers, route, cluster, timeout }))
+    Ok(Box::new(RedisAdmin { servers, proxy, route, cluster, timeout }))
 }
 
 impl RedisAdmin {
+    /// The server to ask for a key.
+    fn at(&mut self, key: &[u8]) -> &mut Server {
+        match &mut self.proxy {
+            Some(proxy) => proxy,
+            None => &mut self.servers[self.route.node(key)],
+        }
+    }
+
     /// Updates the owners of a cluster's slots: servers can have joined, and replicas can have
     /// taken over.
     fn follow_cluster(&mut self) -> Result<(), StoreError> {
@@ -77,7 +108,7 @@ impl RedisAdmin {
         let Some((route, endpoints)) = queried.find_map(reported) else { return Ok(()) };
         for endpoint in &endpoints {
             if self.servers.iter().all(|server| server.endpoint != *endpoint) {
-                self.servers.push(Server::open(endpoint.clone(), true, self.timeout)?);
+                self.servers.push(Server::open(endpoint.clone(), Part::Member, self.timeout)?);
             }
         }
         // In the order of the route's numbering.
@@ -108,10 +139,32 @@ impl RedisAdmin {
 }
 
 impl Server {
-    fn open(endpoint: Endpoint, is_member: bool, timeout: Duration) -> Result<Self, StoreError> {
+    fn open(endpoint: Endpoint, part: Part, timeout: Duration) -> Result<Self, StoreError> {
         let wire = Wire::connect(&endpoint, timeout)?;
         let (is_broken, takes_one_section) = (false, false);
-        Ok(Self { endpoint, is_member, wire, is_broken, timeout, takes_one_section })
+        Ok(Self { endpoint, part, wire, is_broken, timeout, takes_one_section })
+    }
+
+    /// Errors: it answers `PING` and closes the connection on `INFO`, twice, as a proxy does that
+    /// refuses the command; or it answers nothing.
+    fn answers_info(&mut self) -> Result<(), StoreError> {
+        for _ in 0..2 {
+            match self.info() {
+                Err(e) if e.class == ErrorClass::Closed => {
+                    self.wire = Wire::connect(&self.endpoint, self.timeout)?;
+                }
+                Err(e) if e.fatal => return Err(e),
+                // What follows reports other errors.
+                _ => return Ok(()),
+            }
+        }
+        let message = format!(
+            "{} answers `PING` and closes the connection on `INFO`, as a proxy does that refuses \
+             the command (expected a server, or a proxy with the servers behind it in its URL: \
+             redis://HOST:PORT?behind=HOST:PORT,HOST:PORT)",
+            self.address()
+        );
+        Err(StoreError::fatal(ErrorClass::Other, message))
     }
 
     fn address(&self) -> String {
@@ -155,6 +208,9 @@ impl Server {
     /// Errors: the server has keys but does not support `SCAN`, which finds the keys of a run. A
     /// server without keys passes: it is a fake.
     fn lists_keys(&mut self) -> Result<(), StoreError> {
+        if self.part == Part::Proxy {
+            return Ok(());
+        }
         let size = known(self.wire.ask(&[b"DBSIZE"]))?;
         let has_keys = matches!(size, Some(Tree::Integer(1..)));
         if has_keys && known(self.wire.ask(&[b"SCAN", b"0"]))?.is_none() {
@@ -183,8 +239,7 @@ impl Server {
     /// Requests names in many slots if the server is part of a cluster: a single name could happen
     /// to be in one of its own slots.
     fn has_every_slot(&mut self, name: &str) -> Result<(), StoreError> {
-        let info = self.info()?;
-        if self.is_member || !is_of_cluster(&info) {
+        if self.part != Part::Alone || !is_of_cluster(&self.info()?) {
             return Ok(());
         }
         let names: Vec<String> = (0..SLOTS_TRIED).map(|n| format!("{name}-{n}")).collect();
@@ -234,7 +289,7 @@ impl Server {
             // without `ASKING` also keys of a slot that is migrating to this server.
             let mut requests: Vec<Vec<&[u8]>> = Vec::new();
             for key in ours {
-                if self.is_member {
+                if self.part == Part::Member {
                     requests.push(vec![b"ASKING"]);
                 }
                 requests.push(vec![b"UNLINK", key]);
@@ -332,17 +387,17 @@ impl Admin for RedisAdmin {
     }
 
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
-        let server = &mut self.servers[self.route.node(key.as_bytes())];
+        let server = self.at(key.as_bytes());
         let probed = server.probe(key).and_then(|()| server.has_every_slot(key));
         probed.map_err(Failure::from).map_err(with_cluster_hint)
     }
 
     fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        let mut answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
+        let mut answer = self.at(key).wire.ask(&[b"GET", key]);
         if answer.is_err() && self.cluster.is_some() {
             // A replica can have taken over.
             self.follow_cluster()?;
-            answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
+            answer = self.at(key).wire.ask(&[b"GET", key]);
         }
         match answer.map_err(Failure::from).map_err(with_cluster_hint)? {
             Tree::Text(value) => Ok(Some(value)),
@@ -360,7 +415,7 @@ impl Admin for RedisAdmin {
         options: &SessionOptions,
         id: &str,
     ) -> Result<(), Failure> {
-        let server = &mut self.servers[self.route.node(id.as_bytes())];
+        let server = self.at(id.as_bytes());
         let result = admin::round_trip(&server.endpoint, layout, options, id);
         let key = match layout {
             Layout::Plain => id.to_string(),

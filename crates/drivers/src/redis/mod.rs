@@ -124,7 +124,7 @@ pub(crate) fn open_slow_level(options: &CacheOptions) -> Result<CmRedis, Failure
 }
 
 /// The servers of an endpoint (the primaries of a cluster, the current primary of a Sentinel
-/// setup), each as its own endpoint, and the route from keys to servers. Connects only to a cluster
+/// setup, a proxy), each as its own endpoint, and the route from keys to servers. Connects only to a cluster
 /// and to Sentinels.
 pub(crate) fn members(
     endpoint: &Endpoint,
@@ -137,6 +137,20 @@ pub(crate) fn members(
         return Ok((Box::new(Single), vec![endpoint.clone()]));
     }
     cluster_members(endpoint, endpoint, timeout)
+}
+
+/// The servers with the data of a proxy, each as its own endpoint; empty without a proxy.
+pub(crate) fn behind(endpoint: &Endpoint) -> Vec<Endpoint> {
+    let Endpoint::Redis { options, .. } = endpoint else { return Vec::new() };
+    let one = |address: &NetAddress| {
+        let mut one = endpoint.clone();
+        if let Endpoint::Redis { address: own, options, .. } = &mut one {
+            *own = address.clone();
+            options.behind.clear();
+        }
+        one
+    };
+    options.behind.iter().map(one).collect()
 }
 
 /// Like [`members`] for a `cluster`, whose servers are queried from the one in `contact`.
