@@ -344,12 +344,24 @@ impl ServerCertVerifier for Verifier {
 /// A blocking connection after the TLS handshake.
 pub(crate) type Blocking = StreamOwned<ClientConnection, Bounded<TcpStream>>;
 
+/// The alert that a server sent before it closed the connection.
+fn alert(session: &mut ClientConnection, socket: &mut Bounded<TcpStream>) -> Option<io::Error> {
+    session.read_tls(socket).ok()?;
+    session.process_new_packets().err().map(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+}
+
+fn is_closed(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
 /// Performs the TLS handshake on a blocking connection.
 pub(crate) fn handshake(mut socket: Bounded<TcpStream>, tls: &Tls) -> io::Result<Blocking> {
     let session = ClientConnection::new(tls.config.clone(), tls.name.clone());
     let mut session = session.map_err(io::Error::other)?;
     while session.is_handshaking() {
-        session.complete_io(&mut socket)?;
+        if let Err(e) = session.complete_io(&mut socket) {
+            return Err(alert(&mut session, &mut socket).filter(|_| is_closed(&e)).unwrap_or(e));
+        }
     }
     Ok(StreamOwned::new(session, socket))
 }

@@ -15,7 +15,8 @@ pub(crate) fn problem(e: &io::Error) -> Option<String> {
             "the server's certificate is for another name (expected the host of the URL: connect \
              by a name in the certificate, or give one with --sni NAME)"
         }
-        rustls::Error::InvalidCertificate(C::UnknownIssuer) => {
+        // Authorities of the same name have different keys.
+        rustls::Error::InvalidCertificate(C::UnknownIssuer | C::BadSignature) => {
             "the server's certificate is not issued by a trusted authority (expected --cacert FILE \
              with its authority)"
         }

@@ -1,11 +1,12 @@
 //! Servers at a URL that cannot be used: TLS that does not fit, wrong passwords, incomplete
-//! clusters. Each is reported with its cure and in time.
+//! clusters, proxies. Each is reported with its cure and in time.
 
 use std::process::Command;
 use std::time::Duration;
 
 use super::common::{
-    Certificates, Cluster, Finished, Place, PortServer, Started, installed, target, wait_until,
+    Certificates, Cluster, Finished, Place, PortServer, Started, count, installed, row, target,
+    wait_until,
 };
 
 /// Far more than any run here takes, even on a loaded machine, and less than a hang.
@@ -16,7 +17,7 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command();
     command.arg("bench").args(arguments).args(["--timeout", TIMEOUT, "--format", "json"]);
     command.args(["--duration", "200ms", "--warmup", "0ms", "--blocks", "1", "--clients", "2"]);
-    command.args(["--keys", "200"]);
+    command.args(["--keys", "200", "--op", "get=1"]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
     command
 }
@@ -163,4 +164,31 @@ fn a_cluster_with_a_missing_slot_is_not_run() {
         server.ask(&["CLUSTER", "INFO"]).contains("cluster_state:ok").then_some(())
     });
     ran(&[&url]).measured();
+}
+
+/// A proxy closes a connection on a command that it does not know.
+#[test]
+fn a_proxy_needs_the_servers_behind_it() {
+    if !installed(&["redis-server", "redis-cli", "nutcracker", "setpriv"]) {
+        return;
+    }
+    let servers = [PortServer::redis(&[]), PortServer::redis(&[])];
+    let proxy = PortServer::nutcracker(&servers.each_ref());
+    let url = format!("x=redis://127.0.0.1:{}", proxy.port);
+    let cure = ["closes the connection on `INFO`", "proxy", "?behind=HOST:PORT,HOST:PORT"];
+    assert_not_run(&[&url], &cure, &[]);
+    assert_not_run(&[&url, "--allow-shared", "--i-own-this-server"], &cure, &[]);
+    let cluster = format!("x=redis+cluster://127.0.0.1:{}", proxy.port);
+    assert_not_run(&[&cluster], &["`CLUSTER SLOTS`", "proxy", "?behind="], &[]);
+
+    let behind = servers.each_ref().map(|server| format!("127.0.0.1:{}", server.port)).join(",");
+    let whole = format!("{url}?behind={behind}");
+    servers[1].ask(&["SET", "foreign", "1"]);
+    assert_not_run(&[&whole], &["is not empty", "--allow-shared"], &[]);
+    let summary = ran(&[&whole, "--allow-shared"]).measured().json();
+    let own = row(&summary, "x", "get");
+    assert!(count(own, "ok") > 50 && count(own, "error") == 0 && count(own, "miss") == 0, "{own}");
+    assert!(servers.iter().all(|server| server.calls("get") > 10), "both have keys");
+    let sizes = servers.each_ref().map(|server| server.ask(&["DBSIZE"]));
+    assert_eq!(sizes, ["0", "1"], "only the foreign key is left");
 }

@@ -166,7 +166,11 @@ pub(crate) fn cluster_members(
             format!("{contact_host}:{contact_port} does not report a usable cluster: {problem}");
         StoreError::fatal(ErrorClass::Other, message)
     };
-    let answer = Wire::connect(contact, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"])?;
+    let answer = Wire::connect(contact, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"]);
+    let answer = answer.map_err(|e| match e.class {
+        ErrorClass::Closed => StoreError { message: no_member(contact_host, contact_port), ..e },
+        _ => e,
+    })?;
     let map = SlotMap::from_slots(&answer, contact_host).map_err(|e| wrong(&e))?;
     if map.uncovered() > 0 {
         return Err(wrong(&lacking(map.uncovered())));
@@ -178,6 +182,15 @@ pub(crate) fn cluster_members(
     });
     let nodes = nodes.collect();
     Ok((Box::new(route), nodes))
+}
+
+/// The error for a server that closes the connection when it is asked for a cluster's slots.
+fn no_member(host: &str, port: u16) -> String {
+    format!(
+        "{host}:{port} closes the connection on `CLUSTER SLOTS`, as a proxy does that refuses the \
+         command (expected a member of a cluster, or a proxy with the servers behind it in its \
+         URL: redis://HOST:PORT?behind=HOST:PORT,HOST:PORT)"
+    )
 }
 
 /// What a cluster lacks some of whose slots no server owns.

@@ -53,6 +53,23 @@ impl PortServer {
         Self::start("memcached", &[&own[..], more].concat(), port, directory)
     }
 
+    /// Starts nutcracker before Redis servers.
+    pub(crate) fn nutcracker(servers: &[&Self]) -> Self {
+        let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
+        let mut text = format!(
+            "x:\n  listen: 127.0.0.1:{port}\n  redis: true\n  hash: fnv1a_64\n  \
+             distribution: ketama\n  timeout: 5000\n  servers:\n"
+        );
+        for (number, server) in servers.iter().enumerate() {
+            text.push_str(&format!("  - 127.0.0.1:{}:1 s{number}\n", server.port));
+        }
+        let file = directory.path().join("nutcracker.yml");
+        fs::write(&file, text).unwrap();
+        let (file, statistics) = (file.display().to_string(), free_port().to_string());
+        let arguments = ["-c", &file, "-a", "127.0.0.1", "-s", &statistics];
+        Self::start("nutcracker", &arguments, port, directory)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
