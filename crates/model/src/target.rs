@@ -250,17 +250,17 @@ impl Endpoint {
         }
     }
 
-    /// The same with TLS where it has none and the reverse, and without a password: nothing secret
-    /// is for a server that may be another one. `None` if its protocol has no TLS here, or it is on
+    /// The same with TLS where it has none and the reverse, and without a login: nothing secret is
+    /// for a server that may be another one. `None` if its protocol has no TLS here, or it is on
     /// a unix socket.
     pub fn other_transport(&self) -> Option<Self> {
         let mut other = self.clone();
-        let (tls, password) = match &mut other {
-            Self::Redis { options, password, .. } => (&mut options.tls, password),
-            Self::Memcached(memcached) => (&mut memcached.tls, &mut memcached.password),
+        let (tls, login) = match &mut other {
+            Self::Redis { options, user, password, .. } => (&mut options.tls, (user, password)),
+            Self::Memcached(own) => (&mut own.tls, (&mut own.user, &mut own.password)),
             _ => return None,
         };
-        *password = None;
+        (*login.0, *login.1) = (None, None);
         *tls = match tls {
             Some(_) => None,
             None => Some(TlsFiles { is_insecure: true, ..TlsFiles::default() }),

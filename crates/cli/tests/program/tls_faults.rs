@@ -17,7 +17,7 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command();
     command.arg("bench").args(arguments).args(["--timeout", TIMEOUT, "--format", "json"]);
     command.args(["--duration", "200ms", "--warmup", "0ms", "--blocks", "1", "--clients", "2"]);
-    command.args(["--keys", "200", "--op", "get=1"]);
+    command.args(["--keys", "2000", "--op", "get=1"]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
     command
 }

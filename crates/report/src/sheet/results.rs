@@ -9,6 +9,8 @@ use stats::{Verdict, format_bytes};
 
 /// Column of the median time to open a connection, where each request has its own.
 const CONNECT: &str = "connect p50";
+/// Column of the part of the server's CPU time that a proxy before the servers used.
+const PROXY: &str = "of it proxy";
 
 /// All tables, with an explanation of their columns.
 pub(crate) fn section(view: &View) -> Section {
@@ -71,7 +73,7 @@ fn table(standings: &Standings<'_>, form: Form) -> Table {
             columns.push(rate.about(standings.ends_name()));
             columns.push(Column::number(CONNECT));
             columns.extend(times);
-            columns.extend(["CPU server", "generator", "network"].map(Column::number));
+            columns.extend(["CPU server", PROXY, "generator", "network"].map(Column::number));
             columns.extend([Column::words("against the best"), Column::number("blocks")]);
         }
         Form::Short => {
@@ -87,7 +89,7 @@ fn table(standings: &Standings<'_>, form: Form) -> Table {
     };
     let all = standings.groups.iter().flat_map(|g| g.standings.iter().map(move |s| (g, s)));
     let mut table = Table::new(columns, all.map(line).collect()).grouped();
-    for title in ["network", CONNECT] {
+    for title in ["network", CONNECT, PROXY] {
         if let Some(at) = table.columns.iter().position(|column| column.title == title) {
             table.remove_empty(at, NONE);
         }
@@ -107,7 +109,7 @@ fn cells(group: &Group<'_>, standing: &Standing<'_>, shared: &[usize], form: For
             cells.push(standing.cell("rate_per_s", show::rate_value));
             cells.push(connect);
             cells.extend(times);
-            let cpu = ["server_cpu_ns_per_op", "generator_cpu_ns_per_op"];
+            let cpu = ["server_cpu_ns_per_op", "proxy_cpu_ns_per_op", "generator_cpu_ns_per_op"];
             cells.extend(cpu.map(|name| standing.cell(name, show::time)));
             let bytes = |value: &Value| format_bytes(value.center as u64);
             cells.push(standing.cell("network_bytes_per_op", bytes));
