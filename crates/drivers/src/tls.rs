@@ -115,7 +115,7 @@ pub fn client(options: &Options, host: &str) -> Result<Tls, String> {
             )
         })?,
     };
-    // A shop's worker has no sessions of an earlier process, so each connection is a whole handshake.
+    // A new process of a shop has no session to resume, so each connection is a whole handshake.
     config.resumption = Resumption::disabled();
     Ok(Tls { config: Arc::new(config), name })
 }

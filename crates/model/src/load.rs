@@ -108,6 +108,12 @@ impl Load {
         Self { reconnects: true, ..self }
     }
 
+    /// First word of the metric names of what a request waits for before it is sent: its
+    /// connection, or its client.
+    pub fn waits(&self) -> &'static str {
+        if self.reconnects { "connect" } else { "lag" }
+    }
+
     /// True if operations are sent when due, whether or not earlier ones were answered.
     pub fn is_planned(&self) -> bool {
         self.arrivals != Arrivals::Closed
@@ -132,7 +138,7 @@ impl Load {
         }
     }
 
-    /// True if a request starts before it is sent: when it is due, or when its connection is opened.
+    /// True if a request starts before it is sent: when it is due, or its connection is opened.
     pub fn has_response_times(&self) -> bool {
         self.is_planned() || self.reconnects
     }

@@ -13,8 +13,9 @@ use crate::series::measured;
 const TICKS: f64 = 5.0;
 const NS_PER_MS: f64 = 1e6;
 
-/// File name and latencies of each row over all blocks: response times where a request starts before it is
-/// sent, otherwise service times. Failed operations have no latency; a comment gives their number.
+/// File name and latencies of each row over all blocks: response times where a request starts
+/// before it is sent, otherwise service times. Failed operations have no latency; a comment gives
+/// their number.
 pub fn render(recorded: &Recorded) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for phase in measured(recorded).iter().filter(|phase| !phase.cell.load.is_probing()) {

@@ -134,7 +134,9 @@ fn a_cluster_of_ours_uses_tls() {
     }
     let place = Place::new();
     let summary = run(&place, &["redis-3-shards-tls"], "throughput");
-    ["get", "set"].iter().for_each(|name| assert_good(row(&summary, "redis-3-shards-tls", name)));
+    for operation in ["get", "set"] {
+        assert_good(row(&summary, "redis-3-shards-tls", operation));
+    }
     // Its servers have no port without TLS.
     let planned = &place.record().header()["plan"]["targets"];
     let is_own = |target: &Value| target["name"] == "redis-3-shards-tls";
@@ -184,7 +186,9 @@ fn settings_that_contradict_a_proxy_are_named() {
         command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
         let finished = Place::finish(command);
         let text = format!("{}{}", finished.stdout, finished.stderr);
-        parts.iter().for_each(|part| assert!(text.contains(part), "no {part} in {text}"));
+        for part in parts {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
     }
     place.assert_nothing_left();
 }

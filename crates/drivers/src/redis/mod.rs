@@ -3,8 +3,8 @@
 //! - `resp`: the codec, pure.
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
 //! - `control`: a connection for queries around a load.
-//! - `plain`, `page`, `admin`: the session layouts and administration around a run; `counters`:
-//!   server statistics during a run; `version`: product and version.
+//! - `plain`, `page`: the session layouts; `admin`, `server`: administration around a run;
+//!   `counters`: server statistics during a run; `version`: product and version.
 //! - `rows`: cached rows of a database; `lock`: locks of sessions and rows.
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, on the counting connection of
 //!   `counted`; `gathered` fills their sets.
@@ -35,6 +35,7 @@ mod resp;
 mod resp_tests;
 mod rows;
 pub mod sentinel;
+mod server;
 mod stale;
 pub(crate) mod survey;
 mod symfony;
@@ -123,9 +124,9 @@ pub(crate) fn open_slow_level(options: &CacheOptions) -> Result<CmRedis, Failure
     CmRedis::open(endpoint, chosen, options.timeout)
 }
 
-/// The servers of an endpoint (the primaries of a cluster, the current primary of a Sentinel
-/// setup, a proxy), each as its own endpoint, and the route from keys to servers. Connects only to a cluster
-/// and to Sentinels.
+/// The servers that a load goes to (the primaries of a cluster, the current primary of a Sentinel
+/// setup, a proxy), each as its own endpoint, and the route from keys to servers. Connects only to
+/// a cluster and to Sentinels.
 pub(crate) fn members(
     endpoint: &Endpoint,
     timeout: Duration,

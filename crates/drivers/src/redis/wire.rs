@@ -242,8 +242,8 @@ impl Wire {
         (self.start, self.end) = (0, 0);
         self.socket.begin();
         match self.socket.write_all(&self.out) {
-            // The server closed the connection. A final error, such as too many clients or a missing
-            // certificate, can still be read.
+            // The server closed the connection. A final error, such as too many clients or a
+            // missing certificate, can still be read.
             Err(e) if is_closed(e.kind()) => Ok(()),
             other => other.map_err(|e| fault::connection(&e, self.timeout)),
         }

@@ -70,6 +70,7 @@ pub(super) struct Size {
     memory: Option<MemoryLimit>,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "independent keys of a file")]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Profile {

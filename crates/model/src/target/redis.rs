@@ -49,9 +49,10 @@ impl RedisOptions {
         let cluster = if self.is_cluster { ", cluster" } else { "" };
         let resp3 = if self.is_resp3 { ", RESP3" } else { "" };
         let servers: Vec<String> = self.behind.iter().map(ToString::to_string).collect();
-        let behind = match servers.is_empty() {
-            true => String::new(),
-            false => format!(", a proxy of {}", servers.join(" and ")),
+        let behind = if servers.is_empty() {
+            String::new()
+        } else {
+            format!(", a proxy of {}", servers.join(" and "))
         };
         format!("{tls}{cluster}{resp3}{behind}")
     }

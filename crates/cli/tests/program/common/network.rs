@@ -56,13 +56,14 @@ impl PortServer {
     /// Starts nutcracker before Redis servers.
     pub(crate) fn nutcracker(servers: &[&Self]) -> Self {
         let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
-        let mut text = format!(
+        let server = |(number, server): (usize, &&Self)| {
+            format!("  - 127.0.0.1:{}:1 s{number}\n", server.port)
+        };
+        let lines: String = servers.iter().enumerate().map(server).collect();
+        let text = format!(
             "x:\n  listen: 127.0.0.1:{port}\n  redis: true\n  hash: fnv1a_64\n  \
-             distribution: ketama\n  timeout: 5000\n  servers:\n"
+             distribution: ketama\n  timeout: 5000\n  servers:\n{lines}"
         );
-        for (number, server) in servers.iter().enumerate() {
-            text.push_str(&format!("  - 127.0.0.1:{}:1 s{number}\n", server.port));
-        }
         let file = directory.path().join("nutcracker.yml");
         fs::write(&file, text).unwrap();
         let (file, statistics) = (file.display().to_string(), free_port().to_string());
