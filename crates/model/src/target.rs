@@ -224,6 +224,14 @@ impl Endpoint {
         }
     }
 
+    /// Addresses of the servers behind it, if it is a proxy; otherwise empty.
+    pub fn behind(&self) -> &[NetAddress] {
+        match self {
+            Self::Redis { options, .. } => &options.behind,
+            _ => &[],
+        }
+    }
+
     /// TLS settings; `None` without TLS.
     pub fn tls(&self) -> Option<&TlsFiles> {
         match self {

@@ -142,7 +142,6 @@ pub(crate) fn members(
 
 /// The servers with the data of a proxy, each as its own endpoint; empty without a proxy.
 pub(crate) fn behind(endpoint: &Endpoint) -> Vec<Endpoint> {
-    let Endpoint::Redis { options, .. } = endpoint else { return Vec::new() };
     let one = |address: &NetAddress| {
         let mut one = endpoint.clone();
         if let Endpoint::Redis { address: own, options, .. } = &mut one {
@@ -151,7 +150,7 @@ pub(crate) fn behind(endpoint: &Endpoint) -> Vec<Endpoint> {
         }
         one
     };
-    options.behind.iter().map(one).collect()
+    endpoint.behind().iter().map(one).collect()
 }
 
 /// Like [`members`] for a `cluster`, whose servers are queried from the one in `contact`.
