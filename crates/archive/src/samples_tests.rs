@@ -1,7 +1,7 @@
 //! Tests of [`super`].
 
 use super::*;
-use model::{DeviceUse, NetworkUse, Pressure, ProcessUse, StoreCounters, ThreadCpu};
+use model::{DeviceUse, NetworkUse, Pressure, ProcessUse, ProxyUse, StoreCounters, ThreadCpu};
 use std::fs::{self, OpenOptions};
 
 /// A sample of a server whose thread 7 does all the work, with a thread that starts later.
@@ -30,6 +30,7 @@ fn sample(n: u64) -> Sample {
             major_faults: n,
             calls: 3 * n,
         }),
+        proxy: (n != 6).then(|| ProxyUse { cpu_ns: 7_000_000 * n, resident_bytes: 5_000_000 + n }),
         generator: ProcessUse {
             cpu_ns: 1 << 40,
             threads: vec![thread(3, if n < 4 { "cachedyno" } else { "loop" }, 5 + n)],

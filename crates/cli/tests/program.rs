@@ -53,5 +53,6 @@ mod program {
     mod sizing;
     mod stress;
     mod terminal;
+    mod tls_faults;
     mod usage;
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use model::ErrorClass;
 use workloads::store::StoreError;
 
+use crate::tls_fault;
+
 /// The class of a socket or file error.
 pub(crate) fn class(kind: io::ErrorKind) -> ErrorClass {
     use io::ErrorKind as K;
@@ -29,6 +31,9 @@ pub(crate) fn class(kind: io::ErrorKind) -> ErrorClass {
 
 /// An error on an open connection. It is fatal because unread bytes can remain on the connection.
 pub(crate) fn connection(e: &io::Error, timeout: Duration) -> StoreError {
+    if let Some(words) = tls_fault::problem(e) {
+        return StoreError::fatal(ErrorClass::Refused, words);
+    }
     match class(e.kind()) {
         ErrorClass::Timeout => StoreError::fatal(ErrorClass::Timeout, no_answer(timeout)),
         class @ (ErrorClass::Other | ErrorClass::Protocol) => StoreError::fatal(class, text(e)),

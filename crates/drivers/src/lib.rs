@@ -41,6 +41,7 @@ mod symfony;
 mod tables;
 mod tags;
 pub mod tls;
+mod tls_fault;
 pub mod wire;
 
 use std::io;

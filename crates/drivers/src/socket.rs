@@ -24,7 +24,7 @@ use nix::sys::time::TimeVal;
 use workloads::store::StoreError;
 
 use crate::bounded::Bounded;
-use crate::{fault, tls};
+use crate::{fault, tls, tls_fault};
 
 /// A blocking connection. The timeout limits each read and write, and also all of them together
 /// from one [`Socket::begin`] to the next.
@@ -50,7 +50,7 @@ impl Socket {
                 unix(path, timeout).map(|s| Self::Unix(Bounded::new(s, timeout)))
             }
         };
-        socket.map_err(|e| match tls::problem(&e) {
+        socket.map_err(|e| match tls_fault::problem(&e) {
             Some(words) => StoreError::fatal(ErrorClass::Refused, format!("{address}: {words}")),
             None => fault::connecting(e.kind(), &address.to_string(), timeout),
         })

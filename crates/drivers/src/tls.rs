@@ -13,7 +13,7 @@ use std::sync::Arc;
 use load::wire::Tls;
 use model::{ErrorClass, NetAddress, TlsFiles};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem};
@@ -25,6 +25,7 @@ use rustls::{
 use workloads::store::StoreError;
 
 use crate::bounded::Bounded;
+use crate::tls_fault::is_about_name;
 
 /// Verification of a server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +104,7 @@ pub fn client(options: &Options, host: &str) -> Result<Tls, String> {
         .map_err(other)?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    let config = match identity(options)? {
+    let mut config = match identity(options)? {
         None => builder.with_no_client_auth(),
         Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| {
             let path = options.certificate.as_deref().unwrap_or(Path::new(""));
@@ -114,6 +115,8 @@ pub fn client(options: &Options, host: &str) -> Result<Tls, String> {
             )
         })?,
     };
+    // A new process of a shop has no session to resume, so each connection is a whole handshake.
+    config.resumption = Resumption::disabled();
     Ok(Tls { config: Arc::new(config), name })
 }
 
@@ -341,41 +344,24 @@ impl ServerCertVerifier for Verifier {
 /// A blocking connection after the TLS handshake.
 pub(crate) type Blocking = StreamOwned<ClientConnection, Bounded<TcpStream>>;
 
+/// The alert that a server sent before it closed the connection.
+fn alert(session: &mut ClientConnection, socket: &mut Bounded<TcpStream>) -> Option<io::Error> {
+    session.read_tls(socket).ok()?;
+    session.process_new_packets().err().map(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+}
+
+fn is_closed(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
 /// Performs the TLS handshake on a blocking connection.
 pub(crate) fn handshake(mut socket: Bounded<TcpStream>, tls: &Tls) -> io::Result<Blocking> {
     let session = ClientConnection::new(tls.config.clone(), tls.name.clone());
     let mut session = session.map_err(io::Error::other)?;
     while session.is_handshaking() {
-        session.complete_io(&mut socket)?;
+        if let Err(e) = session.complete_io(&mut socket) {
+            return Err(alert(&mut session, &mut socket).filter(|_| is_closed(&e)).unwrap_or(e));
+        }
     }
     Ok(StreamOwned::new(session, socket))
-}
-
-fn is_about_name(e: &rustls::Error) -> bool {
-    use CertificateError as C;
-    let rustls::Error::InvalidCertificate(why) = e else { return false };
-    matches!(why, C::NotValidForName | C::NotValidForNameContext { .. })
-}
-
-/// Describes a TLS error of a connection; `None` for other errors.
-pub fn problem(e: &io::Error) -> Option<String> {
-    use CertificateError as C;
-    let e = e.get_ref()?.downcast_ref::<rustls::Error>()?;
-    let message = match e {
-        _ if is_about_name(e) => "the server's certificate is for another name",
-        rustls::Error::InvalidCertificate(C::UnknownIssuer) => {
-            "the server's certificate is not issued by a trusted authority"
-        }
-        rustls::Error::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => {
-            "the server's certificate has expired"
-        }
-        rustls::Error::InvalidCertificate(C::Other(why))
-            if why.to_string().contains("CaUsedAsEndEntity") =>
-        {
-            "the server's certificate is self-signed and not among the trusted ones"
-        }
-        rustls::Error::InvalidMessage(_) => "the server does not use TLS on this port",
-        other => return Some(format!("TLS failed: {other}")),
-    };
-    Some(message.into())
 }

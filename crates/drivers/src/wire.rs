@@ -87,7 +87,8 @@ fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Fail
             password: password.as_ref(),
             database: *database,
             resp3: options.is_resp3,
-            client_name: Some(CLIENT_NAME),
+            // A proxy can close a connection on a command that it does not know.
+            client_name: options.behind.is_empty().then_some(CLIENT_NAME),
         }));
     }
     let (hello, hello_replies) = greeting.map(|s| (s.bytes, s.replies)).unwrap_or_default();

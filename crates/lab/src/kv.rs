@@ -4,6 +4,7 @@ use drivers::wire::{Access, Dialect};
 use load::wire::{Inserting, Offer, Operation, Outcome, ProgressSnapshot, Until, Work};
 use load::{Finished, Latest, Meter, PhaseRecord, Progress};
 use model::{Action, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Stop};
+use rig::Role;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -58,8 +59,9 @@ impl<'a> Offered<'a> {
         let opened = self.open_at(access, ready.prefix())?;
         let server = |(_, server): (_, &rig::Server)| (server.endpoint().clone(), server.process());
         let stores = ready.endpoints().cloned().collect();
-        let faults = FaultPlace::new(ready.servers().map(server).collect());
-        let subjects = Subjects { stores, faults };
+        // A proxy has no role that could change.
+        let servers = ready.servers().filter(|(role, _)| *role != Role::Proxy).map(server);
+        let subjects = Subjects { stores, faults: FaultPlace::new(servers.collect()) };
         Ok(Opened { subjects, ..opened })
     }
 
@@ -399,7 +401,7 @@ impl Opened<'_> {
             spin: !self.offered.cpus.is_empty(),
             reconnects: true,
             stop_on_error_reply: false,
-            hangs_up: false,
+            hangs_up: load.reconnects,
             limits_ns: Vec::new(),
             number: 0,
         }

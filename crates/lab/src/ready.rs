@@ -133,6 +133,12 @@ impl Ready {
         Ok(all)
     }
 
+    /// Process ids of proxies before the private servers, which are among those of the servers.
+    pub(crate) fn proxy_pids(&self) -> Vec<u32> {
+        let proxies = self.servers().filter(|(role, _)| *role == Role::Proxy);
+        proxies.map(|(_, proxy)| proxy.pid()).collect()
+    }
+
     /// Process ids of the private servers.
     pub fn server_pids(&self) -> Vec<u32> {
         self.servers().map(|(_, server)| server.pid()).collect()
@@ -260,7 +266,15 @@ impl Death {
 impl Store {
     /// How its servers ended; `None` while one of them still has its data.
     fn death(&self, is_one_of_several: bool) -> Option<Death> {
-        let keeps_data = |(role, _): &&(Role, Server)| *role != Role::Sentinel;
+        // Without its proxy, a store has no address.
+        let is_proxy = |(role, _): &&(Role, Server)| *role == Role::Proxy;
+        if let Some((role, proxy)) = self.servers.iter().find(is_proxy)
+            && let Some(how) = proxy.died()
+        {
+            let who = format!("the {} {}", role.name(), place(proxy.endpoint()));
+            return Some(Death { who, program: proxy.name(), how });
+        }
+        let keeps_data = |(role, _): &&(Role, Server)| role.keeps_data();
         let all: Vec<_> = self.servers.iter().filter(keeps_data).collect();
         let deaths: Option<Vec<String>> = all.iter().map(|(_, server)| server.died()).collect();
         let how = deaths?.pop()?;

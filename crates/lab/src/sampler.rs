@@ -6,7 +6,7 @@
 
 use drivers::Admin;
 use load::Progress;
-use model::{Endpoint, Event, Failure, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
+use model::{Endpoint, Event, Failure, ProxyUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 use rig::{
     DeviceReader, InterfaceReader, PressureReader, ServerProcess, UsageReader, anonymous_bytes,
     pin_current_thread, process_cpu_ns,
@@ -54,6 +54,7 @@ impl Sampler {
         let servers =
             ready.servers().map(|(_, server)| (place(server.endpoint()), server.process()));
         let servers: Vec<(String, ServerProcess)> = servers.collect();
+        let proxies = ready.proxy_pids();
         let group = ready.groups.memory_path();
         let disk = ready.disk.clone();
         let (stop, stopped) = mpsc::channel();
@@ -64,7 +65,8 @@ impl Sampler {
             let device = disk.as_deref().and_then(DeviceReader::of);
             let group_pressure = group.as_deref().and_then(PressureReader::of_group);
             let own = Readers::new(servers, endpoints);
-            let readers = Readers { group, device, group_pressure, ..own };
+            let proxy = (!proxies.is_empty()).then(|| UsageReader::new(&proxies));
+            let readers = Readers { proxy, group, device, group_pressure, ..own };
             sample(readers, zero, &stopped, &live_sender)
         };
         let thread = thread::Builder::new().name("sampler".into()).spawn(run).ok();
@@ -175,6 +177,8 @@ struct Readers {
     /// Address and process of each private server, and the reader of all of them.
     servers: Vec<(String, ServerProcess)>,
     server: UsageReader,
+    /// Proxies, which are among the servers too.
+    proxy: Option<UsageReader>,
     generator: UsageReader,
     network: Option<InterfaceReader>,
     /// The servers' control group.
@@ -192,6 +196,7 @@ impl Readers {
         Self {
             servers,
             server: UsageReader::new(&[]).with_children(),
+            proxy: None,
             generator: UsageReader::new(&[std::process::id()]),
             network,
             group: None,
@@ -214,6 +219,11 @@ impl Readers {
             at_ns,
             server: self.server.read(),
             servers: self.cpu_of_each(&pids),
+            proxy: self
+                .proxy
+                .as_mut()
+                .and_then(UsageReader::read)
+                .map(|used| ProxyUse { cpu_ns: used.cpu_ns, resident_bytes: used.resident_bytes }),
             generator,
             group_bytes: self.group.as_deref().and_then(anonymous_bytes),
             network: self.network.as_mut().and_then(InterfaceReader::read),

@@ -375,7 +375,10 @@ impl ServerMeter {
     pub(crate) fn new(provisioner: &TargetProvisioner<'_>, ready: &Ready) -> Self {
         let servers = ProcessTree::new(&ready.server_pids());
         // A measured server that the run did not start takes nothing from itself.
-        let measured = ready.endpoints().flat_map(|endpoint| rig::listeners(endpoint.addresses()));
+        let measured = ready.endpoints().flat_map(|endpoint| {
+            let all = [endpoint.addresses(), endpoint.behind()].concat();
+            rig::listeners(&all)
+        });
         let measured: Vec<u32> = ready.server_pids().into_iter().chain(measured).collect();
         let measured = ProcessTree::new(&measured);
         let (generator, server) =

@@ -169,6 +169,10 @@ fn url(product: Product, address: &str) -> Option<String> {
         _ => None,
     };
     let mut queries: Vec<String> = protocol.into_iter().map(Into::into).collect();
+    if let Some(servers) = more.split(", ").find_map(|own| own.strip_prefix("a proxy of ")) {
+        let servers = servers.split(" and ").map(bracketed).collect::<Option<Vec<_>>>()?;
+        queries.push(format!("behind={}", servers.join(",")));
+    }
     let url = if let Some(path) = place.strip_prefix("unix socket ") {
         queries.extend(database.map(|(key, database)| format!("{key}={database}")));
         format!("{name}+unix://{}", encoded(path))
@@ -206,7 +210,8 @@ fn is_plain(endpoint: &Endpoint) -> bool {
         NetAddress::Tcp(host, _) => !host.starts_with('-') && host.chars().all(good),
         NetAddress::Unix(path) => is_path(path),
     };
-    endpoint.addresses().iter().all(is_plain) && endpoint.directory().is_none_or(is_path)
+    let mut addresses = endpoint.addresses().iter().chain(endpoint.behind());
+    addresses.all(is_plain) && endpoint.directory().is_none_or(is_path)
 }
 
 /// Key prefixes of the plain and page layouts that the plan uses.
@@ -314,6 +319,7 @@ mod tests {
             ("redis+cluster://a_b.example:7000/0", Product::Redis),
             ("rediss+cluster://h:7000/0", Product::Redis),
             ("redis+unix:///run/a%20b%27s.sock?db=2", Product::Redis),
+            ("redis://h:5/0?behind=a:1,[::1]:6379", Product::Redis),
             ("mysql://db:3307/shop-1$", Product::Mysql),
             ("mysql+unix:///run/m.sock?database=d", Product::Mysql),
             ("memcacheds://a:1,[::1]:2?protocol=meta", Product::Memcached),

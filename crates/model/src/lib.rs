@@ -72,7 +72,7 @@ pub use read_back::{ReadBack, StoredVersion};
 pub use record::{Condition, Conditions, Header, Listed, Seal, SealStatus, TargetState};
 pub use require::{Requirement, RequirementError};
 pub use saturation::{
-    COUNTERS, Counter, DeviceUse, NetworkUse, Pressure, ProcessUse, SAMPLE_NS, Sample,
+    COUNTERS, Counter, DeviceUse, NetworkUse, Pressure, ProcessUse, ProxyUse, SAMPLE_NS, Sample,
     StoreCounters, ThreadCpu,
 };
 pub use search::{Blame, Search, Slo, SloError, TAKEN_SHARE_MAX};

@@ -28,6 +28,9 @@ pub struct Load {
     pub pipeline: u32,
     /// True if all clients use the same session (parallel requests of one visitor).
     pub one_session: bool,
+    /// True if each request of a closed load has its own connection, which is opened for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reconnects: bool,
 }
 
 /// Offered level over time, after the warm-up. Levels are active clients for closed arrivals, and
@@ -86,6 +89,7 @@ impl Load {
             clients,
             pipeline: 1,
             one_session: false,
+            reconnects: false,
         }
     }
 
@@ -98,6 +102,18 @@ impl Load {
     #[must_use]
     pub fn pipelined(self, pipeline: u32) -> Self {
         Self { pipeline, ..self }
+    }
+
+    /// The same with a new connection for each request.
+    #[must_use]
+    pub fn reconnecting(self) -> Self {
+        Self { reconnects: true, ..self }
+    }
+
+    /// First word of the metric names of what a request waits for before it is sent: its
+    /// connection, or its client.
+    pub fn waits(&self) -> &'static str {
+        if self.reconnects { "connect" } else { "lag" }
     }
 
     /// True if operations are sent when due, whether or not earlier ones were answered.
@@ -124,10 +140,15 @@ impl Load {
         }
     }
 
-    /// The relevant latency and the first word of its metric names: response time, from when a
-    /// request was due, for an open load; otherwise service time.
+    /// True if a request starts before it is sent: when it is due, or its connection is opened.
+    pub fn has_response_times(&self) -> bool {
+        self.is_planned() || self.reconnects
+    }
+
+    /// The relevant latency and the first word of its metric names: response time where a request
+    /// starts before it is sent; otherwise service time.
     pub fn times(&self) -> &'static str {
-        if self.is_planned() { "response" } else { "service" }
+        if self.has_response_times() { "response" } else { "service" }
     }
 
     /// The load of a phase: this one, but with closed arrivals in the phase [`PEAK`].
@@ -138,8 +159,8 @@ impl Load {
 
     /// All clients active all the time.
     fn with_all_clients(&self) -> Self {
-        let Self { clients, pipeline, one_session, .. } = *self;
-        Self { one_session, ..Self::closed(clients).pipelined(pipeline) }
+        let Self { clients, pipeline, one_session, reconnects, .. } = *self;
+        Self { one_session, reconnects, ..Self::closed(clients).pipelined(pipeline) }
     }
 
     /// True if its rates are shares of that in phase [`PEAK`].
@@ -266,6 +287,9 @@ impl fmt::Display for Load {
         }
         if self.one_session {
             f.write_str(" on one session")?;
+        }
+        if self.reconnects {
+            f.write_str(", a connection for each request")?;
         }
         if self.pipeline > 1 { write!(f, ", {} at once", self.pipeline) } else { Ok(()) }
     }

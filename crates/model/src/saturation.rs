@@ -17,6 +17,8 @@ pub struct Sample {
     pub server: Option<ProcessUse>,
     /// CPU time of each of several private servers that run: process id and address.
     pub servers: Vec<ThreadCpu>,
+    /// The part of it that is used by a proxy before the servers; `None` without one.
+    pub proxy: Option<ProxyUse>,
     /// Usage of this process, the generator.
     pub generator: ProcessUse,
     /// Server statistics; `None` if the server did not report them in time.
@@ -97,7 +99,17 @@ pub const COUNTERS: &[Counter] = counters! {
     device: read_bytes written_bytes reads writes;
     pressure: memory_some_ns memory_full_ns io_some_ns io_full_ns cpu_some_ns;
     group_pressure: memory_some_ns memory_full_ns io_some_ns io_full_ns cpu_some_ns;
+    proxy: cpu_ns resident_bytes;
 };
+
+/// Resources used by a proxy before the servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProxyUse {
+    /// CPU time including ended threads, nanoseconds.
+    pub cpu_ns: u64,
+    /// Resident memory, bytes.
+    pub resident_bytes: u64,
+}
 
 /// Resources used by processes. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`,
 /// `/proc/<pid>/stat` and `io`, and the process CPU clock.

@@ -224,6 +224,14 @@ impl Endpoint {
         }
     }
 
+    /// Addresses of the servers behind it, if it is a proxy; otherwise empty.
+    pub fn behind(&self) -> &[NetAddress] {
+        match self {
+            Self::Redis { options, .. } => &options.behind,
+            _ => &[],
+        }
+    }
+
     /// TLS settings; `None` without TLS.
     pub fn tls(&self) -> Option<&TlsFiles> {
         match self {
@@ -247,6 +255,39 @@ impl Endpoint {
             | Self::Postgres(_)
             | Self::Sqlite { .. }
             | Self::Disk { .. } => None,
+        }
+    }
+
+    /// The same with TLS where it has none and the reverse, and without a login: nothing secret is
+    /// for a server that may be another one. `None` if its protocol has no TLS here, or it is on
+    /// a unix socket.
+    pub fn other_transport(&self) -> Option<Self> {
+        let mut other = self.clone();
+        let (tls, login) = match &mut other {
+            Self::Redis { options, user, password, .. } => (&mut options.tls, (user, password)),
+            Self::Memcached(own) => (&mut own.tls, (&mut own.user, &mut own.password)),
+            _ => return None,
+        };
+        (*login.0, *login.1) = (None, None);
+        *tls = match tls {
+            Some(_) => None,
+            None => Some(TlsFiles { is_insecure: true, ..TlsFiles::default() }),
+        };
+        let is_tcp = |address: &NetAddress| matches!(address, NetAddress::Tcp(..));
+        other.addresses().iter().all(is_tcp).then_some(other)
+    }
+
+    /// Scheme of its URL; empty for a product without TLS here.
+    pub fn scheme(&self) -> &'static str {
+        let is_cluster = |options: &RedisOptions| options.is_cluster;
+        match (self, self.tls().is_some()) {
+            (Self::Redis { options, .. }, false) if is_cluster(options) => "redis+cluster://",
+            (Self::Redis { options, .. }, true) if is_cluster(options) => "rediss+cluster://",
+            (Self::Redis { .. }, false) => "redis://",
+            (Self::Redis { .. }, true) => "rediss://",
+            (Self::Memcached(_), false) => "memcached://",
+            (Self::Memcached(_), true) => "memcacheds://",
+            _ => "",
         }
     }
 
@@ -290,7 +331,10 @@ fn directory(text: &str, url: &Url) -> Result<PathBuf, UrlError> {
 /// Parses `redis://`, `rediss://`, `redis+cluster://`, `rediss+cluster://` and `redis+unix://`.
 fn parse_redis(url: &Url) -> Result<Endpoint, UrlError> {
     let is_unix = url.scheme() == "redis+unix";
-    known_queries(url, if is_unix { "db, user, password, protocol" } else { "cluster, protocol" })?;
+    known_queries(
+        url,
+        if is_unix { "db, user, password, protocol" } else { "cluster, protocol, behind" },
+    )?;
     let options = RedisOptions::of(url)?;
     let (address, database) = if is_unix {
         (unix(url)?, redis::database(url, &query(url, "db").unwrap_or_default())?)

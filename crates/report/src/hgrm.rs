@@ -13,17 +13,18 @@ use crate::series::measured;
 const TICKS: f64 = 5.0;
 const NS_PER_MS: f64 = 1e6;
 
-/// File name and latencies of each row over all blocks: response times for a planned load,
-/// otherwise service times. Failed operations have no latency; a comment gives their number.
+/// File name and latencies of each row over all blocks: response times where a request starts
+/// before it is sent, otherwise service times. Failed operations have no latency; a comment gives
+/// their number.
 pub fn render(recorded: &Recorded) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for phase in measured(recorded).iter().filter(|phase| !phase.cell.load.is_probing()) {
-        let is_planned = phase.cell.load.is_planned();
+        let has_response_times = phase.cell.load.has_response_times();
         for operation in &phase.operations {
             let (mut times, mut failed) = (Histogram::new(), 0);
             for block in &operation.blocks {
                 let result = block.result;
-                times.merge(if is_planned { &result.response } else { &result.service });
+                times.merge(if has_response_times { &result.response } else { &result.service });
                 failed += result.counts.error;
             }
             let name = format!("{} {}", phase.cell.id, operation.name);

@@ -40,7 +40,7 @@ pub(crate) struct Metric {
 }
 
 /// All metrics in the order of their CSV columns; append new ones.
-pub(crate) const METRICS: [Metric; 28] = [
+pub(crate) const METRICS: [Metric; 30] = [
     geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
     geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
     geometric("server_cpus", |w| w.by_time(w.point.server_cpu_ns?)),
@@ -73,6 +73,8 @@ pub(crate) const METRICS: [Metric; 28] = [
     }),
     amount("group_io_pressure_some_share", |w| w.waited(|s| Some(s.group_pressure?.io_some_ns))),
     amount("group_io_pressure_full_share", |w| w.waited(|s| Some(s.group_pressure?.io_full_ns))),
+    geometric("proxy_cpu_ns_per_op", |w| w.per_op(w.grown(proxy_cpu)?)),
+    geometric("proxy_cpus", |w| w.by_time(w.grown(proxy_cpu)? as u64)),
 ];
 
 /// Reads of a database's rows through a cache.
@@ -116,6 +118,11 @@ fn received(sample: &Sample) -> Option<u64> {
 
 fn sent(sample: &Sample) -> Option<u64> {
     sample.store.as_ref()?.sent_bytes
+}
+
+/// CPU time of a proxy before the servers, which is part of the server's.
+fn proxy_cpu(sample: &Sample) -> Option<u64> {
+    Some(sample.proxy?.cpu_ns)
 }
 
 /// Calls of the server's processes that read and write.

@@ -64,7 +64,7 @@ fn row(
     metrics.extend(error_share(&counts));
     let unsure_service = times("service", &service, seed, &mut metrics);
     let unsure_response = times("response", &response, seed, &mut metrics);
-    times("lag", &lag, seed, &mut metrics);
+    times(phase.cell.load.waits(), &lag, seed, &mut metrics);
     if operation.whole {
         metrics.extend(over_points(&wholes(points, recorded), seed));
         restoring_per_operation(points, seed, &mut metrics);
@@ -73,7 +73,8 @@ fn row(
     if let Workload::AppCache(_) = phase.cell.workload {
         cache::metrics(points, seed, &mut metrics);
     }
-    let (times, unsure) = if phase.cell.load.is_planned() {
+    let has_response_times = phase.cell.load.has_response_times();
+    let (times, unsure) = if has_response_times {
         (&response.all, unsure_response)
     } else {
         (&service.all, unsure_service)
@@ -85,7 +86,7 @@ fn row(
     footnotes.sort_unstable();
     footnotes.dedup();
     let required = if operation.whole {
-        let merged = if phase.cell.load.is_planned() { &response } else { &service };
+        let merged = if has_response_times { &response } else { &service };
         let unsent = points.iter().map(|p| p.point.unsent).sum();
         requirements::of_row(plan, merged, (&counts, unsent), &metrics, seed)
     } else {

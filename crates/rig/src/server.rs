@@ -110,15 +110,23 @@ pub enum Role {
     Replica,
     /// Monitors both; stores no data.
     Sentinel,
+    /// Passes requests on to servers; stores no data.
+    Proxy,
 }
 
 impl Role {
+    /// True if a server of this role stores data.
+    pub fn keeps_data(self) -> bool {
+        matches!(self, Self::Primary | Self::Replica)
+    }
+
     /// Display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Primary => "primary",
             Self::Replica => "replica",
             Self::Sentinel => "Sentinel",
+            Self::Proxy => "proxy",
         }
     }
 }

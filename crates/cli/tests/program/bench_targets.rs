@@ -279,6 +279,8 @@ fn memcached_is_measured_over_tls() {
     let url = format!("x=memcacheds://localhost:{}", server.port);
     assert_good(&ran(&[&url, "--cacert", &ca]).measured().json(), "x");
     assert_not_run(ran(&[&url]), "x", &["not issued by a trusted authority"]);
+    let plain = url.replace("memcacheds", "memcached");
+    assert_not_run(ran(&[&plain]), "x", &["requires TLS on this port", "memcacheds://"]);
 }
 
 #[test]
@@ -406,7 +408,7 @@ fn a_server_without_tls_is_reported() {
     let server = PortServer::redis(&[]);
     let url = format!("x=rediss://127.0.0.1:{}", server.port);
     let arguments = [&*url, "--tls-insecure", "--timeout", "1s"];
-    assert_not_run(ran(&arguments), "x", &["does this port use TLS?"]);
+    assert_not_run(ran(&arguments), "x", &["does not use TLS on this port", "redis://"]);
 }
 
 #[test]

@@ -219,3 +219,43 @@ fn a_server_that_joins_under_load_gets_requests() {
     assert_eq!(trial["outages"], serde_json::json!([]));
     wait_until_empty(&cluster);
 }
+
+/// A replica without its primary's newest data stands for no election.
+#[test]
+fn a_primary_whose_replica_is_too_far_behind_fails_the_trial() {
+    if !tools() {
+        return;
+    }
+    let mut cluster = Cluster::with_replicas();
+    let dies = &cluster.0[1];
+    let heir = replica_of(&cluster, dies);
+    // It may be one node timeout and one ping behind: two seconds.
+    for (name, value) in
+        [("cluster-replica-validity-factor", "1"), ("repl-ping-replica-period", "1")]
+    {
+        heir.ask(&["CONFIG", "SET", name, value]);
+    }
+    // A wrong password keeps it from its primary.
+    heir.ask(&["CONFIG", "SET", "masterauth", "wrong"]);
+    dies.ask(&["CLIENT", "KILL", "TYPE", "replica"]);
+    wait_until("the replica is behind", PATIENCE, || {
+        let info = heir.ask(&["INFO", "replication"]);
+        let since = info.lines().find_map(|l| l.strip_prefix("master_link_down_since_seconds:"))?;
+        (since.trim().parse::<i64>().ok()? > 4).then_some(())
+    });
+    let place = Place::new();
+    let run = bench(&place, &cluster.0[0], &["--duration", "60s", "--timeout", "4s"]);
+    wait_for_measurement(dies);
+    let (port, heir_port) = (dies.port, heir.port);
+    drop(cluster.0.remove(1));
+    let summary = run.finish_within(PATIENCE).code(4).json();
+    let reason = &summary["failures"][0]["reason"];
+    let reason = reason.as_str().unwrap();
+    let named = reason.contains(&format!("cannot connect to 127.0.0.1:{port}"));
+    assert!(
+        named && reason.contains("no other server took over its keys within 4000 ms"),
+        "{reason}"
+    );
+    let heir = cluster.0.iter().find(|server| server.port == heir_port).unwrap();
+    assert!(heir.ask(&["ROLE"]).starts_with("slave"), "it was promoted");
+}

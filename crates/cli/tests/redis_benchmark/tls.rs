@@ -114,7 +114,7 @@ fn certificates_are_verified() {
     let others = [("SSL_CERT_FILE", certificates.path("elsewhere.pem"))];
     let unknown = server.ours_with(&others, &arguments).code(1);
     let unknown = unknown.with_stderr("is not issued by a trusted authority");
-    unknown.with_stderr("(see --cacert, --sni and --insecure)");
+    unknown.with_stderr("expected --cacert FILE with its authority");
     with(&server, &["--insecure"]).code(0);
     with(&server, &["--cacert", &ca]).code(0).without_stderr("not for");
     let directory = certificates.path("");

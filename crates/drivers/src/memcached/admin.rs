@@ -42,7 +42,10 @@ pub(crate) fn open_admin(
     // As in the load, all servers share one certificate name.
     let tls = tls::of_target(memcached.tls.as_ref(), &memcached.servers[0])?;
     let connect = |address: &NetAddress| {
-        let line = Line::connect(memcached, address, tls.as_ref(), timeout)?;
+        let mut line = Line::connect(memcached, address, tls.as_ref(), timeout)?;
+        // Any reply will do here; a server with TLS gives none to a client without.
+        line.send(b"version\r\n")?;
+        line.next()?;
         Ok((address.to_string(), line))
     };
     let servers = memcached.servers.iter().map(connect).collect::<Result<_, StoreError>>()?;

@@ -4,7 +4,7 @@ use std::iter;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use load::wire::route::Route;
+use load::wire::route::{Route, Single};
 use model::{BackgroundWrite, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
@@ -12,25 +12,23 @@ use super::counters::{counters, facts, info, last_failed, memory_stats};
 use super::errors::known;
 use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
-use super::resp::{Tree, text};
-use super::version::{is_of_cluster, version};
-use super::wire::Wire;
-use super::{ClusterDeadline, cluster_members, is_cluster, members};
+use super::resp::Tree;
+use super::server::{Part, Server, check_patience};
+use super::version::version;
+use super::{ClusterDeadline, behind, cluster_members, is_cluster, members};
 use crate::wire::Dialect;
 use crate::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions, admin, fault};
 
-/// Approximate number of keys that one `SCAN` inspects.
-const BATCH: &[u8] = b"1000";
-/// Key names requested to check that a server owns all slots.
-const SLOTS_TRIED: u32 = 32;
 /// How long cleanup retries while a server is unavailable or busy.
 const RETRY_MAX: Duration = Duration::from_secs(10);
 /// Pause between these retries.
 const PAUSE: Duration = Duration::from_millis(100);
 
 struct RedisAdmin {
-    /// All servers, of a cluster every primary.
+    /// All servers with data, of a cluster every primary.
     servers: Vec<Server>,
+    /// The proxy before them, if any: only it knows which of them has a key.
+    proxy: Option<Server>,
     route: Box<dyn Route>,
     /// The user's endpoint if it is a cluster.
     cluster: Option<Endpoint>,
@@ -38,34 +36,40 @@ struct RedisAdmin {
     timeout: Duration,
 }
 
-struct Server {
-    endpoint: Endpoint,
-    /// True for a member of a cluster.
-    is_member: bool,
-    wire: Wire,
-    /// True if `wire` can no longer be used.
-    is_broken: bool,
-    timeout: Duration,
-    /// True once the server has rejected `INFO` with several sections.
-    takes_one_section: bool,
-}
-
 pub(crate) fn open_admin(
     endpoint: &Endpoint,
     timeout: Duration,
 ) -> Result<Box<dyn Admin>, StoreError> {
-    let (route, endpoints) = members(endpoint, timeout)?;
+    let behind = behind(endpoint);
+    let (mut route, mut endpoints): (Box<dyn Route>, _) = (Box::new(Single), behind);
+    let proxy = if endpoints.is_empty() {
+        (route, endpoints) = members(endpoint, timeout)?;
+        None
+    } else {
+        Some(Server::open(endpoint.clone(), Part::Proxy, timeout)?)
+    };
     let cluster = is_cluster(endpoint).then(|| endpoint.clone());
+    let part = if cluster.is_some() { Part::Member } else { Part::Alone };
     let in_turn = ClusterDeadline::new(timeout);
     let server = |endpoint: Endpoint| {
         in_turn.check().map_err(|e| StoreError::fatal(e.class, e.message))?;
-        Server::open(endpoint, cluster.is_some(), timeout)
+        let mut server = Server::open(endpoint, part, timeout)?;
+        server.answers_info()?;
+        Ok(server)
     };
     let servers = endpoints.into_iter().map(server).collect::<Result<_, StoreError>>()?;
-    Ok(Box::new(RedisAdmin { servers, route, cluster, timeout }))
+    Ok(Box::new(RedisAdmin { servers, proxy, route, cluster, timeout }))
 }
 
 impl RedisAdmin {
+    /// The server to ask for a key.
+    fn at(&mut self, key: &[u8]) -> &mut Server {
+        match &mut self.proxy {
+            Some(proxy) => proxy,
+            None => &mut self.servers[self.route.node(key)],
+        }
+    }
+
     /// Updates the owners of a cluster's slots: servers can have joined, and replicas can have
     /// taken over.
     fn follow_cluster(&mut self) -> Result<(), StoreError> {
@@ -77,7 +81,7 @@ impl RedisAdmin {
         let Some((route, endpoints)) = queried.find_map(reported) else { return Ok(()) };
         for endpoint in &endpoints {
             if self.servers.iter().all(|server| server.endpoint != *endpoint) {
-                self.servers.push(Server::open(endpoint.clone(), true, self.timeout)?);
+                self.servers.push(Server::open(endpoint.clone(), Part::Member, self.timeout)?);
             }
         }
         // In the order of the route's numbering.
@@ -107,174 +111,11 @@ impl RedisAdmin {
     }
 }
 
-impl Server {
-    fn open(endpoint: Endpoint, is_member: bool, timeout: Duration) -> Result<Self, StoreError> {
-        let wire = Wire::connect(&endpoint, timeout)?;
-        let (is_broken, takes_one_section) = (false, false);
-        Ok(Self { endpoint, is_member, wire, is_broken, timeout, takes_one_section })
-    }
-
-    fn address(&self) -> String {
-        match &self.endpoint {
-            Endpoint::Redis { address, .. } => address.to_string(),
-            other => other.to_string(),
-        }
-    }
-
-    /// Reply to `INFO server`; empty if the server does not know it.
-    fn info(&mut self) -> Result<String, StoreError> {
-        known(self.wire.ask(&[b"INFO", b"server"])).map(|reply| reply.map(text).unwrap_or_default())
-    }
-
-    /// Writes a key, reads it back and removes it, skipping commands that the server does not know.
-    fn probe(&mut self, key: &str) -> Result<(), StoreError> {
-        let (key, value) = (key.as_bytes(), format!("cachedyno verifies {key}"));
-        if known(self.wire.ask(&[b"SET", key, value.as_bytes()]))?.is_none() {
-            return Ok(());
-        }
-        let read = known(self.wire.ask(&[b"GET", key]))?;
-        let lists = self.lists_keys();
-        if known(self.wire.ask(&[b"UNLINK", key]))?.is_none() {
-            known(self.wire.ask(&[b"DEL", key]))?;
-        }
-        lists?;
-        match read {
-            None => Ok(()),
-            Some(Tree::Text(read)) if read == value.as_bytes() => Ok(()),
-            Some(other) => Err(StoreError::fatal(
-                ErrorClass::Protocol,
-                format!(
-                    "a key was written as `{value}` and read back as `{}` (expected the value \
-                     written)",
-                    fault::printable(text(other).as_bytes())
-                ),
-            )),
-        }
-    }
-
-    /// Errors: the server has keys but does not support `SCAN`, which finds the keys of a run. A
-    /// server without keys passes: it is a fake.
-    fn lists_keys(&mut self) -> Result<(), StoreError> {
-        let size = known(self.wire.ask(&[b"DBSIZE"]))?;
-        let has_keys = matches!(size, Some(Tree::Integer(1..)));
-        if has_keys && known(self.wire.ask(&[b"SCAN", b"0"]))?.is_none() {
-            let message = "the server does not support `SCAN`, which finds and removes the keys \
-                           of a run (expected a server that does: it may be renamed there)";
-            return Err(StoreError::fatal(ErrorClass::Other, message));
-        }
-        Ok(())
-    }
-
-    fn configuration(&mut self) -> Result<Vec<(String, String)>, StoreError> {
-        let list = match self.wire.ask(&[b"CONFIG", b"GET", b"*"]) {
-            Ok(Tree::List(list)) => list,
-            Ok(_) => Vec::new(),
-            // Managed servers forbid it, and accounts can lack the permission.
-            Err(e) if !e.fatal => Vec::new(),
-            Err(e) => return Err(e),
-        };
-        let texts: Vec<String> = list.into_iter().map(text).collect();
-        let pairs = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
-        let mut reported: Vec<_> = pairs.filter(|(name, _)| !may_be_secret(name)).collect();
-        reported.sort();
-        Ok(reported)
-    }
-
-    /// Requests names in many slots if the server is part of a cluster: a single name could happen
-    /// to be in one of its own slots.
-    fn has_every_slot(&mut self, name: &str) -> Result<(), StoreError> {
-        let info = self.info()?;
-        if self.is_member || !is_of_cluster(&info) {
-            return Ok(());
-        }
-        let names: Vec<String> = (0..SLOTS_TRIED).map(|n| format!("{name}-{n}")).collect();
-        let requests: Vec<Vec<&[u8]>> =
-            names.iter().map(|name| vec![&b"EXISTS"[..], name.as_bytes()]).collect();
-        let queried = self.wire.all(&requests);
-        if queried.is_err() {
-            // The old connection still has replies in flight.
-            self.wire = Wire::connect(&self.endpoint, self.timeout)?;
-        }
-        queried
-    }
-
-    /// Removes keys, on a new connection if the last attempt failed.
-    fn remove(
-        &mut self,
-        prefix: &str,
-        patience: &mut CleanupDeadline<'_>,
-    ) -> Result<(), StoreError> {
-        if self.is_broken {
-            self.wire = Wire::connect(&self.endpoint, self.timeout)?;
-        }
-        let removed = self.remove_matching(prefix, patience);
-        self.is_broken = removed.is_err();
-        removed
-    }
-
-    fn remove_matching(
-        &mut self,
-        prefix: &str,
-        patience: &mut CleanupDeadline<'_>,
-    ) -> Result<(), StoreError> {
-        let mut pattern = escape(prefix);
-        pattern.push('*');
-        let mut cursor = b"0".to_vec();
-        let size = known(self.wire.ask(&[b"DBSIZE"]))?;
-        let keys = if let Some(Tree::Integer(keys)) = size { keys } else { 0 };
-        for _ in 0..scans_max(keys) {
-            check_patience(patience)?;
-            let request: [&[u8]; 6] =
-                [b"SCAN", &cursor, b"MATCH", pattern.as_bytes(), b"COUNT", BATCH];
-            let Some(reply) = known(self.wire.ask(&request))? else { return self.lists_keys() };
-            let (next, keys) = scanned(reply)?;
-            // Check again instead of relying on the server's matching alone.
-            let ours = keys.iter().filter(|key| key.starts_with(prefix.as_bytes()));
-            // One key per request: a cluster rejects requests with keys of several slots, and
-            // without `ASKING` also keys of a slot that is migrating to this server.
-            let mut requests: Vec<Vec<&[u8]>> = Vec::new();
-            for key in ours {
-                if self.is_member {
-                    requests.push(vec![b"ASKING"]);
-                }
-                requests.push(vec![b"UNLINK", key]);
-            }
-            self.wire.all(&requests)?;
-            if next == b"0" {
-                return Ok(());
-            }
-            cursor = next;
-        }
-        let message = format!("`SCAN` does not finish although `DBSIZE` is {keys}");
-        Err(StoreError::fatal(ErrorClass::Protocol, message))
-    }
-}
-
-/// Most `SCAN` calls for this many keys: at least a tenth of the key table's buckets are used,
-/// except for a while after a mass removal.
-fn scans_max(keys: i64) -> u64 {
-    10_000 + u64::try_from(keys).unwrap_or_default() / 10
-}
-
-fn check_patience(patience: &mut CleanupDeadline<'_>) -> Result<(), StoreError> {
-    patience.check().map_err(|e| StoreError::fatal(e.class, e.message))
-}
-
 /// True for an error that can be temporary: the server restarts or is busy.
 fn is_temporary(e: &StoreError) -> bool {
     let temporary = ["`LOADING ", "`BUSY ", "`MASTERDOWN ", "`TRYAGAIN "];
     matches!(e.class, ErrorClass::Timeout | ErrorClass::Closed | ErrorClass::Refused)
         || temporary.iter().any(|code| e.message.contains(code))
-}
-
-fn scanned(tree: Tree) -> Result<(Vec<u8>, Vec<Vec<u8>>), StoreError> {
-    if let Tree::List(parts) = tree
-        && let Ok([Tree::Text(cursor), Tree::List(keys)]) = <[Tree; 2]>::try_from(parts)
-    {
-        let bytes = |t| if let Tree::Text(key) = t { Some(key) } else { None };
-        return Ok((cursor, keys.into_iter().filter_map(bytes).collect()));
-    }
-    Err(StoreError::fatal(ErrorClass::Protocol, "`SCAN` did not return a cursor and keys"))
 }
 
 /// Adds a hint if the given server turned out to be a member of a cluster.
@@ -288,28 +129,6 @@ fn with_cluster_hint(failure: Failure) -> Failure {
         failure.message
     );
     Failure { message, ..failure }
-}
-
-/// True for `requirepass`, `tls-key-file-pass`, `masterauth`, `masteruser`, `primaryauth` and
-/// similar settings.
-fn may_be_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.contains("pass")
-        || name.contains("secret")
-        || name.ends_with("auth")
-        || name.ends_with("user")
-}
-
-/// Escapes a text for `SCAN MATCH`, so that the pattern only matches the text itself.
-fn escape(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '\\' | '^') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern
 }
 
 impl Admin for RedisAdmin {
@@ -332,17 +151,17 @@ impl Admin for RedisAdmin {
     }
 
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
-        let server = &mut self.servers[self.route.node(key.as_bytes())];
+        let server = self.at(key.as_bytes());
         let probed = server.probe(key).and_then(|()| server.has_every_slot(key));
         probed.map_err(Failure::from).map_err(with_cluster_hint)
     }
 
     fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        let mut answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
+        let mut answer = self.at(key).wire.ask(&[b"GET", key]);
         if answer.is_err() && self.cluster.is_some() {
             // A replica can have taken over.
             self.follow_cluster()?;
-            answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
+            answer = self.at(key).wire.ask(&[b"GET", key]);
         }
         match answer.map_err(Failure::from).map_err(with_cluster_hint)? {
             Tree::Text(value) => Ok(Some(value)),
@@ -360,7 +179,7 @@ impl Admin for RedisAdmin {
         options: &SessionOptions,
         id: &str,
     ) -> Result<(), Failure> {
-        let server = &mut self.servers[self.route.node(id.as_bytes())];
+        let server = self.at(id.as_bytes());
         let result = admin::round_trip(&server.endpoint, layout, options, id);
         let key = match layout {
             Layout::Plain => id.to_string(),
@@ -490,22 +309,6 @@ fn unsaved(error: &str) -> Option<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn secrets_are_recognized_by_name() {
-        for name in ["requirepass", "masterauth", "masteruser", "tls-key-file-pass", "primaryauth"]
-        {
-            assert!(may_be_secret(name), "{name}");
-        }
-        for name in ["tls-auth-clients", "maxmemory", "save", "appendfsync"] {
-            assert!(!may_be_secret(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_prefix_matches_itself_only() {
-        assert_eq!(escape("a*b?[c]\\^"), "a\\*b\\?\\[c\\]\\\\\\^");
-    }
 
     #[test]
     fn a_save_that_cannot_fork_names_the_setting_of_the_kernel() {

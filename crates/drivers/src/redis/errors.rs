@@ -46,11 +46,16 @@ pub(super) fn unexpected(command: &str, reply: &Reply<'_>) -> StoreError {
     StoreError::fatal(ErrorClass::Protocol, message)
 }
 
+/// True for an error about a command that a server does not know, or a proxy such as Envoy's.
+fn is_unknown(error: &str) -> bool {
+    error.contains("unknown command") || error.contains("unsupported command")
+}
+
 /// The reply; `None` if the server does not know the command.
 pub(super) fn known(reply: Result<Tree, StoreError>) -> Result<Option<Tree>, StoreError> {
     match reply {
         Ok(tree) => Ok(Some(tree)),
-        Err(e) if !e.fatal && e.message.to_lowercase().contains("unknown command") => Ok(None),
+        Err(e) if !e.fatal && is_unknown(&e.message.to_lowercase()) => Ok(None),
         Err(e) => Err(e),
     }
 }

@@ -3,8 +3,8 @@
 //! - `resp`: the codec, pure.
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
 //! - `control`: a connection for queries around a load.
-//! - `plain`, `page`, `admin`: the session layouts and administration around a run; `counters`:
-//!   server statistics during a run; `version`: product and version.
+//! - `plain`, `page`: the session layouts; `admin`, `server`: administration around a run;
+//!   `counters`: server statistics during a run; `version`: product and version.
 //! - `rows`: cached rows of a database; `lock`: locks of sessions and rows.
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, on the counting connection of
 //!   `counted`; `gathered` fills their sets.
@@ -36,6 +36,7 @@ mod resp;
 mod resp_tests;
 mod rows;
 pub mod sentinel;
+mod server;
 mod stale;
 pub(crate) mod survey;
 mod symfony;
@@ -124,9 +125,9 @@ pub(crate) fn open_slow_level(options: &CacheOptions) -> Result<CmRedis, Failure
     CmRedis::open(endpoint, chosen, options.timeout)
 }
 
-/// The servers of an endpoint (the primaries of a cluster, the current primary of a Sentinel
-/// setup), each as its own endpoint, and the route from keys to servers. Connects only to a cluster
-/// and to Sentinels.
+/// The servers that a load goes to (the primaries of a cluster, the current primary of a Sentinel
+/// setup, a proxy), each as its own endpoint, and the route from keys to servers. Connects only to
+/// a cluster and to Sentinels.
 pub(crate) fn members(
     endpoint: &Endpoint,
     timeout: Duration,
@@ -138,6 +139,19 @@ pub(crate) fn members(
         return Ok((Box::new(Single), vec![endpoint.clone()]));
     }
     cluster_members(endpoint, endpoint, timeout)
+}
+
+/// The servers with the data of a proxy, each as its own endpoint; empty without a proxy.
+pub(crate) fn behind(endpoint: &Endpoint) -> Vec<Endpoint> {
+    let one = |address: &NetAddress| {
+        let mut one = endpoint.clone();
+        if let Endpoint::Redis { address: own, options, .. } = &mut one {
+            *own = address.clone();
+            options.behind.clear();
+        }
+        one
+    };
+    endpoint.behind().iter().map(one).collect()
 }
 
 /// Like [`members`] for a `cluster`, whose servers are queried from the one in `contact`.
@@ -153,10 +167,14 @@ pub(crate) fn cluster_members(
             format!("{contact_host}:{contact_port} does not report a usable cluster: {problem}");
         StoreError::fatal(ErrorClass::Other, message)
     };
-    let answer = Wire::connect(contact, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"])?;
+    let answer = Wire::connect(contact, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"]);
+    let answer = answer.map_err(|e| match e.class {
+        ErrorClass::Closed => StoreError { message: no_member(contact_host, contact_port), ..e },
+        _ => e,
+    })?;
     let map = SlotMap::from_slots(&answer, contact_host).map_err(|e| wrong(&e))?;
     if map.uncovered() > 0 {
-        return Err(wrong(&format!("{} of its slots have no server", map.uncovered())));
+        return Err(wrong(&lacking(map.uncovered())));
     }
     let (route, numbers) = SelectedNodes::new(map, ReadFrom::Primaries).map_err(|e| wrong(&e))?;
     let nodes = numbers.iter().map(|number| {
@@ -165,6 +183,24 @@ pub(crate) fn cluster_members(
     });
     let nodes = nodes.collect();
     Ok((Box::new(route), nodes))
+}
+
+/// The error for a server that closes the connection when it is asked for a cluster's slots.
+fn no_member(host: &str, port: u16) -> String {
+    format!(
+        "{host}:{port} closes the connection on `CLUSTER SLOTS`, as a proxy does that refuses the \
+         command (expected a member of a cluster, or a proxy with the servers behind it in its \
+         URL: redis://HOST:PORT?behind=HOST:PORT,HOST:PORT)"
+    )
+}
+
+/// What a cluster lacks some of whose slots no server owns.
+fn lacking(slots: u16) -> String {
+    let have = if slots == 1 { "has" } else { "have" };
+    format!(
+        "{slots} of its slots {have} no server (expected none without: `redis-cli --cluster fix` \
+         assigns them)"
+    )
 }
 
 /// True for a cluster reached over TCP, as all clusters are.

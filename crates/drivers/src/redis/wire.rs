@@ -242,9 +242,9 @@ impl Wire {
         (self.start, self.end) = (0, 0);
         self.socket.begin();
         match self.socket.write_all(&self.out) {
-            // The server closed the connection. A final error, such as too many clients, can still
-            // be read.
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            // The server closed the connection. A final error, such as too many clients or a
+            // missing certificate, can still be read.
+            Err(e) if is_closed(e.kind()) => Ok(()),
             other => other.map_err(|e| fault::connection(&e, self.timeout)),
         }
     }
@@ -275,6 +275,11 @@ impl Wire {
             }
         }
     }
+}
+
+/// True if a write failed because the server had closed the connection.
+fn is_closed(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 fn malformed(Malformed(message): Malformed) -> StoreError {

@@ -70,6 +70,7 @@ pub(super) struct Size {
     memory: Option<MemoryLimit>,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "independent keys of a file")]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Profile {
@@ -88,6 +89,9 @@ pub(super) struct Profile {
     /// Requests per second of all clients, at random times; without it, each client sends its next
     /// requests when it has the answers.
     rate: Option<Spanned<u64>>,
+    /// True if each request has its own connection.
+    #[serde(default)]
+    reconnect: bool,
     /// Operations, in the order of their phases.
     operations: Spanned<Vec<String>>,
     /// Targets that it measures; all without it.
@@ -251,7 +255,7 @@ impl Profile {
     }
 
     fn pipelines<'a>(&'a self, run: &'a Run<'_, Defaults>) -> &'a [u32] {
-        let is_own = !run.is_set("pipeline") || self.rate.is_some();
+        let is_own = !run.is_set("pipeline") || self.rate.is_some() || self.reconnect;
         if is_own { self.pipeline.get_ref() } else { &run.defaults.pipeline }
     }
 
@@ -272,6 +276,7 @@ impl Profile {
                 let rate = run.defaults.rate.unwrap_or(*rate.get_ref());
                 Load::planned(Arrivals::Poisson, Schedule::Steady(rate), clients)
             }
+            None if self.reconnect => Load::closed(clients).reconnecting(),
             None => Load::closed(clients).pipelined(pipeline),
         }
     }
@@ -351,6 +356,10 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
     }
     if is_planned && *at_once != [1] {
         let problem = "pipeline must be [1] with a rate: each request has its own time";
+        return Some((pipeline.span().start, problem.into()));
+    }
+    if profile.reconnect && (is_planned || *at_once != [1]) {
+        let problem = "pipeline must be [1] and rate absent with `reconnect`";
         return Some((pipeline.span().start, problem.into()));
     }
     if let Some(rate) = rate.as_ref().filter(|rate| !RATE.contains(rate.get_ref())) {

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::address::{NetAddress, TlsFiles};
-use super::parts::{UrlError, part, query};
+use super::parts::{UrlError, part, query, tcp};
 
 /// Connection settings of a server with the Redis protocol, without the login. The default is a
 /// single server with RESP2 and without TLS.
@@ -17,6 +17,9 @@ pub struct RedisOptions {
     pub is_resp3: bool,
     /// Sentinels that know the current primary and have its password; empty for a fixed server.
     pub sentinels: Vec<NetAddress>,
+    /// The servers with the data if the address is that of a proxy; empty without one. They answer
+    /// what a proxy refuses, with the same login and TLS.
+    pub behind: Vec<NetAddress>,
 }
 
 impl RedisOptions {
@@ -26,12 +29,18 @@ impl RedisOptions {
     /// Parses the settings in a URL.
     pub(super) fn of(url: &Url) -> Result<Self, UrlError> {
         let scheme = url.scheme();
-        Ok(Self {
+        let options = Self {
             tls: scheme.starts_with("rediss").then(TlsFiles::default),
             is_cluster: scheme.ends_with("+cluster") || is_cluster(url)?,
             is_resp3: is_resp3(url)?,
             sentinels: Vec::new(),
-        })
+            behind: behind(url)?,
+        };
+        if options.is_cluster && !options.behind.is_empty() {
+            let expected = "none, as clients of a cluster reach its servers directly";
+            return Err(part(url, "behind", "given for a cluster", expected));
+        }
+        Ok(options)
     }
 
     /// Describes non-default settings, each after a comma.
@@ -39,7 +48,13 @@ impl RedisOptions {
         let tls = self.tls.as_ref().map_or("", TlsFiles::words);
         let cluster = if self.is_cluster { ", cluster" } else { "" };
         let resp3 = if self.is_resp3 { ", RESP3" } else { "" };
-        [tls, cluster, resp3].concat()
+        let servers: Vec<String> = self.behind.iter().map(ToString::to_string).collect();
+        let behind = if servers.is_empty() {
+            String::new()
+        } else {
+            format!(", a proxy of {}", servers.join(" and "))
+        };
+        format!("{tls}{cluster}{resp3}{behind}")
     }
 }
 
@@ -59,6 +74,19 @@ fn is_resp3(url: &Url) -> Result<bool, UrlError> {
             Err(part(url, "protocol", &format!("`{other}`"), "2 or 3, the version of RESP"))
         }
     }
+}
+
+/// Addresses of the servers behind a proxy, separated by commas.
+fn behind(url: &Url) -> Result<Vec<NetAddress>, UrlError> {
+    let Some(text) = query(url, "behind") else { return Ok(Vec::new()) };
+    let address = |one: &str| {
+        let of_one = Url::parse(&format!("redis://{one}")).ok();
+        let of_one = of_one.filter(|url| url.username().is_empty() && url.password().is_none());
+        let address = of_one.and_then(|url| tcp(&url, 6379).ok());
+        let expected = "HOST:PORT of each server of the proxy, separated by commas";
+        address.ok_or_else(|| part(url, "behind", &format!("`{one}`"), expected))
+    };
+    text.split(',').map(address).collect()
 }
 
 /// Parses the database number in a part of a URL; 0 if the part is empty.
@@ -95,6 +123,10 @@ mod tests {
         assert_eq!(options("rediss://h?cluster=true&protocol=3"), all);
         assert_eq!(options("rediss+cluster://h?protocol=3"), all);
         assert!(options("redis+cluster://h:7000/0").is_cluster);
+        let behind = [("a", 1), ("b", 6379)].map(|(host, port)| NetAddress::Tcp(host.into(), port));
+        assert_eq!(options("redis://h?behind=a:1,b").behind, behind);
+        let shown = Endpoint::parse("redis://h:5?behind=a:1,b").unwrap().to_string();
+        assert_eq!(shown, "h:5 database 0, a proxy of a:1 and b:6379");
         assert!(options("redis+unix:///s?protocol=3").is_resp3);
         let shown = Endpoint::parse("rediss+cluster://u:hush@h?protocol=3").unwrap().to_string();
         assert_eq!(shown, "h:6379 database 0, TLS, cluster, RESP3");
@@ -108,6 +140,12 @@ mod tests {
         assert!(message("redis+cluster://h/3").contains("`3` (expected 0, as a cluster"));
         assert!(message("redis://h?db=3").contains("`db`, which is unknown (expected cluster, "));
         assert!(message("redis+unix:///s?cluster=true").contains("`cluster`"));
+        let empty = message("redis://h?behind=");
+        assert!(empty.contains("behind of `redis://h?***`"), "{empty}");
+        let with_login = message("redis://h?behind=u:hush@a");
+        let names = with_login.contains("HOST:PORT of each server");
+        assert!(names && !with_login.contains("hush"), "{with_login}");
+        assert!(message("redis+cluster://h?behind=a").contains("given for a cluster"));
         assert!(!message("redis://h?password=hush").contains("hush"));
     }
 }

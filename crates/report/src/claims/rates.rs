@@ -59,7 +59,7 @@ impl Context<'_> {
         a: &str,
         b: &str,
     ) -> Result<RatioOfRates, Judged> {
-        let load = Load::closed(clients);
+        let load = self.load(clients);
         let row = self.row_of(operation);
         for target in [a, b] {
             let measured = |r: &&Row| r.workload == self.profile && r.target == target;
@@ -78,6 +78,18 @@ impl Context<'_> {
             .ok_or_else(|| {
                 not_run(format!("{a} and {b} have no block in common with a rate of both"))
             })
+    }
+
+    /// The closed load of this profile with this many clients, each with its own session.
+    fn load(&self, clients: u32) -> Load {
+        let mut own = self.plan.cells.iter().filter(|c| c.workload.profile() == self.profile);
+        let is_asked = |load: &Load| {
+            load.schedule == Load::closed(clients).schedule
+                && !load.is_planned()
+                && !load.one_session
+        };
+        let found = own.find(|cell| is_asked(&cell.load));
+        found.map_or_else(|| Load::closed(clients), |cell| cell.load.clone())
     }
 
     /// That `what` has no result in this profile: its trials failed, or it was not measured.
@@ -122,7 +134,7 @@ impl Context<'_> {
 
     /// An operation of a target with a number of clients, if targets are compared by its rate.
     fn operation(&self, target: &str, name: &str, clients: u32) -> Result<&Operation<'_>, Judged> {
-        let load = Load::closed(clients);
+        let load = self.load(clients);
         let is_here = |cell: &model::Cell| {
             cell.target == target && cell.workload.profile() == self.profile && cell.load == load
         };

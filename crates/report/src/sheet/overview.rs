@@ -141,6 +141,8 @@ fn side_by_side(cases: &[Case<'_>], targets: &[&str]) -> (Table, String) {
 fn times(cases: &[Case<'_>]) -> &'static str {
     if cases.iter().all(|(table, _)| table.load.is_planned()) {
         "response times, from when a request was due"
+    } else if cases.iter().all(|(table, _)| table.load.reconnects) {
+        "response times, from when a connection was opened"
     } else {
         "service times"
     }

@@ -7,6 +7,11 @@ use crate::table::{Cell, Column, Line, NONE, Table, Tone};
 use crate::view::{Value, View};
 use stats::{Verdict, format_bytes};
 
+/// Column of the median time to open a connection, where each request has its own.
+const CONNECT: &str = "connect p50";
+/// Column of the part of the server's CPU time that a proxy before the servers used.
+const PROXY: &str = "of it proxy";
+
 /// All tables, with an explanation of their columns.
 pub(crate) fn section(view: &View) -> Section {
     let all = standings(view);
@@ -20,9 +25,13 @@ pub(crate) fn section(view: &View) -> Section {
 
 /// Explanation of the columns.
 fn words(view: &View, compares: bool) -> String {
-    let is_open = view.cells.iter().any(|r| r.load.times() == "response");
+    let is_open = view.cells.iter().any(|r| r.load.is_planned());
+    let reconnects = view.cells.iter().any(|r| r.load.reconnects);
     let times =
         if is_open { "response times, from when a request was due" } else { "service times" };
+    let connect = "; where each request has its own connection, response times, which include \
+                   opening it (connect: TCP, TLS and login)";
+    let times = format!("{times}{}", if reconnects { connect } else { "" });
     let cpu = "CPU is time per operation of server and generator";
     if !compares {
         return format!("times are {times}; {cpu}");
@@ -62,12 +71,14 @@ fn table(standings: &Standings<'_>, form: Form) -> Table {
     match form {
         Form::Full => {
             columns.push(rate.about(standings.ends_name()));
+            columns.push(Column::number(CONNECT));
             columns.extend(times);
-            columns.extend(["CPU server", "generator", "network"].map(Column::number));
+            columns.extend(["CPU server", PROXY, "generator", "network"].map(Column::number));
             columns.extend([Column::words("against the best"), Column::number("blocks")]);
         }
         Form::Short => {
             columns.push(rate);
+            columns.push(Column::number(CONNECT));
             columns.extend(times);
             columns.extend([Column::number("CPU s+g µs"), Column::words("against best")]);
         }
@@ -78,8 +89,10 @@ fn table(standings: &Standings<'_>, form: Form) -> Table {
     };
     let all = standings.groups.iter().flat_map(|g| g.standings.iter().map(move |s| (g, s)));
     let mut table = Table::new(columns, all.map(line).collect()).grouped();
-    if let Some(at) = table.columns.iter().position(|column| column.title == "network") {
-        table.remove_empty(at, NONE);
+    for title in ["network", CONNECT, PROXY] {
+        if let Some(at) = table.columns.iter().position(|column| column.title == title) {
+            table.remove_empty(at, NONE);
+        }
     }
     table
 }
@@ -88,13 +101,15 @@ fn cells(group: &Group<'_>, standing: &Standing<'_>, shared: &[usize], form: For
     let own = standing.row.footnotes.iter().filter(|note| !shared.contains(note));
     let target = Cell { notes: own.copied().collect(), ..Cell::target(&standing.row.target) };
     let times = ["p50", "p99", "p999"].map(|percentile| standing.time(percentile));
+    let connect = standing.cell("connect_ns_p50", show::time);
     let verdict = Cell::from(group.verdict(standing)).toned(tone(group, standing));
     let mut cells = vec![group.operation.into(), target];
     match form {
         Form::Full => {
             cells.push(standing.cell("rate_per_s", show::rate_value));
+            cells.push(connect);
             cells.extend(times);
-            let cpu = ["server_cpu_ns_per_op", "generator_cpu_ns_per_op"];
+            let cpu = ["server_cpu_ns_per_op", "proxy_cpu_ns_per_op", "generator_cpu_ns_per_op"];
             cells.extend(cpu.map(|name| standing.cell(name, show::time)));
             let bytes = |value: &Value| format_bytes(value.center as u64);
             cells.push(standing.cell("network_bytes_per_op", bytes));
@@ -103,6 +118,7 @@ fn cells(group: &Group<'_>, standing: &Standing<'_>, shared: &[usize], form: For
         }
         Form::Short => {
             cells.push(standing.cell("rate_per_s", show::rate_value_short));
+            cells.push(connect);
             cells.extend(times);
             cells.extend([cpu(standing), verdict]);
         }

@@ -3,7 +3,7 @@
 use model::record::disk_group;
 use model::study::claims::{Conditions, Extreme};
 use model::study::{Claim, Expectation, Source};
-use model::{Condition, DiskLimit, ErrorClass, Failure, Layout};
+use model::{Condition, DiskLimit, ErrorClass, Failure, Layout, Load};
 
 use crate::fixture::{Rates, ratio, run, sessions, usual};
 use crate::recorded::Recorded;
@@ -44,6 +44,20 @@ fn a_ratio_within_the_range_is_confirmed() {
     let value = claim.measured.unwrap();
     assert!(value.lo.unwrap() <= value.center && value.center <= value.hi.unwrap());
     assert_eq!(claim.workload.as_deref(), Some("steady"));
+}
+
+#[test]
+fn a_ratio_is_of_the_loads_of_its_profile_however_they_send() {
+    let sends: [fn(Load) -> Load; 2] = [|load| load.pipelined(50), Load::reconnecting];
+    for send in sends {
+        let mut recorded = run(&["files", "redis", "mysql"], 5, usual);
+        recorded.header.plan.claims = vec![ratio("redis", "files", "read", 8, (1.9, 2.3))];
+        for cell in &mut recorded.header.plan.cells {
+            cell.load = send(cell.load.clone());
+        }
+        let claim = judge(&recorded).claims.remove(0);
+        assert_eq!(claim.verdict.name(), "confirmed", "{}", claim.note);
+    }
 }
 
 #[test]

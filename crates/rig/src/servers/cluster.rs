@@ -5,6 +5,7 @@
 //! each other on a second port, 10,000 above that of the clients.
 
 use super::group::{Group, count, port};
+use super::listen::{LISTEN, TLS};
 use super::own::StartedServers;
 use crate::error::Result;
 use crate::guard::Guard;
@@ -26,8 +27,11 @@ const SLOTS: usize = 16_384;
 /// Starts all nodes, joins them, and returns when each of them knows that all slots are served.
 pub(super) fn start_cluster(guard: &Guard, spec: &ServerSpec) -> Result<StartedServers> {
     let [shards, replicas] = [SHARDS, REPLICAS].map(|name| count(spec, name));
-    let group = Group::new(guard, spec, |name| ![SHARDS, REPLICAS, NODE_TIMEOUT.0].contains(&name))
-        .with_second_port(BUS_PORT);
+    let own = [SHARDS, REPLICAS, NODE_TIMEOUT.0, LISTEN];
+    let is_tls = spec.settings.get(LISTEN).is_some_and(|way| way == TLS);
+    let group = Group::new(guard, spec, |name| !own.contains(&name))
+        .with_second_port(BUS_PORT)
+        .with_tls(is_tls)?;
     let timeout = spec.settings.get(NODE_TIMEOUT.0).map_or(NODE_TIMEOUT.1, String::as_str);
     let lines = format!("cluster-enabled yes\n{} {timeout}\n", NODE_TIMEOUT.0);
     let mut servers = Vec::new();

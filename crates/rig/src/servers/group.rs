@@ -1,7 +1,8 @@
 //! Servers that reach each other, which is not possible over Unix sockets: they listen on ports of
-//! 127.0.0.1 and require a common password, which is random for each start.
+//! 127.0.0.1 and require a common password, which is random for each start. With TLS they have a
+//! common certificate, and use it among each other too; we ask them on Unix sockets.
 
-use super::listen::{free_port, random_password};
+use super::listen::{Certificate, free_port, over_tls, quoted, random_password, tls_lines};
 use super::redis::{EXECUTABLE, spawn};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -10,8 +11,12 @@ use crate::server::{Role, Server, ServerSpec};
 use model::{Endpoint, NetAddress, Secret};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Shutdown};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+/// Name of the socket on which we ask a server.
+const SOCKET: &str = "server.sock";
 
 /// Sentinels and nodes of a cluster discover each other by messages that they send every second or
 /// two.
@@ -25,7 +30,12 @@ pub(super) struct Group<'a> {
     pub(super) password: String,
     /// Distance of a second port on which the servers talk to each other; 0 for none.
     second_port: u16,
+    /// The common certificate; `None` without TLS.
+    tls: Option<Certificate>,
 }
+
+/// Lines of redis.conf that use TLS among servers.
+const TLS_AMONG: &str = "tls-replication yes\ntls-cluster yes\n";
 
 impl<'a> Group<'a> {
     /// A group whose servers have these settings of the spec's.
@@ -34,12 +44,18 @@ impl<'a> Group<'a> {
         let settings: BTreeMap<String, String> =
             settings.map(|(name, value)| (name.clone(), value.clone())).collect();
         let spec = ServerSpec { settings, ..spec.clone() };
-        Self { guard, spec, password: random_password(), second_port: 0 }
+        Self { guard, spec, password: random_password(), second_port: 0, tls: None }
     }
 
     /// The same with a second port, that far above the first, on which they talk to each other.
     pub(super) fn with_second_port(self, second_port: u16) -> Self {
         Self { second_port, ..self }
+    }
+
+    /// The same with TLS, if wanted.
+    pub(super) fn with_tls(self, is_tls: bool) -> Result<Self> {
+        let tls = if is_tls { Some(Certificate::new()?) } else { None };
+        Ok(Self { tls, ..self })
     }
 
     /// Starts a primary or replica with further lines, and waits until it replies.
@@ -61,11 +77,24 @@ impl<'a> Group<'a> {
     fn listen(&self, (lines, arguments): (&str, &[&str]), spec: &ServerSpec) -> Result<Server> {
         let port = free_port(EXECUTABLE.or(spec.program).name, self.second_port)?;
         let password = &self.password;
-        let lines = format!("bind 127.0.0.1\nport {port}\nrequirepass {password}\n{lines}");
+        let mut text = format!("bind 127.0.0.1\nrequirepass {password}\n{lines}\n").into_bytes();
         let endpoint = Endpoint::redis(NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), port));
-        let endpoint = endpoint.with_password(Some(Secret::new(password)));
+        let mut endpoint = endpoint.with_password(Some(Secret::new(password)));
         let files = Scratch::for_sockets(self.guard)?;
-        spawn(self.guard, spec, files, endpoint, (lines.as_bytes(), arguments))
+        text.extend(b"unixsocketperm 700\nunixsocket ");
+        text.extend(quoted(&files.socket(SOCKET)?));
+        text.push(b'\n');
+        match &self.tls {
+            None => text.extend(format!("port {port}\n").bytes()),
+            Some(certificate) => {
+                let paths = certificate.write(&files)?;
+                text.extend(tls_lines(port, &paths));
+                text.extend(TLS_AMONG.bytes());
+                let [certificate, _] = paths;
+                endpoint = over_tls(endpoint, certificate);
+            }
+        }
+        spawn(self.guard, spec, files, endpoint, (&text, arguments))
     }
 
     /// Waits until `is_ready` accepts the server's answer to a command. Errors name the server.
@@ -115,9 +144,8 @@ pub(super) fn port(server: &Server) -> u16 {
 
 /// The answers of a server to its password and to a command, one after the other.
 fn ask(server: &Server, command: &str, patience: Duration) -> std::io::Result<String> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port(server)));
     let password = server.endpoint.password().map_or("", Secret::reveal);
-    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    let mut stream = UnixStream::connect(server.sockets.path().join(SOCKET))?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     stream.write_all(format!("AUTH {password}\r\n{command}\r\n").as_bytes())?;

@@ -1,4 +1,5 @@
-//! Where a private server listens: a Unix socket, a port of 127.0.0.1, or such a port with TLS.
+//! Where a private server listens: a Unix socket, a port of 127.0.0.1, or such a port with TLS, of
+//! its own or of a proxy before it.
 //!
 //! Other users of the host reach a port, so a server on one requires a password, which is random
 //! for each start. Its certificate is made for the start as well, signs itself and names the host
@@ -16,8 +17,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The setting of a plan: `unix` (default), `tcp` or `tls`. No server knows it.
+/// The setting of a plan: `unix` (default), `tcp`, `tls` or `stunnel`. No server knows it.
 pub(super) const LISTEN: &str = "listen";
+/// Its values for a port.
+pub(super) const TCP: &str = "tcp";
+pub(super) const TLS: &str = "tls";
+pub(super) const STUNNEL: &str = "stunnel";
+/// The setting of a plan with the program before several servers. No server knows it.
+pub(super) const PROXY: &str = "proxy";
 /// The kernel does not assign these to outgoing connections, which could otherwise connect to
 /// themselves at the port of a dead server.
 const PORTS: Range<u16> = 10_000..32_768;
@@ -42,36 +49,63 @@ impl Port {
             lines.extend(format!("port {number}\n").bytes());
             return Ok(Self { lines, endpoint, password });
         }
-        let [certificate, key] = certify(files)?;
-        lines.extend(format!("port 0\ntls-port {number}\ntls-auth-clients no\n").bytes());
-        let names = ["tls-cert-file", "tls-key-file", "tls-ca-cert-file"];
-        for (name, path) in names.into_iter().zip([&certificate, &key, &certificate]) {
-            lines.extend(format!("{name} ").bytes());
-            lines.extend(quoted(path));
-            lines.push(b'\n');
-        }
-        let tls = TlsFiles { ca_file: Some(certificate), ..TlsFiles::default() };
-        Ok(Self { lines, endpoint: endpoint.with_tls(tls), password })
+        let paths = Certificate::new()?.write(files)?;
+        lines.extend(tls_lines(number, &paths));
+        let [certificate, _] = paths;
+        Ok(Self { lines, endpoint: over_tls(endpoint, certificate), password })
     }
 }
 
-/// Files with a new certificate for 127.0.0.1 and its key.
-fn certify(files: &Scratch) -> Result<[PathBuf; 2]> {
-    let names = [Ipv4Addr::LOCALHOST.to_string(), "localhost".into()];
-    let made = rcgen::generate_simple_self_signed(names).map_err(|e| RigError::Start {
-        program: "TLS".into(),
-        reason: format!("no certificate could be made: {e}"),
-    })?;
-    let write = |name: &str, text: String| {
-        let path = files.path().join(name);
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o600).open(&path);
-        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(RigError::io("write", &path))?;
-        Ok(path)
-    };
-    let certificate = write("certificate.pem", made.cert.pem())?;
-    Ok([certificate, write("key.pem", made.signing_key.serialize_pem())?])
+/// Lines of redis.conf for a port with TLS only, and files with the certificate and its key.
+pub(super) fn tls_lines(port: u16, [certificate, key]: &[PathBuf; 2]) -> Vec<u8> {
+    let mut lines = format!("port 0\ntls-port {port}\ntls-auth-clients no\n").into_bytes();
+    let names = ["tls-cert-file", "tls-key-file", "tls-ca-cert-file"];
+    for (name, path) in names.into_iter().zip([certificate, key, certificate]) {
+        lines.extend(format!("{name} ").bytes());
+        lines.extend(quoted(path));
+        lines.push(b'\n');
+    }
+    lines
+}
+
+/// Names of the files with a certificate and its key.
+pub(super) const CERTIFICATE: &str = "certificate.pem";
+pub(super) const KEY: &str = "key.pem";
+
+/// A new certificate for 127.0.0.1 and its key, both PEM (RFC 7468).
+pub(super) struct Certificate {
+    certificate: String,
+    key: String,
+}
+
+impl Certificate {
+    pub(super) fn new() -> Result<Self> {
+        let names = [Ipv4Addr::LOCALHOST.to_string(), "localhost".into()];
+        let made = rcgen::generate_simple_self_signed(names).map_err(|e| RigError::Start {
+            program: "TLS".into(),
+            reason: format!("no certificate could be made: {e}"),
+        })?;
+        let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+        Ok(Self { certificate, key })
+    }
+
+    /// Writes both as files of a server, and returns the paths.
+    pub(super) fn write(&self, files: &Scratch) -> Result<[PathBuf; 2]> {
+        let write = |name: &str, text: &str| {
+            let path = files.path().join(name);
+            let mut options = OpenOptions::new();
+            let file = options.write(true).create_new(true).mode(0o600).open(&path);
+            let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+            written.map_err(RigError::io("write", &path))?;
+            Ok(path)
+        };
+        Ok([write(CERTIFICATE, &self.certificate)?, write(KEY, &self.key)?])
+    }
+}
+
+/// An endpoint whose clients trust the certificate in this file.
+pub(super) fn over_tls(endpoint: Endpoint, certificate: PathBuf) -> Endpoint {
+    endpoint.with_tls(TlsFiles { ca_file: Some(certificate), ..TlsFiles::default() })
 }
 
 /// A random password.

@@ -1,7 +1,8 @@
 //! The servers that can be started, by product.
 //!
 //! - [`mariadb`], [`memcached`], [`postgres`] and [`redis`] start a single server, [`sentinel`]
-//!   several that replicate, `cluster` a cluster; `deployment` chooses among those of Redis.
+//!   several that replicate, `cluster` a cluster, `proxy` servers behind a proxy; `deployment`
+//!   chooses among those of Redis.
 //! - `group`: servers that reach each other; `listen`: where a server listens; `own`: description
 //!   of a product's server.
 
@@ -21,6 +22,7 @@ pub mod mariadb;
 pub mod memcached;
 mod own;
 pub mod postgres;
+mod proxy;
 pub mod redis;
 pub mod sentinel;
 

@@ -4,7 +4,7 @@
 //! The configuration file is in the socket's scratch directory: our lines first, then the plan's
 //! settings as spelled in the product's redis.conf.
 
-use super::listen::{LISTEN, Port, quoted};
+use super::listen::{LISTEN, PROXY, Port, TLS, quoted};
 use super::own::Executable;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -26,10 +26,11 @@ pub(super) const EXECUTABLE: Executable =
 
 /// Its settings; programs in its place also accept their own ones from [`model::program`].
 /// Source: `redis.conf` of 6.0 to 8.0.
-pub(super) const SETTINGS: [Names; 6] = [
+pub(super) const SETTINGS: [Names; 7] = [
     // Numbers of shards, replicas and Sentinels, and the timeouts of Sentinels and clusters.
     (Servers, "shards replicas sentinels"),
     (Form::Listen, LISTEN),
+    (Form::Proxy, PROXY),
     (Count, "cluster-node-timeout down-after-milliseconds failover-timeout parallel-syncs"),
     (
         Number,
@@ -84,7 +85,7 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let program = EXECUTABLE.or(spec.program).name;
     let own = match spec.settings.get(LISTEN).map(String::as_str) {
         None | Some("unix") => None,
-        Some(way) => Some(Port::open(way == "tls", program, &sockets)?),
+        Some(way) => Some(Port::open(way == TLS, program, &sockets)?),
     };
     lines.extend(own.as_ref().map_or(&b"port 0"[..], |port| &port.lines));
     let (endpoint, password) = own.map_or_else(

@@ -14,8 +14,10 @@ pub(crate) enum Form {
     Servers,
     /// `yes` or `no`.
     YesNo,
-    /// Where the server listens: `unix`, `tcp` or `tls`.
+    /// Where the server listens: `unix`, `tcp`, `tls` or `stunnel`.
     Listen,
+    /// The program before several servers: `nutcracker`.
+    Proxy,
     /// Keywords and numbers: `allkeys-lru`, `900 1 300 10`, `mrr=on,mrr_sort_keys=off`, or nothing.
     Words,
 }
@@ -33,7 +35,8 @@ impl Form {
             Self::Count => value.parse::<u32>().is_ok_and(|number| number > 0),
             Self::Servers => value.parse().is_ok_and(|number| (1..=SERVERS_MAX).contains(&number)),
             Self::YesNo => matches!(value, "yes" | "no"),
-            Self::Listen => matches!(value, "unix" | "tcp" | "tls"),
+            Self::Listen => matches!(value, "unix" | "tcp" | "tls" | "stunnel"),
+            Self::Proxy => value == "nutcracker",
             Self::Words => {
                 value.chars().all(|c| c.is_ascii_alphanumeric() || " .,_=+-".contains(c))
             }
@@ -46,7 +49,8 @@ impl Form {
             Self::Count => "a whole number, 1 or more",
             Self::Servers => "a whole number from 1 to 9",
             Self::YesNo => "`yes` or `no`",
-            Self::Listen => "`unix`, `tcp` or `tls`",
+            Self::Listen => "`unix`, `tcp`, `tls` or `stunnel`",
+            Self::Proxy => "`nutcracker`",
             Self::Words => "words of letters, digits and ` .,_=+-`",
         }
     }

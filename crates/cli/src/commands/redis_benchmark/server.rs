@@ -255,9 +255,6 @@ fn tls_of(server: &Server, warnings: &mut Vec<String>) -> Result<Option<Tls>, St
     }
     let hint = match failure.class {
         ErrorClass::Timeout => " (does the server use TLS?)",
-        _ if is_named && failure.message.contains("certificate") => {
-            " (see --cacert, --sni and --insecure)"
-        }
         _ => "",
     };
     Err(format!("could not connect to Redis: {}{hint}", failure.message))

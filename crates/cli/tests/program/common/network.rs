@@ -53,6 +53,24 @@ impl PortServer {
         Self::start("memcached", &[&own[..], more].concat(), port, directory)
     }
 
+    /// Starts nutcracker before Redis servers.
+    pub(crate) fn nutcracker(servers: &[&Self]) -> Self {
+        let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
+        let server = |(number, server): (usize, &&Self)| {
+            format!("  - 127.0.0.1:{}:1 s{number}\n", server.port)
+        };
+        let lines: String = servers.iter().enumerate().map(server).collect();
+        let text = format!(
+            "x:\n  listen: 127.0.0.1:{port}\n  redis: true\n  hash: fnv1a_64\n  \
+             distribution: ketama\n  timeout: 5000\n  servers:\n{lines}"
+        );
+        let file = directory.path().join("nutcracker.yml");
+        fs::write(&file, text).unwrap();
+        let (file, statistics) = (file.display().to_string(), free_port().to_string());
+        let arguments = ["-c", &file, "-a", "127.0.0.1", "-s", &statistics];
+        Self::start("nutcracker", &arguments, port, directory)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
@@ -193,12 +211,22 @@ impl Certificates {
             made.openssl(&format!(
                 "req -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.csr -subj /CN={name}"
             ));
-            made.openssl(&format!(
-                "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
-                 -out {name}.pem -extfile ext"
-            ));
+            made.sign(name, "2");
         }
         made
+    }
+
+    /// Makes a certificate expire yesterday.
+    pub(crate) fn expire(&self, name: &str) {
+        self.sign(name, "-1");
+    }
+
+    /// Signs a request with the extension of the file `ext`, for a number of days from now.
+    fn sign(&self, name: &str, days: &str) {
+        self.openssl(&format!(
+            "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days {days} \
+             -out {name}.pem -extfile ext"
+        ));
     }
 
     fn openssl(&self, arguments: &str) {
