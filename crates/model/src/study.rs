@@ -12,7 +12,8 @@
 //! - `phases`: phases of weighted operations, for workloads that have them.
 //! - `faults`: faults in a file that parses.
 //! - [`choices`]: command-line choices; `set`: keys of `--set`.
-//! - `planning`: the trait of workloads, and planning of a run; `targets`: planning of its targets.
+//! - `planning`: the trait of workloads, and planning of a run; `targets`: planning of its targets, and
+//!   [`tiers`] of their limits.
 
 pub mod advice;
 mod app_cache;
@@ -31,6 +32,7 @@ mod sessions;
 mod set;
 pub mod source;
 mod targets;
+pub mod tiers;
 pub mod wire;
 mod workload;
 
@@ -42,6 +44,7 @@ pub use claims::{Claim, Expectation};
 pub use published::{PublishedCell, PublishedTable};
 pub use ramp::RAMP;
 pub use source::Source;
+pub use tiers::StudyTier;
 pub use wire::{DefaultScales, Study, StudyWorkload};
 
 /// A fault in a file: its byte offset and description.

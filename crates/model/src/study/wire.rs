@@ -12,6 +12,7 @@ use super::choices::unlabelled;
 use super::claims::Claim;
 use super::published::PublishedTable;
 use super::source::Source;
+use super::tiers::StudyTier;
 use super::{Fault, StudyError};
 use crate::app_cache::{Backend, Magento};
 use crate::plan::Scale;
@@ -71,6 +72,9 @@ pub struct Study {
     _defaults: IgnoredAny,
     /// Amount of measurement, by scale.
     pub scales: BTreeMap<Scale, StudyScale>,
+    /// Tiers that targets can have.
+    #[serde(default)]
+    pub tiers: Vec<StudyTier>,
     /// Stores under test.
     pub targets: Vec<StudyTarget>,
     /// Usage patterns.
@@ -147,6 +151,8 @@ pub struct StudyTarget {
     /// cache, with the product as prefix: `redis.save`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Name of the tier whose limits its private server gets.
+    pub tier: Option<Spanned<String>>,
     /// True if the target is measured only when named, by the user or by a chosen profile.
     #[serde(default)]
     pub on_request: bool,

@@ -139,6 +139,7 @@ pub(super) fn planned(
             settings,
             directory: choice.directory.clone(),
             disk_limit: None,
+            tier: model::tier::Tier::default(),
             control_of: None,
             named: true,
         });
