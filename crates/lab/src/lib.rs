@@ -52,6 +52,7 @@ pub mod schedule;
 mod search;
 mod session_size;
 pub mod sinks;
+mod tier;
 pub mod trial;
 mod wall;
 

@@ -3,8 +3,8 @@
 use drivers::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::leftovers::own_names;
 use model::{
-    Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryUse, Plan, PlannedTarget,
-    Product, Workload,
+    Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryPlan, MemoryUse, Plan,
+    PlannedTarget, Product, Workload,
 };
 use rig::{
     Guard, Pinning, Role, SearchPath, Server, ServerSpec, StartedServers, Templates, TrialDirs,
@@ -18,9 +18,10 @@ use std::time::Duration;
 
 use crate::demand::Demand;
 use crate::disk_demand::DiskDemand;
-use crate::groups::Groups;
+use crate::groups::{Groups, Limits};
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
+use crate::tier::Places;
 use crate::wall::unix_ms;
 use crate::{app_cache, cache_aside, names, room};
 
@@ -158,7 +159,8 @@ impl<'a> TargetProvisioner<'a> {
         };
         let layout = workload.layout();
         let disk = self.setup.disk_of(target);
-        let limits = (workload.memory(), target.disk_limit);
+        let memory = workload.memory().or(target.tier.memory.map(MemoryPlan::limit));
+        let limits = Limits { memory, disk: target.disk_limit, quota: target.tier.quota };
         let disks = (disk, self.setup.swap_of(self.plan, target));
         if !shared {
             let demand = DiskDemand::of(target, workload)?;
@@ -166,8 +168,10 @@ impl<'a> TargetProvisioner<'a> {
             let demand = if is_apart { demand.without_swap() } else { demand };
             demand.fits(disk)?;
         }
-        let groups = Groups::new(&self.setup.guard, limits, disks)?;
-        let cpus = self.server_cpus(workload);
+        let groups = Groups::new(&self.setup.guard, &limits, disks)?;
+        let places = Places::new(&target.tier, &self.setup.pinning, rig::memory_bytes())?;
+        let cpus = places.server.into_iter().take(workload.server_cpus().unwrap_or(usize::MAX));
+        let cpus: Vec<usize> = cpus.collect();
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {
             let store = self.store(target, *product, (&groups, &cpus));
@@ -309,13 +313,6 @@ impl<'a> TargetProvisioner<'a> {
         Ok((endpoint, Vec::new(), Some(dirs.clone())))
     }
 
-    /// CPUs of a private server: those of all servers, or the first ones if the workload limits
-    /// their number.
-    fn server_cpus(&self, workload: &Workload) -> Vec<usize> {
-        let all = self.setup.pinning.server.iter().copied();
-        all.take(workload.server_cpus().unwrap_or(usize::MAX)).collect()
-    }
-
     fn servers(
         &mut self,
         product: Product,
@@ -327,7 +324,7 @@ impl<'a> TargetProvisioner<'a> {
             settings: target.settings_of(product),
             cpus: Some(cpus.to_vec()),
             group: groups.memory_path(),
-            disk_group: groups.disk_path(),
+            other_groups: groups.other_paths(),
             search: self.search.clone(),
             ..ServerSpec::new(self.setup.disk_of(target))
         };

@@ -8,7 +8,8 @@ use drivers::Admin;
 use load::Progress;
 use model::{Endpoint, Event, Failure, SAMPLE_NS, Sample, StoreCounters};
 use rig::{
-    DeviceReader, InterfaceReader, PressureReader, UsageReader, anonymous_bytes, pin_current_thread,
+    DeviceReader, InterfaceReader, PressureReader, UsageReader, anonymous_bytes, cpu_throttled_ns,
+    pin_current_thread,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -50,7 +51,7 @@ impl Sampler {
     pub(crate) fn start(ready: &Ready, generator: &[usize], zero: Instant) -> Self {
         let endpoints: Vec<Endpoint> = ready.endpoints().cloned().collect();
         let (servers, cpus) = (ready.server_pids(), generator.to_vec());
-        let group = ready.groups.memory_path();
+        let (group, quota_group) = (ready.groups.memory_path(), ready.groups.quota_path());
         let disk = ready.disk.clone();
         let (stop, stopped) = mpsc::channel();
         let (live_sender, live) = mpsc::sync_channel(LIVE_MAX);
@@ -60,7 +61,7 @@ impl Sampler {
             let device = disk.as_deref().and_then(DeviceReader::of);
             let group_pressure = group.as_deref().and_then(PressureReader::of_group);
             let own = Readers::new(&servers, endpoints);
-            let readers = Readers { group, device, group_pressure, ..own };
+            let readers = Readers { group, quota_group, device, group_pressure, ..own };
             sample(readers, zero, &stopped, &live_sender)
         };
         let thread = thread::Builder::new().name("sampler".into()).spawn(run).ok();
@@ -173,6 +174,8 @@ struct Readers {
     network: Option<InterfaceReader>,
     /// The servers' control group.
     group: Option<PathBuf>,
+    /// Their control group with a quota of CPU time.
+    quota_group: Option<PathBuf>,
     /// The disk with the target's data.
     device: Option<DeviceReader>,
     pressure: Option<PressureReader>,
@@ -188,6 +191,7 @@ impl Readers {
             generator: UsageReader::new(&[std::process::id()]),
             network,
             group: None,
+            quota_group: None,
             device: None,
             pressure: PressureReader::of_machine(),
             group_pressure: None,
@@ -205,6 +209,7 @@ impl Readers {
             server: self.server.read(),
             generator,
             group_bytes: self.group.as_deref().and_then(anonymous_bytes),
+            group_throttled_ns: self.quota_group.as_deref().and_then(cpu_throttled_ns),
             network: self.network.as_mut().and_then(InterfaceReader::read),
             device: self.device.as_mut().and_then(DeviceReader::read),
             pressure: self.pressure.as_mut().and_then(PressureReader::read),

@@ -149,7 +149,7 @@ fn measure(
     trial.events.extend(actions::events_in(&readings));
     actions::complete(trial, &cell.workload, &readings);
     measured.samples.append(&mut readings);
-    trial.facts.extend(ready.groups.disk_use());
+    trial.facts.extend(ready.groups.throttled());
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();
     let is_own = !ready.server_pids().is_empty();

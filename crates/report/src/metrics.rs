@@ -40,7 +40,7 @@ pub(crate) struct Metric {
 }
 
 /// All metrics in the order of their CSV columns; append new ones.
-pub(crate) const METRICS: [Metric; 28] = [
+pub(crate) const METRICS: [Metric; 29] = [
     geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
     geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
     geometric("server_cpus", |w| w.by_time(w.point.server_cpu_ns?)),
@@ -73,6 +73,7 @@ pub(crate) const METRICS: [Metric; 28] = [
     }),
     amount("group_io_pressure_some_share", |w| w.waited(|s| Some(s.group_pressure?.io_some_ns))),
     amount("group_io_pressure_full_share", |w| w.waited(|s| Some(s.group_pressure?.io_full_ns))),
+    amount("cpu_throttled_share", |w| w.waited(|s| s.group_throttled_ns)),
 ];
 
 /// Reads of a database's rows through a cache.

@@ -26,6 +26,7 @@ mod active_swap;
 mod child;
 mod control_group;
 pub mod cpu;
+mod cpu_group;
 pub mod device;
 mod disk_group;
 pub mod error;
@@ -61,6 +62,7 @@ pub mod usage;
 
 pub use control_group::GroupMembership;
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
+pub use cpu_group::{CpuGroup, cpu_throttled_ns};
 pub use device::DeviceReader;
 pub use disk_group::DiskGroup;
 pub use error::RigError;

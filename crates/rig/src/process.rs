@@ -49,8 +49,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) cpus: Option<&'a [usize]>,
     /// Control group with a memory limit to start it in; `None` for that of this process.
     pub(crate) group: Option<&'a Path>,
-    /// Control group with a disk limit to start it in; `None` for that of this process.
-    pub(crate) disk_group: Option<&'a Path>,
+    /// Control groups with other limits to start it in.
+    pub(crate) other_groups: &'a [PathBuf],
     pub(crate) search: &'a SearchPath,
 }
 
@@ -64,8 +64,8 @@ impl<'a> Launch<'a> {
         search: &'a SearchPath,
     ) -> Self {
         let log = directory.join("install.log");
-        let (cpus, group, disk_group) = (None, None, None);
-        Self { name, program, arguments, directory, log, cpus, group, disk_group, search }
+        let (cpus, group) = (None, None);
+        Self { name, program, arguments, directory, log, cpus, group, other_groups: &[], search }
     }
 }
 
@@ -90,7 +90,8 @@ impl Process {
         let set = cpu_set(cpus.unwrap_or_default(), &allowed_by_the_system())?;
         let out = File::create(&log).map_err(RigError::io("create log", &log))?;
         let err = out.try_clone().map_err(RigError::io("create log", &log))?;
-        let joins = launch.group.into_iter().chain(launch.disk_group).map(|group| {
+        let others = launch.other_groups.iter().map(PathBuf::as_path);
+        let joins = launch.group.into_iter().chain(others).map(|group| {
             let file = procs(group);
             let opened = File::options().write(true).open(&file);
             opened.map_err(RigError::io("put a process into", &file))

@@ -29,8 +29,9 @@ pub struct ServerSpec {
     pub deadline: Option<Duration>,
     /// Control group with a memory limit to start it in; `None` for that of this process.
     pub group: Option<PathBuf>,
-    /// Control group with a disk limit to start it in; `None` for that of this process.
-    pub disk_group: Option<PathBuf>,
+    /// Control groups with other limits to start it in; it stays in those of this process for all
+    /// other controllers.
+    pub other_groups: Vec<PathBuf>,
     /// Search path for its program.
     pub search: SearchPath,
 }
@@ -45,7 +46,7 @@ impl ServerSpec {
             cpus: None,
             deadline: None,
             group: None,
-            disk_group: None,
+            other_groups: Vec::new(),
             search: SearchPath::of_process(),
         }
     }
@@ -67,7 +68,7 @@ impl ServerSpec {
             log: sockets.path().join("server.log"),
             cpus: self.cpus.as_deref(),
             group: self.group.as_deref(),
-            disk_group: self.disk_group.as_deref(),
+            other_groups: &self.other_groups,
             search: &self.search,
         };
         Process::spawn(guard, launch)

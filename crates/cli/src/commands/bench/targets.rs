@@ -3,6 +3,7 @@
 use clap::Args;
 use drivers::wire::Dialect;
 use model::plan::PlannedTarget;
+use model::tier::Tier;
 use model::{Condition, Endpoint, Kv, Product, Program, TargetChoice};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -111,7 +112,10 @@ pub(super) fn planned(
     sets: &[String],
     (clients, kv): (u32, &Kv),
 ) -> Result<Vec<PlannedTarget>, CliError> {
-    let given = settings(choices, sets)?;
+    let (tiers, sets): (Vec<&String>, Vec<&String>) =
+        sets.iter().partition(|pair| pair.starts_with(TIER));
+    let given = settings(choices, &sets)?;
+    let tiers = parse_tiers(choices, &tiers)?;
     let mut targets: Vec<PlannedTarget> = Vec::new();
     for choice in choices {
         if targets.iter().any(|t| t.name == choice.name) {
@@ -129,7 +133,7 @@ pub(super) fn planned(
                 .map_err(|e| CliError::usage(format!("--set: {e}")))?;
             fit_limits(product, &mut settings, clients, kv);
         }
-        targets.push(PlannedTarget {
+        let mut target = PlannedTarget {
             backend: None,
             cache: None,
             name: choice.name.clone(),
@@ -139,10 +143,14 @@ pub(super) fn planned(
             settings,
             directory: choice.directory.clone(),
             disk_limit: None,
-            tier: model::tier::Tier::default(),
+            tier: Tier::default(),
             control_of: None,
             named: true,
-        });
+        };
+        if let Some(tier) = tiers.get(&choice.name) {
+            target.limit(tier).map_err(|problem| CliError::usage(format!("--set: {problem}")))?;
+        }
+        targets.push(target);
     }
     Ok(targets)
 }
@@ -165,11 +173,33 @@ fn fit_limits(product: Product, settings: &mut BTreeMap<String, String>, clients
     set_default(memory, memory_mib.ceil() as u64);
 }
 
+/// Start of the pairs of `--set` that limit a target.
+const TIER: &str = "tier.";
+
+/// Parses `tier.TARGET=LIMITS`, by target. Errors: no target has that name, or a limit is wrong.
+fn parse_tiers(
+    choices: &[TargetChoice],
+    pairs: &[&String],
+) -> Result<BTreeMap<String, Tier>, CliError> {
+    let parse = |pair: &&String| {
+        let (of, text) =
+            pair.strip_prefix(TIER).unwrap_or(pair).split_once('=').unwrap_or((pair, ""));
+        if !choices.iter().any(|choice| choice.name == of) {
+            let chosen: Vec<String> =
+                choices.iter().map(|choice| format!("`{}`", choice.name)).collect();
+            return Err(format!("`{of}` is no target (chosen: {})", chosen.join(", ")));
+        }
+        Ok((of.to_string(), Tier::parse(text)?))
+    };
+    let parse = |pair| parse(pair).map_err(|e| CliError::usage(format!("--set `{pair}`: {e}")));
+    pairs.iter().map(parse).collect()
+}
+
 /// Parses `--set` pairs by product: `redis.NAME=VALUE`, or `NAME=VALUE` if all private servers are
 /// of one product.
 fn settings(
     choices: &[TargetChoice],
-    sets: &[String],
+    sets: &[&String],
 ) -> Result<BTreeMap<Product, BTreeMap<String, String>>, CliError> {
     let private = choices.iter().filter(|c| c.endpoint.is_none()).filter_map(server);
     let mut private: Vec<Product> = private.map(|(product, _)| product).collect();
