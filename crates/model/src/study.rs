@@ -39,7 +39,7 @@ mod workload;
 pub use advice::{Advice, AdviceNote, AdviceRow, ShopSize};
 pub use app_cache::determined_by_files;
 pub(crate) use choices::is_target_name;
-pub use choices::{Choices, TargetChoice, label, unlabelled};
+pub use choices::{Choices, TargetChoice, is_name_or_label, label, unlabelled};
 pub use claims::{Claim, Expectation};
 pub use published::{PublishedCell, PublishedTable};
 pub use ramp::RAMP;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::choices::{Choices, TargetChoice, label};
+use super::choices::{Choices, TargetChoice, is_name_or_label};
 use super::set::bad;
 use super::wire::{Study, StudyTarget};
 use super::{StudyError, quoted_list};
@@ -364,7 +364,7 @@ fn limit_disks(
 ) -> Result<(), StudyError> {
     for (of, limit) in limits {
         let key = format!("{DISK_LIMIT}.{of}");
-        let is_meant = |t: &PlannedTarget| t.name == *of || label(&t.name) == Some(of);
+        let is_meant = |t: &PlannedTarget| is_name_or_label(of, &t.name);
         let chosen = quoted_list(targets.iter().map(|t| t.name.as_str()));
         let mut meant = targets.iter_mut().filter(|t| is_meant(t)).peekable();
         if meant.peek().is_none() {

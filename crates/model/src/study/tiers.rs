@@ -4,7 +4,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-use super::choices::label;
+use super::choices::is_name_or_label;
 use super::set::bad;
 use super::targets::no_effect;
 use super::wire::Study;
@@ -73,11 +73,8 @@ impl Study {
         targets: &mut [PlannedTarget],
         chosen: &BTreeMap<String, Tier>,
     ) -> Result<(), StudyError> {
-        let is_of = |of: &str, target: &PlannedTarget| {
-            target.name == *of || label(&target.name) == Some(of)
-        };
         for (of, tier) in chosen {
-            if !targets.iter().any(|target| is_of(of, target)) {
+            if !targets.iter().any(|target| is_name_or_label(of, &target.name)) {
                 let names = quoted_list(targets.iter().map(|target| target.name.as_str()));
                 let why = format!(
                     "no chosen target has this label or name (chosen: {names}; choose one with \
@@ -87,7 +84,8 @@ impl Study {
             }
         }
         for target in targets {
-            let of_user = chosen.iter().find(|(of, _)| is_of(of, target)).map(|(_, tier)| tier);
+            let of_user = chosen.iter().find(|(of, _)| is_name_or_label(of, &target.name));
+            let of_user = of_user.map(|(_, tier)| tier);
             let own = self.target(&target.name).and_then(|own| own.tier.as_ref());
             let own = own.and_then(|name| self.tier(name.get_ref()));
             // A study's tier says nothing about another server of that name.

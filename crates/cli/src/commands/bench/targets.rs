@@ -3,6 +3,7 @@
 use clap::Args;
 use drivers::wire::Dialect;
 use model::plan::PlannedTarget;
+use model::study::is_name_or_label;
 use model::tier::Tier;
 use model::{Condition, Endpoint, Kv, Product, Program, TargetChoice};
 use std::collections::BTreeMap;
@@ -147,7 +148,8 @@ pub(super) fn planned(
             control_of: None,
             named: true,
         };
-        if let Some(tier) = tiers.get(&choice.name) {
+        let mut own = tiers.iter().filter(|(of, _)| is_name_or_label(of, &choice.name));
+        if let Some((_, tier)) = own.next() {
             target.limit(tier).map_err(|problem| CliError::usage(format!("--set: {problem}")))?;
         }
         targets.push(target);
@@ -176,7 +178,7 @@ fn fit_limits(product: Product, settings: &mut BTreeMap<String, String>, clients
 /// Start of the pairs of `--set` that limit a target.
 const TIER: &str = "tier.";
 
-/// Parses `tier.TARGET=LIMITS`, by target. Errors: no target has that name, or a limit is wrong.
+/// Parses `tier.TARGET=LIMITS`, by name or label. Errors: no target has that name, or a limit is wrong.
 fn parse_tiers(
     choices: &[TargetChoice],
     pairs: &[&String],
@@ -184,10 +186,11 @@ fn parse_tiers(
     let parse = |pair: &&String| {
         let (of, text) =
             pair.strip_prefix(TIER).unwrap_or(pair).split_once('=').unwrap_or((pair, ""));
-        if !choices.iter().any(|choice| choice.name == of) {
+        if !choices.iter().any(|choice| is_name_or_label(of, &choice.name)) {
             let chosen: Vec<String> =
                 choices.iter().map(|choice| format!("`{}`", choice.name)).collect();
-            return Err(format!("`{of}` is no target (chosen: {})", chosen.join(", ")));
+            let chosen = chosen.join(", ");
+            return Err(format!("`{of}` is no chosen target or label of one (chosen: {chosen})"));
         }
         Ok((of.to_string(), Tier::parse(text)?))
     };
