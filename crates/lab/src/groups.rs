@@ -1,15 +1,19 @@
-//! Control groups of a trial: limits of its target's memory, CPU time and disk.
+//! Control groups of a trial, and its network: limits of its target's memory, CPU time, disk and
+//! bandwidth.
 
 use model::{DiskLimit, Fact, Failure, MemoryPlan, MemoryUse};
-use rig::{CpuGroup, DiskGroup, GroupMembership, Guard, MemoryGroup};
+use rig::{CpuGroup, DiskGroup, GroupMembership, Guard, MemoryGroup, Network, SearchPath};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Limits that control groups enforce; `None` for no limit.
+/// Limits that the kernel enforces; `None` for no limit.
 pub(crate) struct Limits {
     pub(crate) memory: Option<MemoryPlan>,
     pub(crate) disk: Option<DiskLimit>,
     /// CPU time per time, in CPUs.
     pub(crate) quota: Option<f64>,
+    /// Mbit/s in each direction.
+    pub(crate) bandwidth_mbit: Option<f64>,
 }
 
 /// The groups that a target needs. Dropped after its servers.
@@ -19,6 +23,7 @@ pub(crate) struct Groups {
     quota: Option<CpuGroup>,
     disk: Option<DiskGroup>,
     pub(crate) memory: Option<MemoryGroup>,
+    network: Option<Arc<Network>>,
 }
 
 impl Groups {
@@ -28,14 +33,18 @@ impl Groups {
         guard: &Guard,
         limits: &Limits,
         (disk, swap): (&Path, &Path),
+        search: &SearchPath,
     ) -> Result<Self, Failure> {
         let memory = limits.memory.map(|plan| MemoryGroup::new(guard, plan, swap)).transpose()?;
         let of_disk = limits.disk.map(|limit| DiskGroup::new(guard, limit, disk, memory.as_ref()));
         let disk = of_disk.transpose()?;
-        let mut groups = Self { quota: None, disk, memory };
+        let mut groups = Self { quota: None, disk, memory, network: None };
         if let Some(quota) = limits.quota {
             let joined = groups.memory_path().or_else(|| groups.disk_path());
             groups.quota = Some(CpuGroup::new(guard, quota, joined.as_deref())?);
+        }
+        if let Some(mbit) = limits.bandwidth_mbit {
+            groups.network = Some(Arc::new(Network::new(mbit, search)?));
         }
         Ok(groups)
     }
@@ -58,6 +67,11 @@ impl Groups {
     /// Directory of the group with the quota of CPU time, which can be that of another limit.
     pub(crate) fn quota_path(&self) -> Option<PathBuf> {
         self.quota.as_ref().map(|group| group.stat_path().to_path_buf())
+    }
+
+    /// The servers' own network.
+    pub(crate) fn network(&self) -> Option<Arc<Network>> {
+        self.network.clone()
     }
 
     /// Moves this process into the groups of memory and disk until the memberships end.

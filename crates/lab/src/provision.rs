@@ -2,6 +2,7 @@
 
 use drivers::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::leftovers::own_names;
+use model::tier::Tier;
 use model::{
     Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryPlan, MemoryUse, Plan,
     PlannedTarget, Product, Workload,
@@ -160,7 +161,8 @@ impl<'a> TargetProvisioner<'a> {
         let layout = workload.layout();
         let disk = self.setup.disk_of(target);
         let memory = workload.memory().or(target.tier.memory.map(MemoryPlan::limit));
-        let limits = Limits { memory, disk: target.disk_limit, quota: target.tier.quota };
+        let Tier { quota, bandwidth_mbit, .. } = target.tier;
+        let limits = Limits { memory, disk: target.disk_limit, quota, bandwidth_mbit };
         let disks = (disk, self.setup.swap_of(self.plan, target));
         if !shared {
             let demand = DiskDemand::of(target, workload)?;
@@ -168,7 +170,7 @@ impl<'a> TargetProvisioner<'a> {
             let demand = if is_apart { demand.without_swap() } else { demand };
             demand.fits(disk)?;
         }
-        let groups = Groups::new(&self.setup.guard, &limits, disks)?;
+        let groups = Groups::new(&self.setup.guard, &limits, disks, &self.search)?;
         let places = Places::new(&target.tier, &self.setup.pinning, rig::memory_bytes())?;
         let cpus = places.server.into_iter().take(workload.server_cpus().unwrap_or(usize::MAX));
         let cpus: Vec<usize> = cpus.collect();
@@ -325,6 +327,7 @@ impl<'a> TargetProvisioner<'a> {
             cpus: Some(cpus.to_vec()),
             group: groups.memory_path(),
             other_groups: groups.other_paths(),
+            network: groups.network(),
             search: self.search.clone(),
             ..ServerSpec::new(self.setup.disk_of(target))
         };

@@ -14,6 +14,7 @@
 //!   including its children.
 //! - [`noise`]: disturbances during a trial.
 //! - [`host`]: the conditions under which a run was measured.
+//! - `cpu_group`, `disk_group`, `network`: limits of a server's CPU time, disk and bandwidth.
 //! - [`memory_group`]: a control group with a memory limit; [`page_cache`]: emptying the page
 //!   cache.
 //! - [`mod@reference`]: servers with known speed, response times and faults, to validate the
@@ -39,6 +40,7 @@ pub mod interface;
 mod listeners;
 pub mod measurement_lock;
 pub mod memory_group;
+mod network;
 pub mod noise;
 pub mod orphaned;
 mod owner;
@@ -74,6 +76,7 @@ pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};
 pub use listeners::listeners;
 pub use memory_group::{MemoryGroup, anonymous_bytes, killed_by_limit};
+pub use network::Network;
 pub use noise::{NoiseRecorder, StolenCpuReader, StolenCpuTime};
 pub use page_cache::empty_page_cache;
 pub use pressure::PressureReader;

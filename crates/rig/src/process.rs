@@ -5,18 +5,20 @@ use crate::control_group::procs;
 use crate::cpu::{allowed_by_the_system, cpu_set};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
+use crate::network::Network;
 use crate::procfs::Identity;
 use crate::search::SearchPath;
 use crate::tree::ProcessTree;
 use model::Failure;
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpid, getppid};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -51,6 +53,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) group: Option<&'a Path>,
     /// Control groups with other limits to start it in.
     pub(crate) other_groups: &'a [PathBuf],
+    /// Network to start it in; `None` for that of this process.
+    pub(crate) network: Option<&'a Network>,
     pub(crate) search: &'a SearchPath,
 }
 
@@ -64,8 +68,19 @@ impl<'a> Launch<'a> {
         search: &'a SearchPath,
     ) -> Self {
         let log = directory.join("install.log");
-        let (cpus, group) = (None, None);
-        Self { name, program, arguments, directory, log, cpus, group, other_groups: &[], search }
+        let (cpus, group, other_groups, network) = (None, None, &[], None);
+        Self {
+            name,
+            program,
+            arguments,
+            directory,
+            log,
+            cpus,
+            group,
+            other_groups,
+            network,
+            search,
+        }
     }
 }
 
@@ -108,7 +123,10 @@ impl Process {
             .stdout(out)
             .stderr(err)
             .process_group(0);
-        bind_to_parent(&mut command, set, joins);
+        let network = launch.network.map(|network| network.namespace().try_clone_to_owned());
+        let network =
+            network.transpose().map_err(RigError::io("enter the network of", &program))?;
+        bind_to_parent(&mut command, set, (joins, network));
         let oom_kills_before = oom_kills();
         let child = command.spawn().map_err(RigError::io("start", &program))?;
         let command_line = std::iter::once(program.as_os_str())
@@ -266,9 +284,14 @@ impl Drop for Process {
 }
 
 /// Makes the kernel kill the child when the thread that started it ends, pins it to `cpus` if
-/// given, and moves it to the control groups of which `joins` are the open `cgroup.procs`.
+/// given, and moves it to the control groups of which `joins` are the open `cgroup.procs`, and into
+/// the namespace `network`.
 #[expect(unsafe_code, reason = "Command::pre_exec has no safe wrapper")]
-fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Vec<File>) {
+fn bind_to_parent(
+    command: &mut Command,
+    cpus: Option<CpuSet>,
+    (joins, network): (Vec<File>, Option<OwnedFd>),
+) {
     let parent = getpid();
     let before_exec = move || {
         set_pdeathsig(Signal::SIGKILL)?;
@@ -280,13 +303,16 @@ fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Vec<File>)
             // 0 means the writing process.
             nix::unistd::write(processes, b"0")?;
         }
+        if let Some(network) = &network {
+            setns(network, CloneFlags::CLONE_NEWNET)?;
+        }
         match &cpus {
             Some(set) => Ok(sched_setaffinity(Pid::from_raw(0), set)?),
             None => Ok(()),
         }
     };
-    // SAFETY: only prctl, getppid, write and sched_setaffinity are called, on values made before
-    // the fork; none of them allocates or takes a lock.
+    // SAFETY: only prctl, getppid, write, setns and sched_setaffinity are called, on values made
+    // before the fork; none of them allocates or takes a lock.
     unsafe {
         command.pre_exec(before_exec);
     }

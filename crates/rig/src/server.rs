@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::guard::Guard;
+use crate::network::Network;
 use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
@@ -11,6 +12,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Options for starting a server; the same for every product.
@@ -32,6 +34,8 @@ pub struct ServerSpec {
     /// Control groups with other limits to start it in; it stays in those of this process for all
     /// other controllers.
     pub other_groups: Vec<PathBuf>,
+    /// Network to start it in, where it listens on a port; `None` for that of this process.
+    pub network: Option<Arc<Network>>,
     /// Search path for its program.
     pub search: SearchPath,
 }
@@ -47,6 +51,7 @@ impl ServerSpec {
             deadline: None,
             group: None,
             other_groups: Vec::new(),
+            network: None,
             search: SearchPath::of_process(),
         }
     }
@@ -69,6 +74,7 @@ impl ServerSpec {
             cpus: self.cpus.as_deref(),
             group: self.group.as_deref(),
             other_groups: &self.other_groups,
+            network: self.network.as_deref(),
             search: &self.search,
         };
         Process::spawn(guard, launch)

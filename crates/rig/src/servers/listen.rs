@@ -1,4 +1,5 @@
-//! Where a private server listens: a Unix socket, a port of 127.0.0.1, or such a port with TLS.
+//! Where a private server listens: a Unix socket, a port of 127.0.0.1 or of its own network, or such
+//! a port with TLS.
 //!
 //! Other users of the host reach a port, so a server on one requires a password, which is random
 //! for each start. Its certificate is made for the start as well, signs itself and names the host
@@ -32,17 +33,22 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Prepares a port with TLS or without; certificate and key are files in `files`.
-    pub(super) fn open(is_tls: bool, program: &str, files: &Scratch) -> Result<Self> {
+    /// Prepares a port of an address with TLS or without; certificate and key are files in `files`.
+    pub(super) fn open(
+        address: Ipv4Addr,
+        is_tls: bool,
+        program: &str,
+        files: &Scratch,
+    ) -> Result<Self> {
         let (number, password) = (free_port(program, 0)?, random_password());
-        let mut lines = format!("bind 127.0.0.1\nrequirepass {password}\n").into_bytes();
-        let address = NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), number);
-        let endpoint = Endpoint::redis(address).with_password(Some(Secret::new(&password)));
+        let mut lines = format!("bind {address}\nrequirepass {password}\n").into_bytes();
+        let at = NetAddress::Tcp(address.to_string(), number);
+        let endpoint = Endpoint::redis(at).with_password(Some(Secret::new(&password)));
         if !is_tls {
             lines.extend(format!("port {number}\n").bytes());
             return Ok(Self { lines, endpoint, password });
         }
-        let [certificate, key] = certify(files)?;
+        let [certificate, key] = certify(address, files)?;
         lines.extend(format!("port 0\ntls-port {number}\ntls-auth-clients no\n").bytes());
         let names = ["tls-cert-file", "tls-key-file", "tls-ca-cert-file"];
         for (name, path) in names.into_iter().zip([&certificate, &key, &certificate]) {
@@ -55,9 +61,12 @@ impl Port {
     }
 }
 
-/// Files with a new certificate for 127.0.0.1 and its key.
-fn certify(files: &Scratch) -> Result<[PathBuf; 2]> {
-    let names = [Ipv4Addr::LOCALHOST.to_string(), "localhost".into()];
+/// Files with a new certificate for an address and this host, and its key.
+fn certify(address: Ipv4Addr, files: &Scratch) -> Result<[PathBuf; 2]> {
+    let mut names = vec![Ipv4Addr::LOCALHOST.to_string(), "localhost".into()];
+    if address != Ipv4Addr::LOCALHOST {
+        names.push(address.to_string());
+    }
     let made = rcgen::generate_simple_self_signed(names).map_err(|e| RigError::Start {
         program: "TLS".into(),
         reason: format!("no certificate could be made: {e}"),
