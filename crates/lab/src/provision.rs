@@ -8,7 +8,8 @@ use model::{
     PlannedTarget, Product, Workload,
 };
 use rig::{
-    Guard, Pinning, Role, SearchPath, Server, ServerSpec, StartedServers, Templates, TrialDirs,
+    Guard, Pinning, Relay, Role, SearchPath, Server, ServerSpec, StartedServers, Templates,
+    TrialDirs,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -245,6 +246,11 @@ impl<'a> TargetProvisioner<'a> {
             let parent = existing.as_ref().and_then(Endpoint::directory);
             self.directory(product, parent.unwrap_or_else(|| self.setup.disk_of(target)))?
         };
+        let relay = self.relay(target, &endpoint)?;
+        let endpoint = match &relay {
+            Some(relay) => endpoint.at(relay.address().clone()),
+            None => endpoint,
+        };
         let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
         let own = match target.backend {
             _ if !shared => String::new(),
@@ -262,7 +268,26 @@ impl<'a> TargetProvisioner<'a> {
         let rooms =
             if shared { self.admit(target, &endpoint, admin.as_mut(), &own)? } else { Vec::new() };
         let written = None;
-        Ok(Store { product, endpoint, admin, own, rooms, machine, written, servers, trial_dirs })
+        Ok(Store {
+            product,
+            endpoint,
+            admin,
+            own,
+            rooms,
+            machine,
+            written,
+            servers,
+            relay,
+            trial_dirs,
+        })
+    }
+
+    /// The distance between clients and a private server; `None` without one.
+    fn relay(&self, target: &PlannedTarget, endpoint: &Endpoint) -> Result<Option<Relay>, Failure> {
+        let Some(ns) = target.tier.distance_ns else { return Ok(None) };
+        let Some(server) = endpoint.addresses().first().cloned() else { return Ok(None) };
+        let cpus = self.setup.pinning.generator.clone();
+        Ok(Some(Relay::start(server, Duration::from_nanos(ns), cpus)?))
     }
 
     /// Free memory and disk when the run first used this directory.

@@ -2,7 +2,7 @@
 
 use drivers::{Admin, CacheOptions, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, Magento, MemoryUse, Product};
-use rig::{GroupMembership, Role, Server, TrialDirs};
+use rig::{GroupMembership, Relay, Role, Server, TrialDirs};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -61,6 +61,8 @@ pub(crate) struct Store {
     pub(crate) written: Option<(KeyNames, u64, Instant)>,
     /// Servers started for it, the primary first. Empty for an existing store and for files.
     pub(crate) servers: Vec<(Role, Server)>,
+    /// Distance between clients and its server; `None` without one.
+    pub(crate) relay: Option<Relay>,
     /// Directories of a store of files, removed when dropped.
     pub(crate) trial_dirs: Option<Arc<TrialDirs>>,
 }
@@ -281,6 +283,7 @@ impl Store {
     }
 
     fn finish(mut self, layout: Layout, patience: &mut CleanupDeadline<'_>) -> Result<(), Failure> {
+        drop(self.relay.take());
         let stopped: Vec<_> = self.servers.drain(..).map(|(_, server)| server.stop()).collect();
         match stopped.is_empty() {
             false => Ok(stopped.into_iter().collect::<Result<(), _>>()?),
@@ -386,6 +389,7 @@ mod tests {
             own: "run-1-".into(),
             written: Some((KeyNames::new("run-1-").unwrap(), 10, Instant::now())),
             servers: Vec::new(),
+            relay: None,
             trial_dirs: None,
             rooms: Vec::new(),
             machine: None,

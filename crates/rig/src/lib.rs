@@ -17,6 +17,7 @@
 //! - `cpu_group`, `disk_group`, `network`: limits of a server's CPU time, disk and bandwidth.
 //! - [`memory_group`]: a control group with a memory limit; [`page_cache`]: emptying the page
 //!   cache.
+//! - `relay`: distance between clients and a server.
 //! - [`mod@reference`]: servers with known speed, response times and faults, to validate the
 //!   generator.
 //!
@@ -50,6 +51,7 @@ mod process;
 mod procfs;
 mod random;
 pub mod reference;
+mod relay;
 mod removal;
 pub mod scratch;
 pub mod search;
@@ -80,6 +82,7 @@ pub use network::Network;
 pub use noise::{NoiseRecorder, StolenCpuReader, StolenCpuTime};
 pub use page_cache::empty_page_cache;
 pub use pressure::PressureReader;
+pub use relay::Relay;
 pub use scratch::Scratch;
 pub use search::SearchPath;
 pub use server::{Role, Server, ServerSpec};
