@@ -301,6 +301,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
             directory: None,
             disk_limit: None,
             tier: model::tier::Tier::default(),
+            published: None,
             control_of: None,
             named: true,
         }],

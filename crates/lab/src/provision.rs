@@ -8,8 +8,8 @@ use model::{
     PlannedTarget, Product, Workload,
 };
 use rig::{
-    Guard, Pinning, Relay, Role, SearchPath, Server, ServerSpec, StartedServers, Templates,
-    TrialDirs,
+    Guard, Pinning, Relay, Role, RunningNeighbour, SearchPath, Server, ServerSpec, StartedServers,
+    Templates, TrialDirs,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -194,6 +194,9 @@ impl<'a> TargetProvisioner<'a> {
             }
             stores.push(store);
         }
+        let neighbour = target.tier.neighbour.zip(places.neighbour);
+        let neighbour = neighbour
+            .map(|(neighbour, cpu)| RunningNeighbour::start(&self.setup.guard, neighbour, cpu));
         let own = stores.first().map(|s| s.own.clone()).unwrap_or_default();
         Ok(Ready {
             stores,
@@ -204,6 +207,7 @@ impl<'a> TargetProvisioner<'a> {
             is_kv: matches!(workload, Workload::Kv(_)) && target.product.keeps_keys(),
             has_rows: matches!(workload, Workload::CacheAside(_)),
             groups,
+            neighbour: neighbour.transpose()?,
             disk: self.disk_with_data(target),
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {

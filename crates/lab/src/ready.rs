@@ -2,7 +2,7 @@
 
 use drivers::{Admin, CacheOptions, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, Magento, MemoryUse, Product};
-use rig::{GroupMembership, Relay, Role, Server, TrialDirs};
+use rig::{GroupMembership, Relay, Role, RunningNeighbour, Server, TrialDirs};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,6 +41,8 @@ pub struct Ready {
     pub(crate) prefix: String,
     /// Directory on the disk with its data; `None` for a server at a URL.
     pub(crate) disk: Option<PathBuf>,
+    /// A process that uses their CPU from time to time.
+    pub(crate) neighbour: Option<RunningNeighbour>,
     /// Control groups of servers and of clients of files. Dropped after the servers.
     pub(crate) groups: Groups,
 }
@@ -212,8 +214,9 @@ impl Ready {
         let stores = self.stores.into_iter();
         let finished: Vec<_> = stores.map(|store| store.finish(layout, patience)).collect();
         let removed = self.groups.remove();
+        let ended = self.neighbour.map_or(Ok(()), RunningNeighbour::stop);
         finished.into_iter().collect::<Result<(), Failure>>()?;
-        removed
+        removed.and(Ok(ended?))
     }
 
     /// Reopens the administrative connections, since another server may have taken over.

@@ -5,7 +5,9 @@ use model::{
     Cell, Emptied, ErrorClass, Event, Fact, Failure, Interval, Layout, Load, Noise, PageCache,
     Plan, Point, Sample, Sessions, Trial, Workload,
 };
-use rig::{GroupMembership, NoiseRecorder, ProcessTree, StolenCpuReader, killed_by_limit};
+use rig::{
+    GroupMembership, NoiseRecorder, ProcessTree, RunningNeighbour, StolenCpuReader, killed_by_limit,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -376,7 +378,10 @@ impl ServerMeter {
         let servers = ProcessTree::new(&ready.server_pids());
         // A measured server that the run did not start takes nothing from itself.
         let measured = ready.endpoints().flat_map(|endpoint| rig::listeners(endpoint.addresses()));
-        let measured: Vec<u32> = ready.server_pids().into_iter().chain(measured).collect();
+        // Nor does a planned neighbour disturb: it is measured as well.
+        let planned = ready.neighbour.as_ref().map(RunningNeighbour::pid);
+        let measured = ready.server_pids().into_iter().chain(measured).chain(planned);
+        let measured: Vec<u32> = measured.collect();
         let measured = ProcessTree::new(&measured);
         let (generator, server) =
             (provisioner.client_cpus(ready), &provisioner.setup.pinning.server);

@@ -10,6 +10,7 @@ use crate::disk_limit::DiskLimit;
 use crate::memory::{MemoryLimit, MemoryShare};
 use crate::product::Product;
 use crate::program::Program;
+use crate::study::PublishedFigure;
 use crate::tier::Tier;
 
 /// A store under test, as planned.
@@ -38,6 +39,9 @@ pub struct PlannedTarget {
     /// Limits of its private server; empty for none.
     #[serde(default, skip_serializing_if = "Tier::is_empty")]
     pub tier: Tier,
+    /// The source's figure for it; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedFigure>,
     /// Settings of a private server, named as in its configuration file; for a cache backend, and
     /// for a cache in front of a database, with the product as prefix: `redis.save`.
     pub settings: BTreeMap<String, String>,

@@ -41,7 +41,7 @@ pub use app_cache::determined_by_files;
 pub(crate) use choices::is_target_name;
 pub use choices::{Choices, TargetChoice, is_name_or_label, label, unlabelled};
 pub use claims::{Claim, Expectation};
-pub use published::{PublishedCell, PublishedTable};
+pub use published::{PublishedCell, PublishedFigure, PublishedTable};
 pub use ramp::RAMP;
 pub use source::Source;
 pub use tiers::StudyTier;

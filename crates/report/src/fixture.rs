@@ -113,6 +113,7 @@ fn target(name: &str) -> PlannedTarget {
         directory: None,
         disk_limit: None,
         tier: model::tier::Tier::default(),
+        published: None,
         control_of: name.strip_suffix("-again").map(Into::into),
         named: false,
     }

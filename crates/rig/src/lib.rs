@@ -17,7 +17,7 @@
 //! - `cpu_group`, `disk_group`, `network`: limits of a server's CPU time, disk and bandwidth.
 //! - [`memory_group`]: a control group with a memory limit; [`page_cache`]: emptying the page
 //!   cache.
-//! - `relay`: distance between clients and a server.
+//! - `relay`: distance between clients and a server; [`neighbour`]: another tenant of its CPU.
 //! - [`mod@reference`]: servers with known speed, response times and faults, to validate the
 //!   generator.
 //!
@@ -41,6 +41,7 @@ pub mod interface;
 mod listeners;
 pub mod measurement_lock;
 pub mod memory_group;
+pub mod neighbour;
 mod network;
 pub mod noise;
 pub mod orphaned;
@@ -78,6 +79,7 @@ pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};
 pub use listeners::listeners;
 pub use memory_group::{MemoryGroup, anonymous_bytes, killed_by_limit};
+pub use neighbour::{NEIGHBOUR_ARGUMENT, RunningNeighbour, neighbour_main};
 pub use network::Network;
 pub use noise::{NoiseRecorder, StolenCpuReader, StolenCpuTime};
 pub use page_cache::empty_page_cache;

@@ -311,6 +311,7 @@ fn planned(
         directory: None,
         disk_limit: None,
         tier: Tier::default(),
+        published: None,
         settings: BTreeMap::new(),
         control_of: None,
         named: false,

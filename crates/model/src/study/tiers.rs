@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use super::choices::is_name_or_label;
+use super::published::PublishedFigure;
 use super::set::bad;
 use super::targets::no_effect;
 use super::wire::Study;
@@ -50,6 +51,19 @@ impl Study {
         })
     }
 
+    /// A figure that a target names and the study's tables do not have.
+    pub(super) fn fault_in_figures(&self) -> Option<Fault> {
+        let tables: Vec<_> = self.tables.iter().map(|table| table.get_ref().clone()).collect();
+        let mut named = self.targets.iter().filter_map(|target| target.published.as_ref());
+        let unknown = named.find(|figure| figure.get_ref().find(&tables).is_none())?;
+        let PublishedFigure { table, row, column, .. } = unknown.get_ref();
+        let problem = format!(
+            "no table `{table}` has a figure in row `{row}` and column `{column}` (expected those \
+             of a table of this study)"
+        );
+        Some((unknown.span().start, problem))
+    }
+
     fn tier(&self, name: &str) -> Option<&Tier> {
         let own = self.tiers.iter().find(|tier| tier.name.get_ref() == name);
         own.map(|tier| &tier.limits)
@@ -90,6 +104,10 @@ impl Study {
             let own = own.and_then(|name| self.tier(name.get_ref()));
             // A study's tier says nothing about another server of that name.
             let own = own.filter(|_| !target.is_at_url());
+            // Nor is its figure that of other limits.
+            let published = self.target(&target.name).and_then(|own| own.published.as_ref());
+            let published = published.filter(|_| of_user.is_none() && own.is_some());
+            target.published = published.map(|figure| figure.get_ref().clone());
             let Some(tier) = of_user.or(own) else { continue };
             target.limit(tier).map_err(StudyError::Choice)?;
         }

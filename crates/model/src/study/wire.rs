@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::advice::Advice;
 use super::choices::unlabelled;
 use super::claims::Claim;
-use super::published::PublishedTable;
+use super::published::{PublishedFigure, PublishedTable};
 use super::source::Source;
 use super::tiers::StudyTier;
 use super::{Fault, StudyError};
@@ -153,6 +153,8 @@ pub struct StudyTarget {
     pub settings: BTreeMap<String, String>,
     /// Name of the tier whose limits its private server gets.
     pub tier: Option<Spanned<String>>,
+    /// The source's figure for it, shown beside the measured one.
+    pub published: Option<Spanned<PublishedFigure>>,
     /// True if the target is measured only when named, by the user or by a chosen profile.
     #[serde(default)]
     pub on_request: bool,

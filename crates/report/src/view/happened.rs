@@ -4,6 +4,7 @@ use model::{EventKind, Load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+use super::tiers::TierView;
 use super::{DeletionView, MemoryNeedView, MissCostView, OutgrownView, Value};
 
 /// Numbers about stores, events, deletion of expired sessions, what a miss may cost, and
@@ -29,6 +30,9 @@ pub struct Happened {
     /// What targets keep of their rates as data outgrow the memory; omitted if it was not measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outgrown: Vec<OutgrownView>,
+    /// Targets with the limits of a tier; omitted if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierView>,
 }
 
 /// A number about a target under one load.

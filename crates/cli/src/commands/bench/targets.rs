@@ -145,6 +145,7 @@ pub(super) fn planned(
             directory: choice.directory.clone(),
             disk_limit: None,
             tier: Tier::default(),
+            published: None,
             control_of: None,
             named: true,
         };
