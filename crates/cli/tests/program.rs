@@ -52,5 +52,6 @@ mod program {
     mod sizing;
     mod stress;
     mod terminal;
+    mod tiers;
     mod usage;
 }

@@ -1,5 +1,6 @@
 //! What targets with the limits of a tier reached of them, beside the source's figures.
 
+use model::study::PublishedFigure;
 use model::{Plan, PlannedTarget};
 
 use crate::recorded::Recorded;
@@ -27,7 +28,9 @@ pub(crate) fn tiers(recorded: &Recorded, cells: &[Row]) -> Vec<TierView> {
 }
 
 fn phase(plan: &Plan, target: &PlannedTarget, row: &Row) -> TierPhase {
-    let published = target.published.as_ref().filter(|own| own.operation == row.operation);
+    let is_about =
+        |own: &&PublishedFigure| (&own.profile, &own.operation) == (&row.workload, &row.operation);
+    let published = target.published.as_ref().filter(is_about);
     let published = published.and_then(|own| own.find(&plan.tables));
     let (published_per_s, published_in) = published.unzip();
     TierPhase {

@@ -23,8 +23,6 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
-/// Start of the name of our end of a pair; names have at most 15 characters.
-const PREFIX: &str = "cdyno-";
 /// Name of the server's end in its namespace.
 const INSIDE: &str = "server";
 /// Bytes of a bucket: at least one large segment, or a millisecond's traffic.
@@ -70,7 +68,8 @@ impl Network {
         })?);
         let first = ADDRESSES + 4 * (random() % PAIRS);
         let [outside, address] = [1, 2].map(|number| Ipv4Addr::from(first + number));
-        let interface = format!("{PREFIX}{:08x}", random());
+        // Names have at most 15 characters, and process ids at most seven digits.
+        let interface = format!("cd-{}-{:04x}", std::process::id(), random() % (1 << 16));
         // From here on, a drop removes it.
         let network = Self { namespace, interface, address, ip };
         let own = &network.interface;
@@ -89,6 +88,11 @@ impl Network {
     /// The server's address.
     pub fn address(&self) -> Ipv4Addr {
         self.address
+    }
+
+    /// Name of the interface of this host that leads to the server.
+    pub fn interface(&self) -> &str {
+        &self.interface
     }
 
     /// The namespace.

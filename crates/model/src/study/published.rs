@@ -54,6 +54,8 @@ pub struct PublishedFigure {
     pub row: String,
     /// Name of the column, which contains operations per second.
     pub column: String,
+    /// The profile that measures what the figure is about.
+    pub profile: String,
     /// The operation that the figure is about.
     pub operation: String,
 }

@@ -114,3 +114,7 @@ impl Study {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "tiers_tests.rs"]
+mod tests;
