@@ -306,8 +306,8 @@ mod tests {
         let tier = Tier::parse(ALL).unwrap();
         assert_eq!(
             tier.to_string(),
-            "238.4 MiB of memory, 2 CPUs, CPU time of 0.5 CPUs, 100 Mbit/s in each direction, 256 \
-             connections, round trips of 500 µs more, a neighbour busy for 2 s of every 10 s on \
+            "238 MiB of memory, 2 CPUs, CPU time of 0.5 CPUs, 100 Mbit/s in each direction, 256 \
+             connections, round trips of 500 µs more, a neighbour busy for 2.00 s of every 10.0 s on \
              another CPU"
         );
         let stored = serde_json::to_string(&tier).unwrap();

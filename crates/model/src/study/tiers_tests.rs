@@ -35,7 +35,7 @@ fn a_user_chooses_tiers_and_limits() {
     assert_eq!(plan.target("redis").unwrap().tier.connections, Some(1000));
     assert_eq!(plan.target("small:redis-tls").unwrap().tier.to_string(), "1 CPU");
     // A figure of the source is that of its own limits.
-    let plan = planned(&[("profile", "tiers"), ("tier.redis-C0", "cpus=1")], &[]).unwrap();
+    let plan = planned(&[("profile", "tiers"), ("tier.redis-C0", "memory=1GiB")], &[]).unwrap();
     assert_eq!(plan.target("redis-C0").unwrap().published, None);
     for (sets, targets, problem) in [
         (("tier.redis", "C9"), &["redis"][..], "`C9` is no limit"),
