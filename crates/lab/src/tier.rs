@@ -29,7 +29,7 @@ impl Places {
         let needed = wanted + apart;
         if needed > all.len() {
             let and = if is_apart { ", one of them for the neighbour" } else { "" };
-            return Err(too_small(format!(
+            return Err(too_small(&format!(
                 "it needs {needed} CPUs{and}, and this machine has {} for servers besides {} for \
                  the load generator",
                 all.len(),
@@ -37,13 +37,13 @@ impl Places {
             )));
         }
         if let Some(quota) = tier.quota.filter(|quota| *quota > wanted as f64) {
-            return Err(too_small(format!(
+            return Err(too_small(&format!(
                 "it needs the time of {quota} CPUs, and its server has {wanted}"
             )));
         }
         let missing = tier.memory.zip(memory_bytes).filter(|(limit, has)| limit.bytes() > *has);
         if let Some((limit, has)) = missing {
-            return Err(too_small(format!(
+            return Err(too_small(&format!(
                 "it needs {limit} of memory, and this machine has {}",
                 format_bytes(has)
             )));
@@ -55,7 +55,7 @@ impl Places {
     }
 }
 
-fn too_small(problem: String) -> Failure {
+fn too_small(problem: &str) -> Failure {
     let message = format!("this machine is too small for the tier: {problem}");
     Failure { class: ErrorClass::Missing, message }
 }

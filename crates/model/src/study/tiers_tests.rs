@@ -1,4 +1,3 @@
-use super::*;
 use crate::study::planning::tests::choices;
 use crate::{Choices, Plan, Study, TargetChoice};
 
