@@ -8,8 +8,8 @@ use model::{
     PlannedTarget, Product, Workload,
 };
 use rig::{
-    Guard, Pinning, Relay, Role, RunningNeighbour, SearchPath, Server, ServerSpec, StartedServers,
-    Templates, TrialDirs,
+    Guard, Pinning, Relay, Role, SearchPath, Server, ServerSpec, StartedServers, Templates,
+    TrialDirs,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -160,24 +160,16 @@ impl<'a> TargetProvisioner<'a> {
             Workload::AppCache(_) | Workload::CacheAside(_) => (0, Connections::Persistent),
         };
         let layout = workload.layout();
-        let disk = self.setup.disk_of(target);
-        let memory = workload.memory().or(target.tier.memory.map(MemoryPlan::limit));
-        let Tier { quota, bandwidth_mbit, .. } = target.tier;
-        let limits = Limits { memory, disk: target.disk_limit, quota, bandwidth_mbit };
-        let disks = (disk, self.setup.swap_of(self.plan, target));
         if !shared {
-            let demand = DiskDemand::of(target, workload)?;
-            let is_apart = self.plan.swap_dir.is_some();
-            let demand = if is_apart { demand.without_swap() } else { demand };
-            demand.fits(disk)?;
+            self.fits_disk(target, workload)?;
         }
-        let groups = Groups::new(&self.setup.guard, &limits, disks, &self.search)?;
         let places = Places::new(&target.tier, &self.setup.pinning, rig::memory_bytes())?;
-        let cpus = places.server.into_iter().take(workload.server_cpus().unwrap_or(usize::MAX));
-        let cpus: Vec<usize> = cpus.collect();
+        let groups = self.groups(target, workload)?;
+        let most = workload.server_cpus().unwrap_or(usize::MAX).min(places.server.len());
+        let cpus = &places.server[..most];
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {
-            let store = self.store(target, *product, (&groups, &cpus));
+            let store = self.store(target, *product, (&groups, cpus));
             let mut store = store.map_err(|failure| starved(failure, &groups))?;
             match target.backend {
                 Some(backend) if product.has_server() => {
@@ -194,9 +186,7 @@ impl<'a> TargetProvisioner<'a> {
             }
             stores.push(store);
         }
-        let neighbour = target.tier.neighbour.zip(places.neighbour);
-        let neighbour = neighbour
-            .map(|(neighbour, cpu)| RunningNeighbour::start(&self.setup.guard, neighbour, cpu));
+        let neighbour = places.start_neighbour(&self.setup.guard, &target.tier)?;
         let own = stores.first().map(|s| s.own.clone()).unwrap_or_default();
         Ok(Ready {
             stores,
@@ -207,7 +197,7 @@ impl<'a> TargetProvisioner<'a> {
             is_kv: matches!(workload, Workload::Kv(_)) && target.product.keeps_keys(),
             has_rows: matches!(workload, Workload::CacheAside(_)),
             groups,
-            neighbour: neighbour.transpose()?,
+            neighbour,
             disk: self.disk_with_data(target),
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {
@@ -219,6 +209,23 @@ impl<'a> TargetProvisioner<'a> {
                 directory,
             },
         })
+    }
+
+    /// Refuses a trial whose data do not fit on the disk of its target.
+    fn fits_disk(&self, target: &PlannedTarget, workload: &Workload) -> Result<(), Failure> {
+        let demand = DiskDemand::of(target, workload)?;
+        let is_apart = self.plan.swap_dir.is_some();
+        let demand = if is_apart { demand.without_swap() } else { demand };
+        demand.fits(self.setup.disk_of(target))
+    }
+
+    /// Creates what enforces the limits of a target.
+    fn groups(&self, target: &PlannedTarget, workload: &Workload) -> Result<Groups, Failure> {
+        let memory = workload.memory().or(target.tier.memory.map(MemoryPlan::limit));
+        let Tier { quota, bandwidth_mbit, .. } = target.tier;
+        let limits = Limits { memory, disk: target.disk_limit, quota, bandwidth_mbit };
+        let disks = (self.setup.disk_of(target), self.setup.swap_of(self.plan, target));
+        Groups::new(&self.setup.guard, &limits, disks, &self.search)
     }
 
     /// Directory of a target's data on this machine; `None` for a server at a URL.

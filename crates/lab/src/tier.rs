@@ -3,7 +3,7 @@
 
 use model::tier::{NeighbourCpu, Tier};
 use model::{ErrorClass, Failure};
-use rig::Pinning;
+use rig::{Guard, Pinning, RunningNeighbour};
 use stats::format_bytes;
 
 /// CPUs of a private server and of its neighbour.
@@ -52,6 +52,16 @@ impl Places {
         let neighbour = if is_apart { all.get(wanted) } else { all.first() };
         let neighbour = neighbour.copied().filter(|_| tier.neighbour.is_some());
         Ok(Self { server, neighbour })
+    }
+
+    /// Starts the neighbour; `None` without one.
+    pub(crate) fn start_neighbour(
+        &self,
+        guard: &Guard,
+        tier: &Tier,
+    ) -> Result<Option<RunningNeighbour>, Failure> {
+        let Some((neighbour, cpu)) = tier.neighbour.zip(self.neighbour) else { return Ok(None) };
+        Ok(Some(RunningNeighbour::start(guard, neighbour, cpu)?))
     }
 }
 

@@ -12,8 +12,8 @@
 //! - `phases`: phases of weighted operations, for workloads that have them.
 //! - `faults`: faults in a file that parses.
 //! - [`choices`]: command-line choices; `set`: keys of `--set`.
-//! - `planning`: the trait of workloads, and planning of a run; `targets`: planning of its targets, and
-//!   [`tiers`] of their limits.
+//! - `planning`: the trait of workloads, and planning of a run; `targets`: planning of its targets;
+//!   `tiers`: their limits.
 
 pub mod advice;
 mod app_cache;
@@ -32,7 +32,7 @@ mod sessions;
 mod set;
 pub mod source;
 mod targets;
-pub mod tiers;
+mod tiers;
 pub mod wire;
 mod workload;
 
@@ -44,8 +44,7 @@ pub use claims::{Claim, Expectation};
 pub use published::{PublishedCell, PublishedFigure, PublishedTable};
 pub use ramp::RAMP;
 pub use source::Source;
-pub use tiers::StudyTier;
-pub use wire::{DefaultScales, Study, StudyWorkload};
+pub use wire::{DefaultScales, Study, StudyTier, StudyWorkload};
 
 /// A fault in a file: its byte offset and description.
 type Fault = (usize, String);

@@ -140,7 +140,7 @@ fn a_neighbour_is_there_during_a_trial_and_ends_with_a_killed_run() {
         return;
     };
     let words = command_line(neighbour);
-    assert!(words.ends_with(&["20000000".into(), "100000000".into()]), "{words:?}");
+    assert!(words.contains("20000000") && words.contains("100000000"), "{words}");
     let own = format!("cd-{}-", run.pid());
     let interfaces = || {
         let names = fs::read_dir("/sys/class/net").unwrap();

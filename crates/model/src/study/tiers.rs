@@ -1,8 +1,6 @@
 //! Tiers in studies and on the command line.
 
-use serde::Deserialize;
 use std::collections::BTreeMap;
-use toml::Spanned;
 
 use super::choices::is_name_or_label;
 use super::published::PublishedFigure;
@@ -15,19 +13,6 @@ use crate::tier::Tier;
 
 /// Key of a tier in `--set`, followed by a label or a target's name.
 pub(super) const TIER: &str = "tier";
-
-/// A tier of a study.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StudyTier {
-    /// Name in this study, for targets.
-    pub name: Spanned<String>,
-    /// What it stands for, and how its limits follow from that.
-    #[serde(rename = "about")]
-    _about: String,
-    /// The limits.
-    pub limits: Tier,
-}
 
 impl Study {
     /// A tier that two have the name of, or that a target names and the study does not have.

@@ -1,8 +1,8 @@
 //! The TOML format of studies, as shared by all workloads. Field comments here and in the
 //! modules of workloads are the reference of the format.
 
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -12,12 +12,12 @@ use super::choices::unlabelled;
 use super::claims::Claim;
 use super::published::{PublishedFigure, PublishedTable};
 use super::source::Source;
-use super::tiers::StudyTier;
 use super::{Fault, StudyError};
 use crate::app_cache::{Backend, Magento};
 use crate::plan::Scale;
 use crate::product::Product;
 use crate::program::Program;
+use crate::tier::Tier;
 
 /// Version of the study format that this code reads.
 pub const STUDY_FORMAT: u32 = 1;
@@ -68,8 +68,6 @@ pub struct Study {
     pub equivalence_zone: f64,
     /// Timeout of an operation, milliseconds.
     pub timeout_ms: u64,
-    #[serde(rename = "defaults")]
-    _defaults: IgnoredAny,
     /// Amount of measurement, by scale.
     pub scales: BTreeMap<Scale, StudyScale>,
     /// Tiers that targets can have.
@@ -87,8 +85,8 @@ pub struct Study {
     pub claims: Vec<Spanned<Claim>>,
     /// The recommendation table.
     pub advice: Option<Spanned<Advice>>,
-    /// Set by [`Study::parse`].
-    #[serde(skip)]
+    /// Its text, in which the workload finds `[defaults]`; set by [`Study::parse`].
+    #[serde(rename = "defaults")]
     file: File,
 }
 
@@ -99,6 +97,13 @@ struct File {
     name: String,
     /// Its text, from which each plan reads the keys of its workload.
     text: String,
+}
+
+/// Accepts anything: the text is read again.
+impl<'de> Deserialize<'de> for File {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(from).map(|_| Self::default())
+    }
 }
 
 /// Amount of measurement at one scale.
@@ -131,6 +136,19 @@ pub enum DefaultScales {
     Some(Vec<Scale>),
     /// At all.
     All,
+}
+
+/// Limits that a study names.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyTier {
+    /// Name in this study, for targets.
+    pub name: Spanned<String>,
+    /// What it stands for, and how its limits follow from that.
+    #[serde(rename = "about")]
+    _about: String,
+    /// The limits.
+    pub limits: Tier,
 }
 
 /// A store under test.

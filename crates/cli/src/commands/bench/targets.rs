@@ -179,7 +179,8 @@ fn fit_limits(product: Product, settings: &mut BTreeMap<String, String>, clients
 /// Start of the pairs of `--set` that limit a target.
 const TIER: &str = "tier.";
 
-/// Parses `tier.TARGET=LIMITS`, by name or label. Errors: no target has that name, or a limit is wrong.
+/// Parses `tier.TARGET=LIMITS`, by name or label. Errors: no target has that name, or a limit is
+/// wrong.
 fn parse_tiers(
     choices: &[TargetChoice],
     pairs: &[&String],
