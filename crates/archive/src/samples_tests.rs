@@ -45,6 +45,7 @@ fn sample(n: u64) -> Sample {
             ..StoreCounters::default()
         }),
         group_bytes: (n != 2).then_some(3_000_000 + 4096 * n),
+        group_throttled_ns: (n != 2).then_some(5_000 * n),
         device: (n != 3).then(|| DeviceUse { read_bytes: n * 512, ..DeviceUse::default() }),
         pressure: (n != 4).then(|| Pressure { io_full_ns: n * 1000, ..Pressure::default() }),
         group_pressure: None,

@@ -32,8 +32,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // The guard is this program with a hidden argument; it must start before any parsing.
-    if std::env::args_os().nth(1).is_some_and(|first| first == rig::GUARD_ARGUMENT) {
+    let role = std::env::args_os().nth(1);
+    if role.as_ref().is_some_and(|first| first == rig::GUARD_ARGUMENT) {
         return guard_exit(&rig::guard_main(std::io::stdin().lock()));
+    }
+    if role.is_some_and(|first| first == rig::NEIGHBOUR_ARGUMENT) {
+        rig::neighbour_main(std::env::args_os().skip(2).filter_map(|text| text.into_string().ok()));
+        return ExitCode::from(FAILED);
     }
     if let Err(error) = secrets::hide_passwords(redis_benchmark::COMMAND) {
         return fail(&error);

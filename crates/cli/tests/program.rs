@@ -53,6 +53,7 @@ mod program {
     mod sizing;
     mod stress;
     mod terminal;
+    mod tiers;
     mod tls_faults;
     mod usage;
 }

@@ -138,6 +138,7 @@ pub(crate) fn sampled(second: u64) -> Event {
         generator: used,
         store: Some(store),
         group_bytes: None,
+        group_throttled_ns: None,
         network: Some(network),
         device: Some(DeviceUse { read_bytes: second * 4096, ..DeviceUse::default() }),
         pressure: Some(Pressure { memory_some_ns: second * 250_000_000, ..Pressure::default() }),

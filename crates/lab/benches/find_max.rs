@@ -300,6 +300,8 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
             settings: BTreeMap::new(),
             directory: None,
             disk_limit: None,
+            tier: model::tier::Tier::default(),
+            published: None,
             control_of: None,
             named: true,
         }],

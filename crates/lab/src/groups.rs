@@ -1,15 +1,29 @@
-//! Control groups of a trial: a memory limit of its target, and a limit of its disk.
+//! Control groups of a trial, and its network: limits of its target's memory, CPU time, disk and
+//! bandwidth.
 
 use model::{DiskLimit, Fact, Failure, MemoryPlan, MemoryUse};
-use rig::{DiskGroup, GroupMembership, Guard, MemoryGroup};
+use rig::{CpuGroup, DiskGroup, GroupMembership, Guard, MemoryGroup, Network, SearchPath};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Limits that the kernel enforces; `None` for no limit.
+pub(crate) struct Limits {
+    pub(crate) memory: Option<MemoryPlan>,
+    pub(crate) disk: Option<DiskLimit>,
+    /// CPU time per time, in CPUs.
+    pub(crate) quota: Option<f64>,
+    /// Mbit/s in each direction.
+    pub(crate) bandwidth_mbit: Option<f64>,
+}
 
 /// The groups that a target needs. Dropped after its servers.
 #[derive(Default)]
 pub(crate) struct Groups {
-    // Removed first, since it can be a part of the other.
+    // In the order of removal: in version 2, an earlier one can be a part of a later one.
+    quota: Option<CpuGroup>,
     disk: Option<DiskGroup>,
     pub(crate) memory: Option<MemoryGroup>,
+    network: Option<Arc<Network>>,
 }
 
 impl Groups {
@@ -17,12 +31,22 @@ impl Groups {
     /// limit cannot be enforced here.
     pub(crate) fn new(
         guard: &Guard,
-        (memory, limit): (Option<MemoryPlan>, Option<DiskLimit>),
+        limits: &Limits,
         (disk, swap): (&Path, &Path),
+        search: &SearchPath,
     ) -> Result<Self, Failure> {
-        let memory = memory.map(|plan| MemoryGroup::new(guard, plan, swap)).transpose()?;
-        let of_disk = limit.map(|limit| DiskGroup::new(guard, limit, disk, memory.as_ref()));
-        Ok(Self { disk: of_disk.transpose()?, memory })
+        let memory = limits.memory.map(|plan| MemoryGroup::new(guard, plan, swap)).transpose()?;
+        let of_disk = limits.disk.map(|limit| DiskGroup::new(guard, limit, disk, memory.as_ref()));
+        let disk = of_disk.transpose()?;
+        let mut groups = Self { quota: None, disk, memory, network: None };
+        if let Some(quota) = limits.quota {
+            let joined = groups.memory_path().or_else(|| groups.disk_path());
+            groups.quota = Some(CpuGroup::new(guard, quota, joined.as_deref())?);
+        }
+        if let Some(mbit) = limits.bandwidth_mbit {
+            groups.network = Some(Arc::new(Network::new(mbit, search)?));
+        }
+        Ok(groups)
     }
 
     /// Directory of the group with the memory limit.
@@ -30,12 +54,27 @@ impl Groups {
         self.memory.as_ref().map(|group| group.path().to_path_buf())
     }
 
-    /// Directory of the group with the disk limit, unless it is that of the memory limit.
-    pub(crate) fn disk_path(&self) -> Option<PathBuf> {
+    fn disk_path(&self) -> Option<PathBuf> {
         self.disk.as_ref().and_then(DiskGroup::path).map(Path::to_path_buf)
     }
 
-    /// Moves this process into all groups until the memberships end.
+    /// Directories of the groups besides that with the memory limit.
+    pub(crate) fn other_paths(&self) -> Vec<PathBuf> {
+        let quota = self.quota.as_ref().and_then(CpuGroup::path).map(Path::to_path_buf);
+        self.disk_path().into_iter().chain(quota).collect()
+    }
+
+    /// Directory of the group with the quota of CPU time, which can be that of another limit.
+    pub(crate) fn quota_path(&self) -> Option<PathBuf> {
+        self.quota.as_ref().map(|group| group.stat_path().to_path_buf())
+    }
+
+    /// The servers' own network.
+    pub(crate) fn network(&self) -> Option<Arc<Network>> {
+        self.network.clone()
+    }
+
+    /// Moves this process into the groups of memory and disk until the memberships end.
     pub(crate) fn enter(&self) -> Result<Vec<GroupMembership<'_>>, Failure> {
         let memory = self.memory.as_ref().map(MemoryGroup::enter).transpose()?;
         let disk = self.disk.as_ref().map(DiskGroup::enter).transpose()?.flatten();
@@ -47,15 +86,18 @@ impl Groups {
         Ok(self.memory.as_ref().map(MemoryGroup::usage).transpose()?)
     }
 
-    /// What went through the throttle of the disk so far; empty without one.
-    pub(crate) fn disk_use(&self) -> Vec<Fact> {
-        self.disk.as_ref().map_or_else(Vec::new, DiskGroup::usage)
+    /// What went through the throttles of disk and CPU time so far; empty without them.
+    pub(crate) fn throttled(&self) -> Vec<Fact> {
+        let disk = self.disk.as_ref().map_or_else(Vec::new, DiskGroup::usage);
+        let quota = self.quota.as_ref().map_or_else(Vec::new, CpuGroup::usage);
+        [disk, quota].concat()
     }
 
     /// Removes them once their processes have ended.
     pub(crate) fn remove(self) -> Result<(), Failure> {
+        let quota = self.quota.map_or(Ok(()), CpuGroup::remove);
         let disk = self.disk.map_or(Ok(()), DiskGroup::remove);
         let memory = self.memory.map_or(Ok(()), MemoryGroup::remove);
-        Ok(disk.and(memory)?)
+        Ok(quota.and(disk).and(memory)?)
     }
 }

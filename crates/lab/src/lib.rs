@@ -54,6 +54,7 @@ mod search;
 mod server_load;
 mod session_size;
 pub mod sinks;
+mod tier;
 pub mod trial;
 mod wall;
 

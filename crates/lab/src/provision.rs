@@ -2,12 +2,14 @@
 
 use drivers::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::leftovers::own_names;
+use model::tier::Tier;
 use model::{
-    Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryUse, Plan, PlannedTarget,
-    Product, Workload,
+    Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryPlan, MemoryUse, Plan,
+    PlannedTarget, Product, Workload,
 };
 use rig::{
-    Guard, Pinning, Role, SearchPath, Server, ServerSpec, StartedServers, Templates, TrialDirs,
+    Guard, Pinning, Relay, Role, SearchPath, Server, ServerSpec, StartedServers, Templates,
+    TrialDirs,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,9 +20,10 @@ use std::time::Duration;
 
 use crate::demand::Demand;
 use crate::disk_demand::DiskDemand;
-use crate::groups::Groups;
+use crate::groups::{Groups, Limits};
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
+use crate::tier::Places;
 use crate::wall::unix_ms;
 use crate::{app_cache, cache_aside, names, room};
 
@@ -160,20 +163,16 @@ impl<'a> TargetProvisioner<'a> {
             Workload::AppCache(_) | Workload::CacheAside(_) => (0, Connections::Persistent),
         };
         let layout = workload.layout();
-        let disk = self.setup.disk_of(target);
-        let limits = (workload.memory(), target.disk_limit);
-        let disks = (disk, self.setup.swap_of(self.plan, target));
         if !shared {
-            let demand = DiskDemand::of(target, workload)?;
-            let is_apart = self.plan.swap_dir.is_some();
-            let demand = if is_apart { demand.without_swap() } else { demand };
-            demand.fits(disk)?;
+            self.fits_disk(target, workload)?;
         }
-        let groups = Groups::new(&self.setup.guard, limits, disks)?;
-        let cpus = self.server_cpus(workload);
+        let places = Places::new(&target.tier, &self.setup.pinning, rig::memory_bytes())?;
+        let groups = self.groups(target, workload)?;
+        let most = workload.server_cpus().unwrap_or(usize::MAX).min(places.server.len());
+        let cpus = &places.server[..most];
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {
-            let store = self.store(target, *product, (&groups, &cpus));
+            let store = self.store(target, *product, (&groups, cpus));
             let mut store = store.map_err(|failure| starved(failure, &groups))?;
             match target.backend {
                 Some(backend) if product.has_server() => {
@@ -190,6 +189,7 @@ impl<'a> TargetProvisioner<'a> {
             }
             stores.push(store);
         }
+        let neighbour = places.start_neighbour(&self.setup.guard, &target.tier)?;
         let own = stores.first().map(|s| s.own.clone()).unwrap_or_default();
         Ok(Ready {
             stores,
@@ -200,6 +200,7 @@ impl<'a> TargetProvisioner<'a> {
             is_kv: matches!(workload, Workload::Kv(_)) && target.product.keeps_keys(),
             has_rows: matches!(workload, Workload::CacheAside(_)),
             groups,
+            neighbour,
             disk: self.disk_with_data(target),
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {
@@ -211,6 +212,23 @@ impl<'a> TargetProvisioner<'a> {
                 directory,
             },
         })
+    }
+
+    /// Refuses a trial whose data do not fit on the disk of its target.
+    fn fits_disk(&self, target: &PlannedTarget, workload: &Workload) -> Result<(), Failure> {
+        let demand = DiskDemand::of(target, workload)?;
+        let is_apart = self.plan.swap_dir.is_some();
+        let demand = if is_apart { demand.without_swap() } else { demand };
+        demand.fits(self.setup.disk_of(target))
+    }
+
+    /// Creates what enforces the limits of a target.
+    fn groups(&self, target: &PlannedTarget, workload: &Workload) -> Result<Groups, Failure> {
+        let memory = workload.memory().or(target.tier.memory.map(MemoryPlan::limit));
+        let Tier { quota, bandwidth_mbit, .. } = target.tier;
+        let limits = Limits { memory, disk: target.disk_limit, quota, bandwidth_mbit };
+        let disks = (self.setup.disk_of(target), self.setup.swap_of(self.plan, target));
+        Groups::new(&self.setup.guard, &limits, disks, &self.search)
     }
 
     /// Directory of a target's data on this machine; `None` for a server at a URL.
@@ -242,6 +260,11 @@ impl<'a> TargetProvisioner<'a> {
             let parent = existing.as_ref().and_then(Endpoint::directory);
             self.directory(product, parent.unwrap_or_else(|| self.setup.disk_of(target)))?
         };
+        let relay = self.relay(target, &endpoint)?;
+        let endpoint = match &relay {
+            Some(relay) => endpoint.at(relay.address().clone()),
+            None => endpoint,
+        };
         let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
         let own = match target.backend {
             _ if !shared => String::new(),
@@ -259,7 +282,26 @@ impl<'a> TargetProvisioner<'a> {
         let rooms =
             if shared { self.admit(target, &endpoint, admin.as_mut(), &own)? } else { Vec::new() };
         let written = None;
-        Ok(Store { product, endpoint, admin, own, rooms, machine, written, servers, trial_dirs })
+        Ok(Store {
+            product,
+            endpoint,
+            admin,
+            own,
+            rooms,
+            machine,
+            written,
+            servers,
+            relay,
+            trial_dirs,
+        })
+    }
+
+    /// The distance between clients and a private server; `None` without one.
+    fn relay(&self, target: &PlannedTarget, endpoint: &Endpoint) -> Result<Option<Relay>, Failure> {
+        let Some(ns) = target.tier.distance_ns else { return Ok(None) };
+        let Some(server) = endpoint.addresses().first().cloned() else { return Ok(None) };
+        let cpus = self.setup.pinning.generator.clone();
+        Ok(Some(Relay::start(server, Duration::from_nanos(ns), cpus)?))
     }
 
     /// Free memory and disk when the run first used this directory.
@@ -312,13 +354,6 @@ impl<'a> TargetProvisioner<'a> {
         Ok((endpoint, Vec::new(), Some(dirs.clone())))
     }
 
-    /// CPUs of a private server: those of all servers, or the first ones if the workload limits
-    /// their number.
-    fn server_cpus(&self, workload: &Workload) -> Vec<usize> {
-        let all = self.setup.pinning.server.iter().copied();
-        all.take(workload.server_cpus().unwrap_or(usize::MAX)).collect()
-    }
-
     fn servers(
         &mut self,
         product: Product,
@@ -330,7 +365,8 @@ impl<'a> TargetProvisioner<'a> {
             settings: target.settings_of(product),
             cpus: Some(cpus.to_vec()),
             group: groups.memory_path(),
-            disk_group: groups.disk_path(),
+            other_groups: groups.other_paths(),
+            network: groups.network(),
             search: self.search.clone(),
             ..ServerSpec::new(self.setup.disk_of(target))
         };

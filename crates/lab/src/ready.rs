@@ -2,7 +2,7 @@
 
 use drivers::{Admin, CacheOptions, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, Magento, MemoryUse, Product};
-use rig::{GroupMembership, Role, Server, TrialDirs};
+use rig::{GroupMembership, Relay, Role, RunningNeighbour, Server, TrialDirs};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,6 +41,8 @@ pub struct Ready {
     pub(crate) prefix: String,
     /// Directory on the disk with its data; `None` for a server at a URL.
     pub(crate) disk: Option<PathBuf>,
+    /// A process that uses their CPU from time to time.
+    pub(crate) neighbour: Option<RunningNeighbour>,
     /// Control groups of servers and of clients of files. Dropped after the servers.
     pub(crate) groups: Groups,
 }
@@ -61,6 +63,8 @@ pub(crate) struct Store {
     pub(crate) written: Option<(KeyNames, u64, Instant)>,
     /// Servers started for it, the primary first. Empty for an existing store and for files.
     pub(crate) servers: Vec<(Role, Server)>,
+    /// Distance between clients and its server; `None` without one.
+    pub(crate) relay: Option<Relay>,
     /// Directories of a store of files, removed when dropped.
     pub(crate) trial_dirs: Option<Arc<TrialDirs>>,
 }
@@ -216,8 +220,9 @@ impl Ready {
         let stores = self.stores.into_iter();
         let finished: Vec<_> = stores.map(|store| store.finish(layout, patience)).collect();
         let removed = self.groups.remove();
+        let ended = self.neighbour.map_or(Ok(()), RunningNeighbour::stop);
         finished.into_iter().collect::<Result<(), Failure>>()?;
-        removed
+        removed.and(Ok(ended?))
     }
 
     /// Reopens the administrative connections to private servers: another one may have taken over,
@@ -296,6 +301,7 @@ impl Store {
     }
 
     fn finish(mut self, layout: Layout, patience: &mut CleanupDeadline<'_>) -> Result<(), Failure> {
+        drop(self.relay.take());
         let stopped: Vec<_> = self.servers.drain(..).map(|(_, server)| server.stop()).collect();
         match stopped.is_empty() {
             false => Ok(stopped.into_iter().collect::<Result<(), _>>()?),
@@ -401,6 +407,7 @@ mod tests {
             own: "run-1-".into(),
             written: Some((KeyNames::new("run-1-").unwrap(), 10, Instant::now())),
             servers: Vec::new(),
+            relay: None,
             trial_dirs: None,
             rooms: Vec::new(),
             machine: None,

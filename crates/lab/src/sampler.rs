@@ -9,7 +9,7 @@ use load::Progress;
 use model::{Endpoint, Event, Failure, ProxyUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 use rig::{
     DeviceReader, InterfaceReader, PressureReader, ServerProcess, UsageReader, anonymous_bytes,
-    pin_current_thread, process_cpu_ns,
+    cpu_throttled_ns, pin_current_thread, process_cpu_ns,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ impl Sampler {
             ready.servers().map(|(_, server)| (place(server.endpoint()), server.process()));
         let servers: Vec<(String, ServerProcess)> = servers.collect();
         let proxies = ready.proxy_pids();
-        let group = ready.groups.memory_path();
+        let (group, quota_group) = (ready.groups.memory_path(), ready.groups.quota_path());
         let disk = ready.disk.clone();
         let (stop, stopped) = mpsc::channel();
         let (live_sender, live) = mpsc::sync_channel(LIVE_MAX);
@@ -66,7 +66,7 @@ impl Sampler {
             let group_pressure = group.as_deref().and_then(PressureReader::of_group);
             let own = Readers::new(servers, endpoints);
             let proxy = (!proxies.is_empty()).then(|| UsageReader::new(&proxies));
-            let readers = Readers { proxy, group, device, group_pressure, ..own };
+            let readers = Readers { proxy, group, quota_group, device, group_pressure, ..own };
             sample(readers, zero, &stopped, &live_sender)
         };
         let thread = thread::Builder::new().name("sampler".into()).spawn(run).ok();
@@ -183,6 +183,8 @@ struct Readers {
     network: Option<InterfaceReader>,
     /// The servers' control group.
     group: Option<PathBuf>,
+    /// Their control group with a quota of CPU time.
+    quota_group: Option<PathBuf>,
     /// The disk with the target's data.
     device: Option<DeviceReader>,
     pressure: Option<PressureReader>,
@@ -200,6 +202,7 @@ impl Readers {
             generator: UsageReader::new(&[std::process::id()]),
             network,
             group: None,
+            quota_group: None,
             device: None,
             pressure: PressureReader::of_machine(),
             group_pressure: None,
@@ -226,6 +229,7 @@ impl Readers {
                 .map(|used| ProxyUse { cpu_ns: used.cpu_ns, resident_bytes: used.resident_bytes }),
             generator,
             group_bytes: self.group.as_deref().and_then(anonymous_bytes),
+            group_throttled_ns: self.quota_group.as_deref().and_then(cpu_throttled_ns),
             network: self.network.as_mut().and_then(InterfaceReader::read),
             device: self.device.as_mut().and_then(DeviceReader::read),
             pressure: self.pressure.as_mut().and_then(PressureReader::read),

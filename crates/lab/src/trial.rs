@@ -5,7 +5,9 @@ use model::{
     Cell, Emptied, ErrorClass, Event, Fact, Failure, Interval, Layout, Load, Noise, PageCache,
     Plan, Point, Sample, Sessions, Trial, Workload,
 };
-use rig::{GroupMembership, NoiseRecorder, ProcessTree, StolenCpuReader, killed_by_limit};
+use rig::{
+    GroupMembership, NoiseRecorder, ProcessTree, RunningNeighbour, StolenCpuReader, killed_by_limit,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -149,7 +151,7 @@ fn measure(
     trial.events.extend(actions::events_in(&readings));
     actions::complete(trial, &cell.workload, &readings);
     measured.samples.append(&mut readings);
-    trial.facts.extend(ready.groups.disk_use());
+    trial.facts.extend(ready.groups.throttled());
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();
     let is_own = !ready.server_pids().is_empty();
@@ -379,7 +381,10 @@ impl ServerMeter {
             let all = [endpoint.addresses(), endpoint.behind()].concat();
             rig::listeners(&all)
         });
-        let measured: Vec<u32> = ready.server_pids().into_iter().chain(measured).collect();
+        // Nor does a planned neighbour disturb: it is measured as well.
+        let planned = ready.neighbour.as_ref().map(RunningNeighbour::pid);
+        let measured = ready.server_pids().into_iter().chain(measured).chain(planned);
+        let measured: Vec<u32> = measured.collect();
         let measured = ProcessTree::new(&measured);
         let (generator, server) =
             (provisioner.client_cpus(ready), &provisioner.setup.pinning.server);

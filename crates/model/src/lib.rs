@@ -14,6 +14,7 @@
 //! - [`shell`]: quoting of shell commands.
 //! - [`search`]: a search for the highest rate: limits and judged probes.
 //! - [`target`]: addresses of stores; secrets that never print.
+//! - [`tier`]: limits of a private server, as an instance of a provider has them.
 //! - [`trial`]: the result of one measured run of one cell.
 //! - [`record`]: header and seal of a run's record, host conditions, its line in the list of runs.
 //! - [`calibration`]: limits of the machine and the generator.
@@ -47,6 +48,7 @@ pub mod shell;
 pub mod stages;
 pub mod study;
 pub mod target;
+pub mod tier;
 pub mod trial;
 
 pub use action::{Act, Action};

@@ -10,6 +10,8 @@ use crate::disk_limit::DiskLimit;
 use crate::memory::{MemoryLimit, MemoryShare};
 use crate::product::Product;
 use crate::program::Program;
+use crate::study::PublishedFigure;
+use crate::tier::Tier;
 
 /// A store under test, as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +36,12 @@ pub struct PlannedTarget {
     /// Limit of its disk, enforced by the kernel; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_limit: Option<DiskLimit>,
+    /// Limits of its private server; empty for none.
+    #[serde(default, skip_serializing_if = "Tier::is_empty")]
+    pub tier: Tier,
+    /// The source's figure for it; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedFigure>,
     /// Settings of a private server, named as in its configuration file; for a cache backend, and
     /// for a cache in front of a database, with the product as prefix: `redis.save`.
     pub settings: BTreeMap<String, String>,
@@ -73,6 +81,44 @@ impl PlannedTarget {
             | Product::Sqlite
             | Product::Disk => false,
         }
+    }
+
+    /// Puts the limits of a tier on its private server, with the settings that they need. Errors:
+    /// it has no server of its own, or several, or its server listens on no port.
+    pub fn limit(&mut self, tier: &Tier) -> Result<(), String> {
+        let name = &self.name;
+        let of_group = ["shards", "sentinels", "replicas"].into_iter();
+        let several = of_group.into_iter().find(|setting| self.settings.contains_key(*setting));
+        let expected = if self.address.is_some() {
+            "a private server, without a URL".to_string()
+        } else if self.backend.is_some() || self.cache.is_some() || !self.product.has_server() {
+            "a target that is a single server".to_string()
+        } else if let Some(setting) = several.filter(|_| tier.has_network()) {
+            format!("no `{setting}`: only a single server has its own network")
+        } else if tier.bandwidth_mbit.is_some() && self.product != Program::PRODUCT {
+            "Redis or a compatible server, which listens on a port".to_string()
+        } else {
+            return self.put(tier);
+        };
+        Err(format!("target `{name}` cannot be limited to {tier} (expected {expected})"))
+    }
+
+    fn put(&mut self, tier: &Tier) -> Result<(), String> {
+        if let Some((limit, connections)) = self.product.connections().zip(tier.connections) {
+            let own = self.settings.insert(limit.setting.into(), connections.to_string());
+            if let Some(own) = own.filter(|own| *own != connections.to_string()) {
+                let (name, setting) = (&self.name, limit.setting);
+                return Err(format!(
+                    "target `{name}` has the setting `{setting}` of `{own}` and a tier with \
+                     {connections} connections (expected one of them)"
+                ));
+            }
+        }
+        if tier.bandwidth_mbit.is_some() {
+            self.settings.entry("listen".into()).or_insert_with(|| "tcp".into());
+        }
+        self.tier = tier.clone();
+        Ok(())
     }
 
     /// Replaces shares of a memory limit in its settings by amounts. Errors: such a share without

@@ -25,6 +25,9 @@ pub struct Sample {
     pub store: Option<StoreCounters>,
     /// Memory of the target's control group without page cache, bytes; `None` without a group.
     pub group_bytes: Option<u64>,
+    /// Time for which the quota of the target's control group stopped its processes, nanoseconds,
+    /// summed over CPUs; `None` without a quota.
+    pub group_throttled_ns: Option<u64>,
     /// Traffic of the network interface towards the server; `None` for unix sockets.
     pub network: Option<NetworkUse>,
     /// Traffic of the disk with the target's data, of all processes; `None` without a block device.
@@ -82,6 +85,11 @@ macro_rules! counters {
                 name: "group_bytes",
                 read: |s| s.group_bytes,
                 put: |s, n| s.group_bytes = Some(n),
+            },
+            Counter {
+                name: "group_throttled_ns",
+                read: |s| s.group_throttled_ns,
+                put: |s, n| s.group_throttled_ns = Some(n),
             },
         ]
     };

@@ -12,7 +12,8 @@
 //! - `phases`: phases of weighted operations, for workloads that have them.
 //! - `faults`: faults in a file that parses.
 //! - [`choices`]: command-line choices; `set`: keys of `--set`.
-//! - `planning`: the trait of workloads, and planning of a run; `targets`: planning of its targets.
+//! - `planning`: the trait of workloads, and planning of a run; `targets`: planning of its targets;
+//!   `tiers`: their limits.
 
 pub mod advice;
 mod app_cache;
@@ -31,18 +32,19 @@ mod sessions;
 mod set;
 pub mod source;
 mod targets;
+mod tiers;
 pub mod wire;
 mod workload;
 
 pub use advice::{Advice, AdviceNote, AdviceRow, ShopSize};
 pub use app_cache::determined_by_files;
 pub(crate) use choices::is_target_name;
-pub use choices::{Choices, TargetChoice, label, unlabelled};
+pub use choices::{Choices, TargetChoice, is_name_or_label, label, unlabelled};
 pub use claims::{Claim, Expectation};
-pub use published::{PublishedCell, PublishedTable};
+pub use published::{PublishedCell, PublishedFigure, PublishedTable};
 pub use ramp::RAMP;
 pub use source::Source;
-pub use wire::{DefaultScales, Study, StudyWorkload};
+pub use wire::{DefaultScales, Study, StudyTier, StudyWorkload};
 
 /// A fault in a file: its byte offset and description.
 type Fault = (usize, String);

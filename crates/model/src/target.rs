@@ -232,6 +232,19 @@ impl Endpoint {
         }
     }
 
+    /// The same single server by another address. A directory has none and stays as it is.
+    #[must_use]
+    pub fn at(mut self, new: NetAddress) -> Self {
+        match &mut self {
+            Self::Files { .. } | Self::Sqlite { .. } | Self::Disk { .. } => {}
+            Self::Redis { address, .. }
+            | Self::Mysql(Database { address, .. })
+            | Self::Postgres(Database { address, .. }) => *address = new,
+            Self::Memcached(memcached) => memcached.servers = vec![new],
+        }
+        self
+    }
+
     /// TLS settings; `None` without TLS.
     pub fn tls(&self) -> Option<&TlsFiles> {
         match self {

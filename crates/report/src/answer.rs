@@ -12,6 +12,7 @@ use crate::hits;
 use crate::search::per_s;
 use crate::show;
 use crate::standings::{Against, Group, Outcome, Standings, standings};
+use crate::tiers;
 use crate::view::{Answer, Comparison, Piece, PieceStyle, SearchView, Sentence, Value, View};
 
 /// Maximum number of profile and load pairs that each get their own sentence in the summary.
@@ -76,6 +77,8 @@ fn found(view: &View) -> Vec<Sentence> {
         let place = if has_many { ramp.workload.as_str() } else { "" };
         Some(own(&ramp.target, &helps.sentence, place))
     });
+    let limits = tiers::sentences(view);
+    let limits = limits.iter().map(|(target, sentence)| own(target, sentence, ""));
     let peaks =
         peaks(view).map(|text| Sentence { place: String::new(), pieces: vec![plain(text)] });
     let survivals =
@@ -86,6 +89,7 @@ fn found(view: &View) -> Vec<Sentence> {
         .chain(ramps)
         .chain(helps)
         .chain(peaks)
+        .chain(limits)
         .collect()
 }
 

@@ -112,6 +112,8 @@ fn target(name: &str) -> PlannedTarget {
         settings: BTreeMap::new(),
         directory: None,
         disk_limit: None,
+        tier: model::tier::Tier::default(),
+        published: None,
         control_of: name.strip_suffix("-again").map(Into::into),
         named: false,
     }

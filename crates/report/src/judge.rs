@@ -31,6 +31,7 @@ use crate::rows::rows;
 use crate::rules::{self, OfPhases, rules};
 use crate::search;
 use crate::series::{MeasuredPoint, measured};
+use crate::tiers::tiers;
 use crate::view::{
     Advised, Answer, Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT, Value, View,
 };
@@ -73,6 +74,7 @@ fn judge_cells(recorded: &Recorded) -> View {
         failovers,
         memory_needs: memory_needs(recorded, &facts),
         outgrown: outgrown(recorded, &phases),
+        tiers: tiers(recorded, &cells),
         facts,
         events: events(recorded),
         deletions: deletions(recorded, &phases, &cells),

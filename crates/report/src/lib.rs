@@ -91,6 +91,7 @@ mod show;
 mod standings;
 mod table;
 mod taken;
+mod tiers;
 
 #[cfg(test)]
 mod fixture;

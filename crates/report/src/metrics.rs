@@ -3,11 +3,14 @@
 //! Each metric is defined once, here. Result rows, stages of ramps, shares of a knee, costs of a
 //! search and their outputs have all of them.
 
-use model::{Counts, Point, Sample, TrialEvent};
+use model::{Counts, NetworkUse, Point, Sample, TrialEvent};
 use std::collections::BTreeMap;
 
 use crate::blocks::over_blocks;
 use crate::view::Value;
+
+/// Name of Linux' loopback interface.
+const LOOPBACK: &str = "lo";
 
 /// A point with the samples and events of its trial.
 #[derive(Clone, Copy)]
@@ -40,7 +43,7 @@ pub(crate) struct Metric {
 }
 
 /// All metrics in the order of their CSV columns; append new ones.
-pub(crate) const METRICS: [Metric; 30] = [
+pub(crate) const METRICS: [Metric; 33] = [
     geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
     geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
     geometric("server_cpus", |w| w.by_time(w.point.server_cpu_ns?)),
@@ -75,6 +78,9 @@ pub(crate) const METRICS: [Metric; 30] = [
     amount("group_io_pressure_full_share", |w| w.waited(|s| Some(s.group_pressure?.io_full_ns))),
     geometric("proxy_cpu_ns_per_op", |w| w.per_op(w.grown(proxy_cpu)?)),
     geometric("proxy_cpus", |w| w.by_time(w.grown(proxy_cpu)? as u64)),
+    amount("cpu_throttled_share", |w| w.waited(|s| s.group_throttled_ns)),
+    geometric("link_received_bit_per_s", |w| w.bit_per_s(|s| Some(link(s)?.received_bytes))),
+    geometric("link_sent_bit_per_s", |w| w.bit_per_s(|s| Some(link(s)?.sent_bytes))),
 ];
 
 /// Reads of a database's rows through a cache.
@@ -123,6 +129,12 @@ fn sent(sample: &Sample) -> Option<u64> {
 /// CPU time of a proxy before the servers, which is part of the server's.
 fn proxy_cpu(sample: &Sample) -> Option<u64> {
     Some(sample.proxy?.cpu_ns)
+}
+
+/// Traffic of the interface that leads to the server, unless it is the loopback, which counts all
+/// traffic twice.
+fn link(sample: &Sample) -> Option<&NetworkUse> {
+    sample.network.as_ref().filter(|network| network.interface != LOOPBACK)
 }
 
 /// Calls of the server's processes that read and write.
@@ -234,6 +246,12 @@ impl Whole<'_> {
     /// By the length of its span, both nanoseconds.
     fn by_time(&self, ns: u64) -> Option<f64> {
         (self.point.length_ns > 0).then(|| ns as f64 / self.point.length_ns as f64)
+    }
+
+    /// Bits per second, by a counter of bytes.
+    fn bit_per_s(&self, read: fn(&Sample) -> Option<u64>) -> Option<f64> {
+        let bytes = self.grown(read)?;
+        (self.point.length_ns > 0).then(|| bytes * 8e9 / self.point.length_ns as f64)
     }
 
     /// Share of its span in which tasks waited, by a counter of nanoseconds.

@@ -22,6 +22,7 @@ mod miss_cost;
 mod ramps;
 mod rows;
 mod searches;
+mod tiers;
 mod value;
 mod words;
 
@@ -42,6 +43,7 @@ pub use ramps::{
 pub use rows::{BlockPoint, CurvePoint, Required, ResourceCharts, Row, RowCharts};
 pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};
 pub use stats::Time;
+pub use tiers::{ReachedLimit, TierPhase, TierView};
 pub use value::Value;
 pub use words::{
     Agreement, ClaimUnit, ClaimVerdict, ProbeReason, ProbeVerdict, RampOutcome, SearchOutcome,

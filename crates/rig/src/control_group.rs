@@ -136,7 +136,8 @@ fn parent_of_version_2(
     };
     let own_limit = fs::read_to_string(own.join(limit)).unwrap_or_default();
     let own_limit = own_limit.trim();
-    if !own_limit.is_empty() && own_limit != "max" {
+    // A quota of CPU time has its period after it.
+    if !own_limit.is_empty() && !own_limit.starts_with("max") {
         let shown = own_limit.parse().map_or_else(|_| own_limit.into(), format_bytes);
         return Err(error(
             ErrorClass::Denied,
@@ -213,6 +214,43 @@ impl Drop for OwnGroup {
     fn drop(&mut self) {
         // On failure it stays owned, and the guard tries again.
         let _ = self.remove_now();
+    }
+}
+
+/// A group for a controller: its own, or in version 2, where a process is in one group only, that
+/// which the same processes are in for another controller.
+#[derive(Debug)]
+pub(crate) struct ControllerGroup {
+    pub(crate) path: PathBuf,
+    pub(crate) version: Version,
+    own: Option<OwnGroup>,
+}
+
+impl ControllerGroup {
+    /// Creates a group at a place, or uses the `joined` one.
+    pub(crate) fn new(guard: &Guard, place: Place, joined: Option<&Path>) -> Result<Self> {
+        let version = place.version;
+        if let (Version::V2, Some(joined)) = (version, joined) {
+            return Ok(Self { path: joined.into(), version, own: None });
+        }
+        let own = OwnGroup::new(guard, place)?;
+        Ok(Self { path: own.path.clone(), version, own: Some(own) })
+    }
+
+    /// Its directory; `None` if it is the joined one.
+    pub(crate) fn own_path(&self) -> Option<&Path> {
+        self.own.as_ref().map(|own| own.path.as_path())
+    }
+
+    /// Moves this process into the group until the returned membership ends; `None` if it is the
+    /// joined one.
+    pub(crate) fn enter(&self) -> Result<Option<GroupMembership<'_>>> {
+        self.own.as_ref().map(OwnGroup::enter).transpose()
+    }
+
+    /// Removes it now and reports errors; after an error the guard tries again at the end.
+    pub(crate) fn remove(self) -> Result<()> {
+        self.own.map_or(Ok(()), OwnGroup::remove)
     }
 }
 

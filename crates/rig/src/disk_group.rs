@@ -11,14 +11,14 @@
 //! A group of version 2 has all controllers at once: with a memory limit, the disk is throttled in
 //! the group with that limit.
 
-use crate::control_group::{Controller, GroupMembership, OwnGroup, Place, Version, set};
+use crate::control_group::{Controller, ControllerGroup, GroupMembership, Place, Version, set};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::host::block_device;
 use crate::memory_group::MemoryGroup;
 use model::{DiskLimit, ErrorClass, Fact};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Usual mount points of version 1.
 pub(crate) const V1_BLKIO: [&str; 1] = ["sys/fs/cgroup/blkio"];
@@ -34,12 +34,9 @@ static DISK: Controller =
 /// A group with its limit. Dropping it removes it; its processes must have ended before.
 #[derive(Debug)]
 pub struct DiskGroup {
-    path: PathBuf,
-    version: Version,
+    group: ControllerGroup,
     /// Major and minor number of the device.
     device: String,
-    /// `None` if a memory group has this limit too.
-    own: Option<OwnGroup>,
 }
 
 impl DiskGroup {
@@ -63,36 +60,30 @@ impl DiskGroup {
             limit_error(ErrorClass::Other, &problem)
         })?;
         let place = Place::find(Path::new("/"), std::process::id(), &DISK)?;
-        let version = place.version;
-        if let (Version::V2, Some(memory)) = (version, memory) {
-            let (path, own) = (memory.path().to_path_buf(), None);
-            throttle(version, &path, &device, limit)?;
-            return Ok(Self { path, version, device, own });
-        }
-        if version == Version::V1 {
+        if place.version == Version::V1 {
             refuse_own_limit(&place.own)?;
         }
-        let own = OwnGroup::new(guard, place)?;
-        throttle(version, &own.path, &device, limit)?;
-        Ok(Self { path: own.path.clone(), version, device, own: Some(own) })
+        let group = ControllerGroup::new(guard, place, memory.map(MemoryGroup::path))?;
+        throttle(group.version, &group.path, &device, limit)?;
+        Ok(Self { group, device })
     }
 
     /// Its directory in the file system of control groups; `None` if it is that of the memory
     /// limit.
     pub fn path(&self) -> Option<&Path> {
-        self.own.as_ref().map(|own| own.path.as_path())
+        self.group.own_path()
     }
 
     /// Moves this process into the group until the returned membership ends; `None` if the group
     /// is that of the memory limit.
     pub fn enter(&self) -> Result<Option<GroupMembership<'_>>> {
-        self.own.as_ref().map(OwnGroup::enter).transpose()
+        self.group.enter()
     }
 
     /// What went through the throttle so far, by name.
     pub fn usage(&self) -> Vec<Fact> {
-        let text = |file| fs::read_to_string(self.path.join(file)).unwrap_or_default();
-        let counts = match self.version {
+        let text = |file| fs::read_to_string(self.group.path.join(file)).unwrap_or_default();
+        let counts = match self.group.version {
             Version::V1 => {
                 let bytes = text("blkio.throttle.io_service_bytes");
                 let operations = text("blkio.throttle.io_serviced");
@@ -111,7 +102,7 @@ impl DiskGroup {
 
     /// Removes it now and reports errors; after an error the guard tries again at the end.
     pub fn remove(self) -> Result<()> {
-        self.own.map_or(Ok(()), OwnGroup::remove)
+        self.group.remove()
     }
 }
 

@@ -103,6 +103,16 @@ pub enum RigError {
         /// What is missing and what is expected.
         problem: String,
     },
+    /// A limit of a tier cannot be put on a server.
+    #[error("{what} cannot be limited: {problem} (a target without a tier has no such limit)")]
+    Tier {
+        /// What is limited.
+        what: &'static str,
+        /// Its error class.
+        class: ErrorClass,
+        /// What is missing and what is expected.
+        problem: String,
+    },
     /// Files remain in the page cache although they should be read from disk.
     #[error(
         "the page cache cannot be emptied, so cold reads cannot be measured: {problem} (expected \
@@ -144,7 +154,9 @@ impl RigError {
                 io::ErrorKind::PermissionDenied => ErrorClass::Denied,
                 _ => ErrorClass::Other,
             },
-            Self::MemoryLimit { class, .. } | Self::DiskLimit { class, .. } => *class,
+            Self::MemoryLimit { class, .. }
+            | Self::DiskLimit { class, .. }
+            | Self::Tier { class, .. } => *class,
             Self::Cpu { .. }
             | Self::SocketPath { .. }
             | Self::Guard { .. }

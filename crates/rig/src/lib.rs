@@ -14,8 +14,10 @@
 //!   including its children.
 //! - [`noise`]: disturbances during a trial.
 //! - [`host`]: the conditions under which a run was measured.
+//! - `cpu_group`, `disk_group`, `network`: limits of a server's CPU time, disk and bandwidth.
 //! - [`memory_group`]: a control group with a memory limit; [`page_cache`]: emptying the page
 //!   cache.
+//! - `relay`: distance between clients and a server; [`neighbour`]: another tenant of its CPU.
 //! - [`mod@reference`]: servers with known speed, response times and faults, to validate the
 //!   generator.
 //!
@@ -26,6 +28,7 @@ mod active_swap;
 mod child;
 mod control_group;
 pub mod cpu;
+mod cpu_group;
 pub mod device;
 mod disk_group;
 pub mod error;
@@ -38,6 +41,8 @@ pub mod interface;
 mod listeners;
 pub mod measurement_lock;
 pub mod memory_group;
+pub mod neighbour;
+mod network;
 pub mod noise;
 pub mod orphaned;
 mod owner;
@@ -47,6 +52,7 @@ mod process;
 mod procfs;
 mod random;
 pub mod reference;
+mod relay;
 mod removal;
 pub mod scratch;
 pub mod search;
@@ -61,6 +67,7 @@ pub mod usage;
 
 pub use control_group::GroupMembership;
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
+pub use cpu_group::{CpuGroup, cpu_throttled_ns};
 pub use device::DeviceReader;
 pub use disk_group::DiskGroup;
 pub use error::RigError;
@@ -72,9 +79,12 @@ pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};
 pub use listeners::listeners;
 pub use memory_group::{MemoryGroup, anonymous_bytes, killed_by_limit};
+pub use neighbour::{NEIGHBOUR_ARGUMENT, RunningNeighbour, neighbour_main};
+pub use network::Network;
 pub use noise::{NoiseRecorder, StolenCpuReader, StolenCpuTime};
 pub use page_cache::empty_page_cache;
 pub use pressure::PressureReader;
+pub use relay::Relay;
 pub use scratch::Scratch;
 pub use search::SearchPath;
 pub use server::{Role, Server, ServerProcess, ServerSpec};

@@ -8,6 +8,7 @@
 //! changed for a minute: its creation or removal was interrupted.
 
 use crate::active_swap::{ActiveSwap, active_swap};
+use crate::cpu_group::V1_CPU;
 use crate::disk_group::V1_BLKIO;
 use crate::error::{Result, RigError};
 use crate::host::limits::{V1_MEMORY, V2};
@@ -90,7 +91,7 @@ pub fn look(places: &[PathBuf], everywhere: bool) -> Vec<Found> {
     }
     if everywhere {
         let mut paths = Vec::new();
-        for mount in V1_MEMORY.iter().chain(&V1_BLKIO).chain(&V2) {
+        for mount in V1_MEMORY.iter().chain(&V1_BLKIO).chain(&V1_CPU).chain(&V2) {
             our_groups(&Path::new("/").join(mount), GROUP_LEVELS, &mut paths);
         }
         found.extend(paths.iter().filter_map(|path| Found::at(path)));

@@ -5,22 +5,24 @@ use crate::control_group::procs;
 use crate::cpu::{allowed_by_the_system, cpu_set};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
+use crate::network::Network;
 use crate::procfs::Identity;
 use crate::search::SearchPath;
 use crate::tree::ProcessTree;
 use model::Failure;
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpid, getppid};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes at the end of a log that are searched for its last lines.
@@ -50,8 +52,10 @@ pub(crate) struct Launch {
     pub(crate) cpus: Option<Vec<usize>>,
     /// Control group with a memory limit to start it in; `None` for that of this process.
     pub(crate) group: Option<PathBuf>,
-    /// Control group with a disk limit to start it in; `None` for that of this process.
-    pub(crate) disk_group: Option<PathBuf>,
+    /// Control groups with other limits to start it in.
+    pub(crate) other_groups: Vec<PathBuf>,
+    /// Network to start it in; `None` for that of this process.
+    pub(crate) network: Option<Arc<Network>>,
     pub(crate) search: SearchPath,
 }
 
@@ -65,9 +69,20 @@ impl Launch {
         search: &SearchPath,
     ) -> Self {
         let log = directory.join("install.log");
-        let (cpus, group, disk_group) = (None, None, None);
+        let (cpus, group, other_groups, network) = (None, None, Vec::new(), None);
         let (directory, search) = (directory.into(), search.clone());
-        Self { name, program, arguments, directory, log, cpus, group, disk_group, search }
+        Self {
+            name,
+            program,
+            arguments,
+            directory,
+            log,
+            cpus,
+            group,
+            other_groups,
+            network,
+            search,
+        }
     }
 }
 
@@ -293,7 +308,7 @@ impl Launch {
         let out = File::options().append(true).create(true).open(&self.log);
         let out = out.map_err(RigError::io("open log", &self.log))?;
         let err = out.try_clone().map_err(RigError::io("open log", &self.log))?;
-        let joins = self.group.iter().chain(&self.disk_group).map(|group| {
+        let joins = self.group.iter().chain(&self.other_groups).map(|group| {
             let file = procs(group);
             let opened = File::options().write(true).open(&file);
             opened.map_err(RigError::io("put a process into", &file))
@@ -310,20 +325,23 @@ impl Launch {
             .stdout(out)
             .stderr(err)
             .process_group(0);
-        before_exec(&mut command, dies_with_thread, set, joins);
+        let network = self.network.as_ref().map(|network| network.namespace().try_clone_to_owned());
+        let network =
+            network.transpose().map_err(RigError::io("enter the network of", &self.program))?;
+        before_exec(&mut command, dies_with_thread, set, (joins, network));
         command.spawn().map_err(RigError::io("start", &self.program))
     }
 }
 
 /// Makes the kernel kill the child when the thread that started it ends if `dies_with_thread`, pins
 /// it to `cpus` if given, and moves it to the control groups of which `joins` are the open
-/// `cgroup.procs`.
+/// `cgroup.procs`, and into the namespace `network`.
 #[expect(unsafe_code, reason = "Command::pre_exec has no safe wrapper")]
 fn before_exec(
     command: &mut Command,
     dies_with_thread: bool,
     cpus: Option<CpuSet>,
-    joins: Vec<File>,
+    (joins, network): (Vec<File>, Option<OwnedFd>),
 ) {
     let parent = getpid();
     let before_exec = move || {
@@ -338,13 +356,16 @@ fn before_exec(
             // 0 means the writing process.
             nix::unistd::write(processes, b"0")?;
         }
+        if let Some(network) = &network {
+            setns(network, CloneFlags::CLONE_NEWNET)?;
+        }
         match &cpus {
             Some(set) => Ok(sched_setaffinity(Pid::from_raw(0), set)?),
             None => Ok(()),
         }
     };
-    // SAFETY: only prctl, getppid, write and sched_setaffinity are called, on values made before
-    // the fork; none of them allocates or takes a lock.
+    // SAFETY: only prctl, getppid, write, setns and sched_setaffinity are called, on values made
+    // before the fork; none of them allocates or takes a lock.
     unsafe {
         command.pre_exec(before_exec);
     }

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::guard::Guard;
+use crate::network::Network;
 use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
@@ -32,8 +33,11 @@ pub struct ServerSpec {
     pub deadline: Option<Duration>,
     /// Control group with a memory limit to start it in; `None` for that of this process.
     pub group: Option<PathBuf>,
-    /// Control group with a disk limit to start it in; `None` for that of this process.
-    pub disk_group: Option<PathBuf>,
+    /// Control groups with other limits to start it in; it stays in those of this process for all
+    /// other controllers.
+    pub other_groups: Vec<PathBuf>,
+    /// Network to start it in, where it listens on a port; `None` for that of this process.
+    pub network: Option<Arc<Network>>,
     /// Search path for its program.
     pub search: SearchPath,
 }
@@ -48,7 +52,8 @@ impl ServerSpec {
             cpus: None,
             deadline: None,
             group: None,
-            disk_group: None,
+            other_groups: Vec::new(),
+            network: None,
             search: SearchPath::of_process(),
         }
     }
@@ -70,7 +75,8 @@ impl ServerSpec {
             log: sockets.path().join("server.log"),
             cpus: self.cpus.clone(),
             group: self.group.clone(),
-            disk_group: self.disk_group.clone(),
+            other_groups: self.other_groups.clone(),
+            network: self.network.clone(),
             search: self.search.clone(),
         };
         Process::spawn(guard, launch)

@@ -199,7 +199,9 @@ impl<P: Parser + Default> Worker<'_, P> {
             // An exceeded connection limit is reported as the reply to the first request.
             Judged::Error(class, text) if !greeting.harmless || *class == ErrorClass::Refused => {
                 let code = text.split(' ').next().unwrap_or_default();
-                let text = if greeting.secret { code } else { text };
+                // That of an exceeded limit repeats nothing that was sent.
+                let is_hidden = greeting.secret && *class != ErrorClass::Refused;
+                let text = if is_hidden { code } else { text };
                 let message = format!("{} answered `{text}`", self.address(index));
                 self.lost(index, *class, message);
             }

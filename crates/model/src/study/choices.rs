@@ -105,6 +105,11 @@ pub(crate) fn is_target_name(name: &str) -> bool {
     }
 }
 
+/// True if `of` is the name of a target or its label.
+pub fn is_name_or_label(of: &str, target: &str) -> bool {
+    target == of || label(target) == Some(of)
+}
+
 /// The label of a target's name; `None` for a name without one.
 pub fn label(name: &str) -> Option<&str> {
     name.split_once(':').map(|(label, _)| label)

@@ -24,7 +24,9 @@ impl Study {
             .or_else(|| self.fault_in_values(document))
             .or_else(|| own.fault(document))
             .or_else(|| self.fault_in_targets(own.profiles.iter().filter_map(K::targets)))
+            .or_else(|| self.fault_in_tiers())
             .or_else(|| self.fault_in_tables())
+            .or_else(|| self.fault_in_figures())
             .or_else(|| self.claims.iter().find_map(|c| self.fault_in_claim::<K>(c)))
             .or_else(|| self.advice.as_ref().and_then(|a| self.fault_in_advice(a))))
     }

@@ -10,6 +10,7 @@ use toml::de::DeTable;
 use super::choices::Choices;
 use super::set::{self, Key, list, number, put};
 use super::targets::{DISK_LIMIT, Settings, Stores, check_cm_setting};
+use super::tiers::TIER;
 use super::wire::{Study, StudyScale};
 use super::{Fault, StudyError, quoted_list};
 use crate::app_cache::CM_PREFIX;
@@ -170,7 +171,8 @@ impl<'a, K: Keys> Run<'a, K> {
         let stores = (K::STORES, listed.as_slice());
         run.targets = run.study.planned_targets(choices, &run.settings, stores)?;
         for target in &mut run.targets {
-            target.resolve_memory(K::memory(&run.size)).map_err(StudyError::Choice)?;
+            let limit = target.tier.memory.or(K::memory(&run.size));
+            target.resolve_memory(limit).map_err(StudyError::Choice)?;
         }
         Ok(run)
     }
@@ -245,6 +247,11 @@ impl<'a, K: Keys> Run<'a, K> {
             self.settings.disks.insert(of.into(), limit);
             return Ok(());
         }
+        if let Some(of) = key.strip_prefix(TIER).and_then(|rest| rest.strip_prefix('.')) {
+            let tier = self.study.chosen_tier(key, value)?;
+            self.settings.tiers.insert(of.into(), tier);
+            return Ok(());
+        }
         let product = key.split_once('.').and_then(|(product, name)| {
             let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
             let has_server = K::STORES.servers().any(|server| server == product);
@@ -262,6 +269,7 @@ impl<'a, K: Keys> Run<'a, K> {
             settings.push(format!("{CM_PREFIX}NAME"));
         }
         settings.push(format!("{DISK_LIMIT}.LABEL"));
+        settings.push(format!("{TIER}.TARGET"));
         let own = K::SET.iter().map(|key| key.0);
         let known = ["profile"].into_iter().chain(own).chain(SHARED.iter().map(|key| key.0));
         StudyError::Choice(format!(

@@ -44,6 +44,32 @@ impl PublishedCell {
     }
 }
 
+/// Reference to the figure that the source has for a target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedFigure {
+    /// Id of the table.
+    pub table: String,
+    /// Name of the row.
+    pub row: String,
+    /// Name of the column, which contains operations per second.
+    pub column: String,
+    /// The profile that measures what the figure is about.
+    pub profile: String,
+    /// The operation that the figure is about.
+    pub operation: String,
+}
+
+impl PublishedFigure {
+    /// The figure, and where it is in words; `None` if the tables do not have it.
+    pub fn find(&self, tables: &[PublishedTable]) -> Option<(f64, String)> {
+        let Self { table: id, row, column, .. } = self;
+        let table = tables.iter().find(|table| table.id == *id)?;
+        let figure = table.rows().find(|own| own.name() == row)?.number(column)?;
+        Some((figure, format!("{column} of {row} in {}: {}", table.title, table.source)))
+    }
+}
+
 /// One row of a published table.
 #[derive(Clone, Copy, Debug)]
 pub struct PublishedRow<'a> {

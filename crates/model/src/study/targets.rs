@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::choices::{Choices, TargetChoice, label};
+use super::choices::{Choices, TargetChoice, is_name_or_label};
 use super::set::bad;
 use super::wire::{Study, StudyTarget};
 use super::{StudyError, quoted_list};
@@ -13,6 +13,7 @@ use crate::plan::PlannedTarget;
 use crate::product::Product;
 use crate::program::Program;
 use crate::target::Endpoint;
+use crate::tier::Tier;
 
 /// Kind of store that a workload requires.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,6 +110,8 @@ pub(super) struct Settings {
     pub(super) cm: BTreeMap<String, String>,
     /// Limits of disks, by label or name of a target.
     pub(super) disks: BTreeMap<String, DiskLimit>,
+    /// Tiers, by label or name of a target.
+    pub(super) tiers: BTreeMap<String, Tier>,
 }
 
 /// Key of a disk's limit in `--set`, followed by a label or a target's name.
@@ -160,6 +163,7 @@ impl Study {
         }
         settings_used(&targets, settings)?;
         limit_disks(&mut targets, &settings.disks)?;
+        self.put_tiers(&mut targets, &settings.tiers)?;
         if choices.control {
             targets.push(self.control_target(&targets)?);
         }
@@ -306,6 +310,8 @@ fn planned(
         address: None,
         directory: None,
         disk_limit: None,
+        tier: Tier::default(),
+        published: None,
         settings: BTreeMap::new(),
         control_of: None,
         named: false,
@@ -359,7 +365,7 @@ fn limit_disks(
 ) -> Result<(), StudyError> {
     for (of, limit) in limits {
         let key = format!("{DISK_LIMIT}.{of}");
-        let is_meant = |t: &PlannedTarget| t.name == *of || label(&t.name) == Some(of);
+        let is_meant = |t: &PlannedTarget| is_name_or_label(of, &t.name);
         let chosen = quoted_list(targets.iter().map(|t| t.name.as_str()));
         let mut meant = targets.iter_mut().filter(|t| is_meant(t)).peekable();
         if meant.peek().is_none() {
@@ -384,7 +390,7 @@ fn limit_disks(
     Ok(())
 }
 
-fn no_effect(key: &str, value: &str, why: &str) -> StudyError {
+pub(super) fn no_effect(key: &str, value: &str, why: &str) -> StudyError {
     StudyError::Choice(format!("--set {key}=`{value}` has no effect: {why}"))
 }
 

@@ -1,8 +1,8 @@
 //! The TOML format of studies, as shared by all workloads. Field comments here and in the
 //! modules of workloads are the reference of the format.
 
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -10,13 +10,14 @@ use toml::de::{DeTable, DeValue};
 use super::advice::Advice;
 use super::choices::unlabelled;
 use super::claims::Claim;
-use super::published::PublishedTable;
+use super::published::{PublishedFigure, PublishedTable};
 use super::source::Source;
 use super::{Fault, StudyError};
 use crate::app_cache::{Backend, Magento};
 use crate::plan::Scale;
 use crate::product::Product;
 use crate::program::Program;
+use crate::tier::Tier;
 
 /// Version of the study format that this code reads.
 pub const STUDY_FORMAT: u32 = 1;
@@ -67,10 +68,11 @@ pub struct Study {
     pub equivalence_zone: f64,
     /// Timeout of an operation, milliseconds.
     pub timeout_ms: u64,
-    #[serde(rename = "defaults")]
-    _defaults: IgnoredAny,
     /// Amount of measurement, by scale.
     pub scales: BTreeMap<Scale, StudyScale>,
+    /// Tiers that targets can have.
+    #[serde(default)]
+    pub tiers: Vec<StudyTier>,
     /// Stores under test.
     pub targets: Vec<StudyTarget>,
     /// Usage patterns.
@@ -83,8 +85,8 @@ pub struct Study {
     pub claims: Vec<Spanned<Claim>>,
     /// The recommendation table.
     pub advice: Option<Spanned<Advice>>,
-    /// Set by [`Study::parse`].
-    #[serde(skip)]
+    /// Its text, in which the workload finds `[defaults]`; set by [`Study::parse`].
+    #[serde(rename = "defaults")]
     file: File,
 }
 
@@ -95,6 +97,13 @@ struct File {
     name: String,
     /// Its text, from which each plan reads the keys of its workload.
     text: String,
+}
+
+/// Accepts anything: the text is read again.
+impl<'de> Deserialize<'de> for File {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(from).map(|_| Self::default())
+    }
 }
 
 /// Amount of measurement at one scale.
@@ -129,6 +138,19 @@ pub enum DefaultScales {
     All,
 }
 
+/// Limits that a study names.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyTier {
+    /// Name in this study, for targets.
+    pub name: Spanned<String>,
+    /// What it stands for, and how its limits follow from that.
+    #[serde(rename = "about")]
+    _about: String,
+    /// The limits.
+    pub limits: Tier,
+}
+
 /// A store under test.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -147,6 +169,10 @@ pub struct StudyTarget {
     /// cache, with the product as prefix: `redis.save`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Name of the tier whose limits its private server gets.
+    pub tier: Option<Spanned<String>>,
+    /// The source's figure for it, shown beside the measured one.
+    pub published: Option<Spanned<PublishedFigure>>,
     /// True if the target is measured only when named, by the user or by a chosen profile.
     #[serde(default)]
     pub on_request: bool,

@@ -52,6 +52,13 @@ impl Fact {
     /// Writes to a throttled disk through the throttle.
     pub const DISK_WRITES: &str = "disk_writes";
 
+    /// Periods of a quota of CPU time, from the start of the servers to the end of the trial.
+    pub const CPU_PERIODS: &str = "cpu_periods";
+    /// Those in which the servers used up the quota.
+    pub const CPU_PERIODS_THROTTLED: &str = "cpu_periods_throttled";
+    /// Time for which the quota stopped them, summed over CPUs.
+    pub const CPU_THROTTLED_NS: &str = "cpu_throttled_ns";
+
     /// What it is about, if servers write that in the background, at any time; empty if nothing.
     pub fn about(&self) -> Vec<BackgroundWrite> {
         let is_own = |write: &BackgroundWrite| {

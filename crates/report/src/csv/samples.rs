@@ -65,7 +65,7 @@ mod tests {
         let lines: Vec<&str> = text.split("\r\n").collect();
         let [header, idle, busy, ""] = lines[..] else { panic!("{text}") };
         let columns = header.split(',').count();
-        assert_eq!(columns, 58);
+        assert_eq!(columns, 59);
         for line in [idle, busy] {
             assert_eq!(line.split(',').count(), columns, "{line}");
         }

@@ -82,9 +82,15 @@ pub(super) fn failed_trials(
             && failures.iter().all(|failure| failure.is_a_result())
             && recorded.trials.iter().any(measured)
     };
+    // A tier refuses more clients than it has connections for.
+    let is_of_tier = || {
+        let connections = recorded.header.plan.target(&cell.target).map(|t| t.tier.connections);
+        connections.flatten().is_some_and(|most| cell.load.clients > most)
+            && failures.iter().all(|failure| failure.class == ErrorClass::Refused)
+    };
     if cell.workload.may_fail() && trials.iter().copied().any(measured) {
         findings.footnotes.push(format!("{sentence}; means cover the other trials"));
-    } else if is_of_limit() {
+    } else if is_of_limit() || is_of_tier() {
         findings.footnotes.push(sentence);
     } else {
         findings.invalid.push(sentence);

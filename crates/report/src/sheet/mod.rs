@@ -26,6 +26,7 @@ mod results;
 mod source;
 mod stores;
 mod through_cache;
+mod tiers;
 
 use crate::section::{Part, Section};
 use crate::view::View;
@@ -35,6 +36,7 @@ pub(crate) use failures::few;
 pub(crate) use overview::section as overview;
 pub(crate) use requirements::section as requirements;
 pub(crate) use stores::{not_run, throttled};
+pub(crate) use tiers::section as tiers;
 
 /// All sections with content, in reading order.
 pub(crate) fn sections(view: &View) -> Vec<Section> {
@@ -42,6 +44,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
     let mut all = vec![
         stores::not_run(view),
         stores::throttled(view),
+        tiers::section(view),
         requirements::section(view),
         Section::part("chart", "At a glance", (Part::Answer, is_measured)),
         ramps::section(view),

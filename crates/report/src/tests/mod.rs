@@ -35,5 +35,6 @@ mod schedules;
 mod search;
 mod search_told;
 mod sheets;
+mod tiers;
 mod validity;
 mod width;

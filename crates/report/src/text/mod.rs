@@ -18,6 +18,7 @@ pub fn summary(view: &View, columns: usize, colour: bool) -> String {
     let sections = [
         sheet::not_run(view),
         sheet::throttled(view),
+        sheet::tiers(view),
         sheet::requirements(view),
         sheet::overview(view),
         sheet::memory(view),

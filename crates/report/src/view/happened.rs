@@ -4,6 +4,7 @@ use model::{EventKind, Load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+use super::tiers::TierView;
 use super::{
     DeletionView, FailoverView, MemoryNeedView, MissCostView, OutgrownView, SurvivalView, Value,
 };
@@ -37,6 +38,9 @@ pub struct Happened {
     /// The rates that survive a fault; omitted if none was looked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub survivals: Vec<SurvivalView>,
+    /// Targets with the limits of a tier; omitted if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierView>,
 }
 
 /// A number about a target under one load.

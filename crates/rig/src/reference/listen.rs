@@ -48,7 +48,7 @@ impl fmt::Display for Listen {
 
 /// A non-blocking listening socket.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(crate) struct Listener {
     inner: Inner,
     /// The bound address, with the actual port.
     address: Listen,
@@ -61,7 +61,7 @@ enum Inner {
 }
 
 impl Listener {
-    pub(super) fn bind(at: &Listen) -> Result<Self> {
+    pub(crate) fn bind(at: &Listen) -> Result<Self> {
         let listen_error =
             |source| RigError::Io { doing: "listen on", what: at.to_string(), source };
         let bound = match at {
@@ -87,12 +87,12 @@ impl Listener {
         Ok(listener)
     }
 
-    pub(super) fn address(&self) -> &Listen {
+    pub(crate) fn address(&self) -> &Listen {
         &self.address
     }
 
     /// The next connection; an error of kind `WouldBlock` if none is pending.
-    pub(super) fn accept(&self) -> io::Result<Socket> {
+    pub(crate) fn accept(&self) -> io::Result<Socket> {
         let socket = match &self.inner {
             Inner::Tcp(listener) => {
                 let stream = listener.accept()?.0;
@@ -130,7 +130,7 @@ impl Drop for Listener {
 
 /// An accepted, non-blocking connection.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }

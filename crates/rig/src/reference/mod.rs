@@ -12,12 +12,12 @@
 //! Parts: `listen` handles sockets, `wake` starts and wakes threads, `scan` finds requests in the
 //! bytes read, `replies` encodes replies.
 
-mod listen;
+pub(crate) mod listen;
 mod null;
 mod replies;
 mod scan;
 mod scripted;
-mod wake;
+pub(crate) mod wake;
 
 pub use listen::Listen;
 pub use null::{NullServer, NullSettings, ServedCounts};

@@ -10,7 +10,7 @@ use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 
 /// Starts a server thread that pins itself, sends the result to `pinned` and then runs `work`.
-pub(super) fn spawn(
+pub(crate) fn spawn(
     server: &'static str,
     name: String,
     cpus: Vec<usize>,
@@ -29,7 +29,7 @@ pub(super) fn spawn(
 }
 
 /// Converts an error of setting up the polling of a server's sockets.
-pub(super) fn polling_error(server: &'static str) -> impl Fn(Errno) -> RigError {
+pub(crate) fn polling_error(server: &'static str) -> impl Fn(Errno) -> RigError {
     move |e| RigError::Io {
         doing: "wait for the connections of",
         what: server.into(),
@@ -39,31 +39,31 @@ pub(super) fn polling_error(server: &'static str) -> impl Fn(Errno) -> RigError 
 
 /// Wakes or stops one thread, which waits for the descriptor to become readable.
 #[derive(Debug)]
-pub(super) struct Wake {
+pub(crate) struct Wake {
     event: EventFd,
     stop: AtomicBool,
 }
 
 impl Wake {
-    pub(super) fn new() -> nix::Result<Self> {
+    pub(crate) fn new() -> nix::Result<Self> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Ok(Self { event: EventFd::from_flags(flags)?, stop: AtomicBool::new(false) })
     }
 
     /// Wakes the thread. Calls before it reacts count as one.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         // Fails only after 2⁶⁴ − 2 unread calls; the descriptor is then readable anyway.
         let _ = self.event.write(1);
     }
 
     /// Stops the thread.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.wake();
     }
 
     /// Clears pending wake-ups; true if the thread must stop.
-    pub(super) fn clear_and_check_stop(&self) -> bool {
+    pub(crate) fn clear_and_check_stop(&self) -> bool {
         // Fails if no wake-up is pending.
         let _ = self.event.read();
         self.stop.load(Ordering::Acquire)

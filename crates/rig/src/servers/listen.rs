@@ -1,5 +1,5 @@
-//! Where a private server listens: a Unix socket, a port of 127.0.0.1, or such a port with TLS, of
-//! its own or of a proxy before it.
+//! Where a private server listens: a Unix socket, a port of 127.0.0.1 or of its own network, or such
+//! a port with TLS, of its own or of a proxy before it.
 //!
 //! Other users of the host reach a port, so a server on one requires a password, which is random
 //! for each start. Its certificate is made for the start as well, signs itself and names the host
@@ -39,17 +39,22 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Prepares a port with TLS or without; certificate and key are files in `files`.
-    pub(super) fn open(is_tls: bool, program: &str, files: &Scratch) -> Result<Self> {
+    /// Prepares a port of an address with TLS or without; certificate and key are files in `files`.
+    pub(super) fn open(
+        address: Ipv4Addr,
+        is_tls: bool,
+        program: &str,
+        files: &Scratch,
+    ) -> Result<Self> {
         let (number, password) = (free_port(program, 0)?, random_password());
-        let mut lines = format!("bind 127.0.0.1\nrequirepass {password}\n").into_bytes();
-        let address = NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), number);
-        let endpoint = Endpoint::redis(address).with_password(Some(Secret::new(&password)));
+        let mut lines = format!("bind {address}\nrequirepass {password}\n").into_bytes();
+        let at = NetAddress::Tcp(address.to_string(), number);
+        let endpoint = Endpoint::redis(at).with_password(Some(Secret::new(&password)));
         if !is_tls {
             lines.extend(format!("port {number}\n").bytes());
             return Ok(Self { lines, endpoint, password });
         }
-        let paths = Certificate::new()?.write(files)?;
+        let paths = Certificate::of(address)?.write(files)?;
         lines.extend(tls_lines(number, &paths));
         let [certificate, _] = paths;
         Ok(Self { lines, endpoint: over_tls(endpoint, certificate), password })
@@ -72,15 +77,24 @@ pub(super) fn tls_lines(port: u16, [certificate, key]: &[PathBuf; 2]) -> Vec<u8>
 pub(super) const CERTIFICATE: &str = "certificate.pem";
 pub(super) const KEY: &str = "key.pem";
 
-/// A new certificate for 127.0.0.1 and its key, both PEM (RFC 7468).
+/// A new certificate for this host and its key, both PEM (RFC 7468).
 pub(super) struct Certificate {
     certificate: String,
     key: String,
 }
 
 impl Certificate {
+    /// For the loopback.
     pub(super) fn new() -> Result<Self> {
-        let names = [Ipv4Addr::LOCALHOST.to_string(), "localhost".into()];
+        Self::of(Ipv4Addr::LOCALHOST)
+    }
+
+    /// For the loopback and another address of this host.
+    fn of(address: Ipv4Addr) -> Result<Self> {
+        let mut names = vec![Ipv4Addr::LOCALHOST.to_string(), "localhost".into()];
+        if address != Ipv4Addr::LOCALHOST {
+            names.push(address.to_string());
+        }
         let made = rcgen::generate_simple_self_signed(names).map_err(|e| RigError::Start {
             program: "TLS".into(),
             reason: format!("no certificate could be made: {e}"),

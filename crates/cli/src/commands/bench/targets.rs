@@ -3,6 +3,8 @@
 use clap::Args;
 use drivers::wire::Dialect;
 use model::plan::PlannedTarget;
+use model::study::is_name_or_label;
+use model::tier::Tier;
 use model::{Condition, Endpoint, Kv, Product, Program, TargetChoice};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -111,7 +113,10 @@ pub(super) fn planned(
     sets: &[String],
     (clients, kv): (u32, &Kv),
 ) -> Result<Vec<PlannedTarget>, CliError> {
-    let given = settings(choices, sets)?;
+    let (tiers, sets): (Vec<&String>, Vec<&String>) =
+        sets.iter().partition(|pair| pair.starts_with(TIER));
+    let given = settings(choices, &sets)?;
+    let tiers = parse_tiers(choices, &tiers)?;
     let mut targets: Vec<PlannedTarget> = Vec::new();
     for choice in choices {
         if targets.iter().any(|t| t.name == choice.name) {
@@ -129,7 +134,7 @@ pub(super) fn planned(
                 .map_err(|e| CliError::usage(format!("--set: {e}")))?;
             fit_limits(product, &mut settings, clients, kv);
         }
-        targets.push(PlannedTarget {
+        let mut target = PlannedTarget {
             backend: None,
             cache: None,
             name: choice.name.clone(),
@@ -139,9 +144,16 @@ pub(super) fn planned(
             settings,
             directory: choice.directory.clone(),
             disk_limit: None,
+            tier: Tier::default(),
+            published: None,
             control_of: None,
             named: true,
-        });
+        };
+        let mut own = tiers.iter().filter(|(of, _)| is_name_or_label(of, &choice.name));
+        if let Some((_, tier)) = own.next() {
+            target.limit(tier).map_err(|problem| CliError::usage(format!("--set: {problem}")))?;
+        }
+        targets.push(target);
     }
     Ok(targets)
 }
@@ -164,11 +176,35 @@ fn fit_limits(product: Product, settings: &mut BTreeMap<String, String>, clients
     set_default(memory, memory_mib.ceil() as u64);
 }
 
+/// Start of the pairs of `--set` that limit a target.
+const TIER: &str = "tier.";
+
+/// Parses `tier.TARGET=LIMITS`, by name or label. Errors: no target has that name, or a limit is
+/// wrong.
+fn parse_tiers(
+    choices: &[TargetChoice],
+    pairs: &[&String],
+) -> Result<BTreeMap<String, Tier>, CliError> {
+    let parse = |pair: &&String| {
+        let (of, text) =
+            pair.strip_prefix(TIER).unwrap_or(pair).split_once('=').unwrap_or((pair, ""));
+        if !choices.iter().any(|choice| is_name_or_label(of, &choice.name)) {
+            let chosen: Vec<String> =
+                choices.iter().map(|choice| format!("`{}`", choice.name)).collect();
+            let chosen = chosen.join(", ");
+            return Err(format!("`{of}` is no chosen target or label of one (chosen: {chosen})"));
+        }
+        Ok((of.to_string(), Tier::parse(text)?))
+    };
+    let parse = |pair| parse(pair).map_err(|e| CliError::usage(format!("--set `{pair}`: {e}")));
+    pairs.iter().map(parse).collect()
+}
+
 /// Parses `--set` pairs by product: `redis.NAME=VALUE`, or `NAME=VALUE` if all private servers are
 /// of one product.
 fn settings(
     choices: &[TargetChoice],
-    sets: &[String],
+    sets: &[&String],
 ) -> Result<BTreeMap<Product, BTreeMap<String, String>>, CliError> {
     let private = choices.iter().filter(|c| c.endpoint.is_none()).filter_map(server);
     let mut private: Vec<Product> = private.map(|(product, _)| product).collect();
