@@ -1,0 +1,103 @@
+//! The commands of the runs that would measure what is missing.
+
+use model::shell_words;
+
+use super::deployment::Deployment;
+use super::question::{Amount, Mix, Question, RateAsked};
+
+/// Most shards that a run starts itself.
+const SHARDS_MAX: u32 = 9;
+/// Blocks of a search that several targets are compared by; with fewer, a rate has no interval over
+/// blocks.
+const BLOCKS: &str = "3";
+
+/// The search for the highest rate that would answer the question, on servers like `deployment`, or
+/// on a private Redis.
+pub(super) fn highest_rate(
+    question: &Question,
+    rate: &RateAsked,
+    deployment: Option<&Deployment>,
+) -> String {
+    let starts = deployment.map_or("redis", |own| own.family.starts);
+    let target = match deployment.and_then(|own| own.family.address.as_ref()) {
+        Some(_) => format!("{}=URL", deployment.map_or(starts, |own| &own.target)),
+        None => starts.to_string(),
+    };
+    let tls = question.tls && deployment.is_none_or(|own| own.family.address.is_none());
+    let sets = tls.then(|| "listen=tls".to_string());
+    search(&target, question, (rate, rate.mix.as_ref()), sets.into_iter().collect())
+}
+
+/// Searches on `shards` servers: on this machine as far as a run starts that many, and on existing
+/// ones.
+pub(super) fn of_shards(
+    question: &Question,
+    (rate, mix): (&RateAsked, &Mix),
+    deployment: &Deployment,
+    shards: u32,
+) -> Vec<String> {
+    let family = &deployment.family;
+    let mut commands = Vec::new();
+    let is_local = family.address.is_none() && family.starts != "memcached";
+    if is_local && shards <= SHARDS_MAX && !question.tls {
+        let sets = vec![format!("shards={shards}")];
+        commands.push(search(family.starts, question, (rate, Some(mix)), sets));
+    }
+    let url = match (family.starts, question.tls) {
+        ("memcached", false) => "memcached=memcached://HOST:PORT,HOST:PORT",
+        ("memcached", true) => "memcached=memcacheds://HOST:PORT,HOST:PORT",
+        (_, false) => "cluster=redis+cluster://HOST:PORT",
+        (_, true) => "cluster=rediss+cluster://HOST:PORT",
+    };
+    commands.push(search(url, question, (rate, Some(mix)), Vec::new()));
+    commands
+}
+
+fn search(
+    target: &str,
+    question: &Question,
+    (rate, mix): (&RateAsked, Option<&Mix>),
+    sets: Vec<String>,
+) -> String {
+    let mut words: Vec<String> = ["cachedyno", "find-max", target].map(String::from).into();
+    let mut add = |flag: &str, value: String| words.extend([flag.to_string(), value]);
+    rate.slos.iter().for_each(|slo| add("--slo", slo.to_string()));
+    if let Some(bytes) = question.value_bytes {
+        add("--value", size(bytes));
+    }
+    if let Some(keys) = keys(question) {
+        add("--keys", keys.to_string());
+    }
+    if let Some(mix) = mix {
+        add("--op", mix.to_string());
+    }
+    sets.into_iter().for_each(|set| add("--set", set));
+    add("--blocks", BLOCKS.into());
+    shell_words(words)
+}
+
+/// Number of keys of a question.
+pub(super) fn keys(question: &Question) -> Option<u64> {
+    match (question.amount?, question.value_bytes) {
+        (Amount::Keys(keys), _) => Some(keys),
+        (Amount::Bytes(bytes), Some(value)) => Some((bytes / value).max(1)),
+        (Amount::Bytes(_), None) => None,
+    }
+}
+
+/// The study that measures memory while Redis saves its data.
+pub(super) fn memory(question: &Question) -> String {
+    let mut words: Vec<String> =
+        ["cachedyno", "run", "beyond-ram", "--set", "profile=save"].map(String::from).into();
+    words.extend(question.value_bytes.into_iter().flat_map(|bytes| {
+        ["--set".to_string(), format!("value_bytes={bytes}")]
+    }));
+    shell_words(words)
+}
+
+/// A size in the largest unit in which it is whole.
+fn size(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(by, _)| bytes.is_multiple_of(*by) && bytes >= *by);
+    unit.map_or_else(|| bytes.to_string(), |(by, name)| format!("{}{name}", bytes / by))
+}

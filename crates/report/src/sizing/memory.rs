@@ -1,0 +1,265 @@
+//! Memory of keys, and of what a save copies, from the facts of the records.
+//!
+//! Memory of a key is what the server reports for all keys by their number. While a store saves its
+//! data, pages that change are copied: the machine needs the resident memory of the keys, and the
+//! copies on top. The share that is copied grows with the writes per second; with the same writes it
+//! does not depend on the amount of data, since a save of more data takes longer in proportion.
+
+use model::{BackgroundWrite, Cell, Fact, StoreCounters, Trial, TrialEvent};
+use std::collections::BTreeSet;
+
+use super::commands;
+use super::coverage::{size_for, sizes};
+use super::deployment::Deployment;
+use super::evidence::{Origin, Reader, kv_of, value_bytes};
+use super::question::{Amount, Question};
+use super::view::{Measurement, MemoryNeed, Missing, SavingNeed};
+use crate::blocks::median;
+use crate::show;
+use crate::view::Value;
+
+/// Operations of a workload of keys and values that change data.
+const WRITES: [&str; 3] = ["set", "insert", "rmw"];
+
+/// Memory of keys on a target.
+#[derive(Clone, Debug)]
+pub(super) struct MeasuredMemory {
+    pub(super) origin: Origin,
+    pub(super) deployment: Deployment,
+    pub(super) value_bytes: u64,
+    pub(super) keys: u64,
+    /// Its ends are the lowest and the highest block.
+    pub(super) bytes_per_key: Value,
+    /// `None` without a save, or if its figures are incomplete.
+    pub(super) saving: Option<Saving>,
+}
+
+/// What a save or a rewrite copied.
+#[derive(Clone, Debug)]
+pub(super) struct Saving {
+    write: BackgroundWrite,
+    /// The most copied in a block, as a share of the memory of the keys.
+    copied_share: f64,
+    /// The fewest writes per second during the save of a block.
+    writes_per_s: f64,
+    /// The highest ratio of resident to used memory in a block.
+    resident_ratio: f64,
+}
+
+impl MeasuredMemory {
+    /// Memory of a key in the highest block, bytes.
+    fn most(&self) -> f64 {
+        self.bytes_per_key.hi.unwrap_or(self.bytes_per_key.center)
+    }
+}
+
+/// The memory of keys in each cell of a record.
+pub(super) fn measured(reader: &Reader<'_>) -> Vec<MeasuredMemory> {
+    let facts = &reader.view().happened.facts;
+    let cells = reader.recorded.header.plan.cells.iter();
+    let of_cell = |cell: &Cell| {
+        let kv = kv_of(cell)?;
+        let deployment = reader.deployment(cell)?;
+        let fact = |name: &str| {
+            let own = |f: &&crate::view::FactView| {
+                let place = (&*f.target, &*f.workload, &f.load);
+                f.name == name && place == (&*cell.target, cell.workload.profile(), &cell.load)
+            };
+            facts.iter().find(own)
+        };
+        let of_blocks = &fact(Fact::BYTES_PER_KEY)?.by_block;
+        let least = of_blocks.values().copied().reduce(f64::min)?;
+        let most = of_blocks.values().copied().reduce(f64::max)?;
+        let mean = of_blocks.values().sum::<f64>() / of_blocks.len() as f64;
+        let is_plain = kv.fill().is_none() && kv.filled_share >= 1.0 && kv.keys > 1;
+        let is_alone = deployment.replicas == 0;
+        Some(MeasuredMemory {
+            origin: reader.origin(cell),
+            deployment,
+            value_bytes: value_bytes(kv).filter(|_| is_plain && is_alone)?,
+            keys: kv.keys,
+            bytes_per_key: Value::new(mean, Some(least), Some(most)),
+            saving: BackgroundWrite::ALL.into_iter().find_map(|write| {
+                let share = fact(&format!("{}_copied_share", write.name()))?;
+                saving(reader, cell, write, share.by_block.values().copied().reduce(f64::max)?)
+            }),
+        })
+    };
+    cells.filter_map(of_cell).collect()
+}
+
+fn saving(
+    reader: &Reader<'_>,
+    cell: &Cell,
+    write: BackgroundWrite,
+    copied_share: f64,
+) -> Option<Saving> {
+    let trials = reader.recorded.latest(&cell.id);
+    let writes = trials.iter().filter_map(|trial| writes_during(cell, trial, write));
+    let resident = trials.iter().filter_map(|trial| {
+        let counters = reader.recorded.samples_of(trial).iter().filter_map(|s| s.store.as_ref());
+        let idle = |c: &&StoreCounters| c.saving == Some(0) && c.rewriting.unwrap_or(0) == 0;
+        let full = |c: &&StoreCounters| c.keys >= kv_of(cell).map(|kv| kv.keys);
+        median(counters.filter(idle).filter(full).filter_map(|c| c.fragmentation))
+    });
+    Some(Saving {
+        write,
+        copied_share,
+        writes_per_s: writes.reduce(f64::min)?,
+        resident_ratio: resident.reduce(f64::max)?.max(1.0),
+    })
+}
+
+/// Writes per second while a store wrote its data in the background; `None` if it did not begin and
+/// end within a phase.
+fn writes_during(cell: &Cell, trial: &Trial, write: BackgroundWrite) -> Option<f64> {
+    let [begins, ends] = write.events();
+    let began = trial.events.iter().find(|event| event.kind == begins)?;
+    let is_end = |e: &&TrialEvent| e.kind == ends && e.at_ns > began.at_ns;
+    let ended = trial.events.iter().find(is_end)?;
+    let series = trial.series.iter().find(|series| {
+        let length_ns = series.interval_ns * series.done_per_interval.len() as u64;
+        (series.begun_ns..series.begun_ns + length_ns).contains(&began.at_ns)
+    })?;
+    let interval_ns = series.interval_ns.max(1);
+    let at = |ns: u64| ((ns - series.begun_ns) / interval_ns) as usize;
+    let last = at(ended.at_ns).min(series.done_per_interval.len().checked_sub(1)?);
+    let span = series.done_per_interval.get(at(began.at_ns)..=last)?;
+    let phase = cell.workload.phases().iter().find(|phase| phase.name == series.phase)?;
+    let all: f64 = phase.mix.values().sum();
+    let of_writes: f64 = WRITES.iter().filter_map(|name| phase.mix.get(*name)).sum();
+    let seconds = span.len() as f64 * interval_ns as f64 / 1e9;
+    let done: u64 = span.iter().sum();
+    (all > 0.0 && of_writes > 0.0).then(|| done as f64 / seconds * of_writes / all)
+}
+
+/// Memory for the amount that a question asks about, on `shards` servers of a kind with `replicas`
+/// each and `spare` ones beside them.
+pub(super) struct Servers<'a> {
+    pub(super) product: &'a str,
+    pub(super) shards: u32,
+    pub(super) spare: u32,
+    pub(super) replicas: u32,
+}
+
+/// The memory that a question's data need, with its measurements. Errors: no measurement covers
+/// them.
+pub(super) fn need(
+    question: &Question,
+    amount: Amount,
+    servers: &Servers<'_>,
+    all: &[MeasuredMemory],
+) -> Result<(MemoryNeed, Vec<Measurement>), Missing> {
+    let of_product =
+        || all.iter().filter(|memory| memory.deployment.family.product == servers.product);
+    let keys = pick(question, servers, of_product(), "the memory of a key")?;
+    let data_bytes = match (amount, question.value_bytes) {
+        (Amount::Keys(keys_asked), _) => keys_asked as f64 * keys.most(),
+        (Amount::Bytes(bytes), Some(value)) => bytes as f64 / value as f64 * keys.most(),
+        (Amount::Bytes(bytes), None) => bytes as f64 * keys.most() / keys.value_bytes as f64,
+    };
+    let per_server = data_bytes / f64::from(servers.shards);
+    let count = (servers.shards + servers.spare) * (1 + servers.replicas);
+    let mut measurements = vec![Measurement::new(
+        format!(
+            "memory of a key with a value of {}: {}",
+            stats::format_bytes(keys.value_bytes),
+            show::with_bounds(&keys.bytes_per_key, |b| stats::format_bytes(b.round() as u64))
+        ),
+        &keys.origin,
+    )];
+    let while_saving = match question.writes_per_s {
+        None => None,
+        Some(writes) => {
+            let with_save = of_product().filter(|memory| memory.saving.is_some());
+            let what = "the memory that a save copies";
+            let found = pick(question, servers, with_save, what)?;
+            let (need, measurement) = saved(question, (writes, per_server), servers, found)?;
+            measurements.extend(measurement);
+            Some(need)
+        }
+    };
+    let need = MemoryNeed {
+        value_bytes: keys.value_bytes,
+        bytes_per_key: keys.bytes_per_key,
+        data_bytes: data_bytes.ceil() as u64,
+        maxmemory_bytes: per_server.ceil() as u64,
+        total_bytes: (per_server * f64::from(count)).ceil() as u64,
+        while_saving,
+    };
+    Ok((need, measurements))
+}
+
+/// The measurement of the size to plan with: that of the most keys, then the newest. Without a size
+/// in the question that with the most memory for each byte.
+fn pick<'a>(
+    question: &Question,
+    servers: &Servers<'_>,
+    all: impl Iterator<Item = &'a MeasuredMemory>,
+    what: &str,
+) -> Result<&'a MeasuredMemory, Missing> {
+    let all: Vec<&MeasuredMemory> = all.collect();
+    let measured: BTreeSet<u64> = all.iter().map(|memory| memory.value_bytes).collect();
+    let missing = |text: String| Missing { text, commands: vec![commands::memory(question)] };
+    let product = servers.product;
+    if all.is_empty() {
+        return Err(missing(format!("{what} was not measured on {product}")));
+    }
+    let rank = |m: &&&MeasuredMemory| (m.keys, m.origin.started_unix_ms);
+    let Some(asked) = question.value_bytes else {
+        let of_byte = |m: &&MeasuredMemory| m.most() / m.value_bytes as f64;
+        let most = all.iter().max_by(|a, b| of_byte(a).total_cmp(&of_byte(b)));
+        return most.copied().ok_or_else(|| missing(format!("{what} was not measured")));
+    };
+    let size = size_for(asked, &measured);
+    let own = all.iter().filter(|memory| Some(memory.value_bytes) == size);
+    own.max_by_key(rank).copied().ok_or_else(|| {
+        missing(format!(
+            "{what} was not measured on {product} with values of {} (measured: {}; a size counts \
+             if it was measured, or lies between two that were)",
+            stats::format_bytes(asked),
+            sizes(&measured)
+        ))
+    })
+}
+
+/// Memory of one server with `data_bytes` of keys while it saves them under `writes` per second of
+/// all servers.
+fn saved(
+    question: &Question,
+    (writes, data_bytes): (u64, f64),
+    servers: &Servers<'_>,
+    found: &MeasuredMemory,
+) -> Result<(SavingNeed, Option<Measurement>), Missing> {
+    let missing = |text| Missing { text, commands: vec![commands::memory(question)] };
+    let Some(saving) = &found.saving else {
+        return Err(missing(format!("no save was measured on {}", servers.product)));
+    };
+    let of_one = writes as f64 / f64::from(servers.shards);
+    let Saving { write, copied_share, writes_per_s, resident_ratio } = *saving;
+    if of_one > writes_per_s {
+        return Err(missing(format!(
+            "a {} was measured with {} writes per second of one server, fewer than the {} asked \
+             for, and more writes copy more",
+            write.name(),
+            show::rate(writes_per_s),
+            show::rate(of_one)
+        )));
+    }
+    let machine = data_bytes * (resident_ratio + copied_share);
+    let what = format!(
+        "a {} copied {} of the data at {} writes, resident memory was {} of the used one",
+        write.name(),
+        show::percent(copied_share),
+        show::rate(writes_per_s),
+        show::ratio(resident_ratio)
+    );
+    let need = SavingNeed {
+        written_by: write.name(),
+        copied_share,
+        resident_ratio,
+        writes_per_s,
+        machine_bytes: machine.ceil() as u64,
+    };
+    Ok((need, Some(Measurement::new(what, &found.origin))))
+}

@@ -1,0 +1,124 @@
+//! Sizing: which measured target carries a wanted rate, with how many servers and how much memory.
+//!
+//! A pure function from a [`Question`] and the [`Evidence`] of several records to a [`SizingView`].
+//! It plans with the lower end of a measured interval, and infers nothing that was not measured:
+//! otherwise the answer is what is missing, and the commands of the runs that would measure it.
+//!
+//! - `question`: what is asked; `deployment`: what was measured, apart from its figures.
+//! - `evidence`: the usable rates and ratios of a record; `memory`: memory of keys and of saves.
+//! - `coverage`: the measurement that stands for each target, or the condition that none meets.
+//! - `capacity`: rates of several servers; `plan`: how many of them are needed.
+//! - `commands`: runs that would measure what is missing.
+//! - `view`: the answer as data; [`text`]: the answer for a terminal.
+
+mod capacity;
+mod commands;
+mod coverage;
+mod deployment;
+mod evidence;
+mod memory;
+mod plan;
+mod question;
+pub mod text;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use model::Prices;
+use std::cmp::Ordering;
+
+pub use evidence::{Evidence, LeftOut};
+pub use question::{Amount, Mix, Question, RateAsked};
+pub use view::{
+    Cost, Measurement, MemoryNeed, Missing, Outcome, PlanView, RatePlan, SIZING_FORMAT, SavingNeed,
+    SizingView,
+};
+
+use capacity::{Capacity, capacities};
+use coverage::covering;
+
+/// Answers a question from what the records show; `prices` are of targets in the records.
+pub fn size(question: &Question, evidence: &Evidence, prices: Option<&Prices>) -> SizingView {
+    let mut left_out = evidence.left_out.clone();
+    let found = match &question.rate {
+        Some(rate) => match covering(question, rate, evidence) {
+            Ok((bases, superseded)) => {
+                left_out.extend(superseded);
+                let all = capacities(&bases, &evidence.scalings);
+                by_family(all).map(|sizes| {
+                    plan::of_family(question, rate, &sizes, &evidence.memories)
+                }).collect()
+            }
+            Err(missing) => vec![Err(missing)],
+        },
+        None => of_memory(question, evidence),
+    };
+    let (mut plans, mut missing) = (Vec::new(), Vec::new());
+    for one in found {
+        match one {
+            Ok(plan) => plans.push(plan),
+            Err(lack) if !missing.contains(&lack) => missing.push(lack),
+            Err(_) => {}
+        }
+    }
+    if let Some(prices) = prices {
+        plans.iter_mut().for_each(|plan| plan::priced(question, prices, plan));
+    }
+    plans.sort_by(order);
+    let outcome = if plans.is_empty() { Outcome::NotCovered } else { Outcome::Covered };
+    SizingView {
+        format: SIZING_FORMAT,
+        question: question.words(),
+        outcome,
+        sentence: text::sentence(question, &plans),
+        plans,
+        missing,
+        records: evidence.records,
+        left_out,
+    }
+}
+
+/// The numbers of servers that belong together: of one family with as many replicas each.
+fn by_family(all: Vec<Capacity<'_>>) -> impl Iterator<Item = Vec<Capacity<'_>>> {
+    let mut groups: Vec<Vec<Capacity<'_>>> = Vec::new();
+    for own in all {
+        let place = |c: &Capacity<'_>| (c.deployment.family.clone(), c.deployment.replicas);
+        match groups.last_mut().filter(|group| group.first().map(place) == Some(place(&own))) {
+            Some(group) => group.push(own),
+            None => groups.push(vec![own]),
+        }
+    }
+    groups.into_iter()
+}
+
+/// One plan for each product whose memory was measured.
+fn of_memory(question: &Question, evidence: &Evidence) -> Vec<Result<PlanView, Missing>> {
+    let mut products: Vec<&str> = Vec::new();
+    let mut plans = Vec::new();
+    for measured in &evidence.memories {
+        let product = measured.deployment.family.product.as_str();
+        if !products.contains(&product) {
+            products.push(product);
+            plans.extend(plan::of_memory(question, measured, &evidence.memories));
+        }
+    }
+    if plans.is_empty() {
+        plans.push(Err(Missing {
+            text: "no usable record has the memory of keys".into(),
+            commands: vec![commands::memory(question)],
+        }));
+    }
+    plans
+}
+
+/// Cheap plans first, those without a price last; then few servers, then much spare rate.
+fn order(a: &PlanView, b: &PlanView) -> Ordering {
+    let cost = |plan: &PlanView| plan.cost.as_ref().map_or(f64::INFINITY, |cost| cost.per_hour);
+    let usable = |plan: &PlanView| plan.rate.as_ref().map_or(0.0, |rate| rate.usable_per_s);
+    cost(a)
+        .total_cmp(&cost(b))
+        .then(a.servers.cmp(&b.servers))
+        .then(usable(b).total_cmp(&usable(a)))
+        .then(a.target.cmp(&b.target))
+}
