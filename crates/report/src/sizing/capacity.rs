@@ -128,7 +128,8 @@ fn by_ratio<'a>(
     let scaling = whole_mix.or_else(|| {
         let alone = |name: &str| newest(&|mix| (mix.share(name) - 1.0).abs() < f64::EPSILON);
         let each: Vec<&Scaling> = measured.mix.names().map(alone).collect::<Option<_>>()?;
-        each.into_iter().min_by(|a, b| lowest(a).unwrap_or(0.0).total_cmp(&lowest(b).unwrap_or(0.0)))
+        each.into_iter()
+            .min_by(|a, b| lowest(a).unwrap_or(0.0).total_cmp(&lowest(b).unwrap_or(0.0)))
     })?;
     let ((lo, hi), (least, most)) = (scaling.ratio.interval()?, measured.rate.interval()?);
     let center = scaling.ratio.center * measured.rate.center;

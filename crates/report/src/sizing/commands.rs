@@ -89,9 +89,12 @@ pub(super) fn keys(question: &Question) -> Option<u64> {
 pub(super) fn memory(question: &Question) -> String {
     let mut words: Vec<String> =
         ["cachedyno", "run", "beyond-ram", "--set", "profile=save"].map(String::from).into();
-    words.extend(question.value_bytes.into_iter().flat_map(|bytes| {
-        ["--set".to_string(), format!("value_bytes={bytes}")]
-    }));
+    words.extend(
+        question
+            .value_bytes
+            .into_iter()
+            .flat_map(|bytes| ["--set".to_string(), format!("value_bytes={bytes}")]),
+    );
     shell_words(words)
 }
 

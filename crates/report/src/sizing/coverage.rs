@@ -179,9 +179,8 @@ fn base<'a>(asked: u64, of_target: &[&'a MeasuredRate]) -> Option<Base<'a>> {
         }
     }
     let is_any_highest = by_mix.values().any(|(_, m)| m.reach == Reach::Highest);
-    let counted = || {
-        by_mix.values().filter(|(_, m)| !is_any_highest || m.reach == Reach::Highest).copied()
-    };
+    let counted =
+        || by_mix.values().filter(|(_, m)| !is_any_highest || m.reach == Reach::Highest).copied();
     let (lowest_per_s, measured) = counted().min_by(|a, b| a.0.total_cmp(&b.0))?;
     let faster = counted().filter(|(_, m)| !m.mix.is_same(&measured.mix));
     let faster = faster.map(|(lowest, m)| format!("{} at {}", m.mix, show::rate(lowest)));

@@ -39,11 +39,7 @@ pub(super) struct Deployment {
 
 impl Deployment {
     /// The target of a cell; `None` if it never reported its version, or only repeats another one.
-    pub(super) fn of(
-        header: &Header,
-        cell: &Cell,
-        product: Option<&str>,
-    ) -> Option<Self> {
+    pub(super) fn of(header: &Header, cell: &Cell, product: Option<&str>) -> Option<Self> {
         let target = header.plan.target(&cell.target)?;
         if target.control_of.is_some() {
             return None;
@@ -85,7 +81,9 @@ fn settings(target: &PlannedTarget, cell: &Cell) -> String {
     let cpus = cell.workload.server_cpus();
     all.extend(cpus.map(|count| format!("{count} CPUs each")));
     let memory = cell.workload.memory();
-    all.extend(memory.map(|memory| format!("{} of memory", stats::format_bytes(memory.limit_bytes))));
+    all.extend(
+        memory.map(|memory| format!("{} of memory", stats::format_bytes(memory.limit_bytes))),
+    );
     all.extend(target.disk_limit.map(|limit| limit.to_string()));
     all.join(", ")
 }

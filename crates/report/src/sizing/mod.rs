@@ -46,9 +46,9 @@ pub fn size(question: &Question, evidence: &Evidence, prices: Option<&Prices>) -
             Ok((bases, superseded)) => {
                 left_out.extend(superseded);
                 let all = capacities(&bases, &evidence.scalings);
-                by_family(all).map(|sizes| {
-                    plan::of_family(question, rate, &sizes, &evidence.memories)
-                }).collect()
+                by_family(all)
+                    .map(|sizes| plan::of_family(question, rate, &sizes, &evidence.memories))
+                    .collect()
             }
             Err(missing) => vec![Err(missing)],
         },

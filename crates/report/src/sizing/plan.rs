@@ -141,7 +141,8 @@ fn too_slow(question: &Question, rate: &RateAsked, sizes: &[Capacity<'_>]) -> Mi
             commands: vec![commands::highest_rate(question, rate, Some(deployment))],
         };
     }
-    let beyond = format!("more than {} were not measured, and are not inferred", count(largest.deployment));
+    let beyond =
+        format!("more than {} were not measured, and are not inferred", count(largest.deployment));
     let beyond = match sizes.iter().filter(|c| c.deployment.servers() > 1).count() {
         0 => "scaling beyond one server was not measured, and is not inferred".to_string(),
         _ if most.shards() < largest.shards() => format!(
@@ -199,7 +200,9 @@ fn notes(question: &Question, carrying: &Capacity<'_>, spare: u32) -> Vec<String
     if let Reach::AtLeast(why) = measured.reach {
         notes.push(format!("the rate is a lower bound, because {why}"));
     }
-    if let Some(faster) = (!carrying.base.faster.is_empty()).then(|| carrying.base.faster.join("; ")) {
+    if let Some(faster) =
+        (!carrying.base.faster.is_empty()).then(|| carrying.base.faster.join("; "))
+    {
         notes.push(format!(
             "{} is the slowest of the mixes that were measured (also {faster}): choose one with --op",
             measured.mix

@@ -75,7 +75,8 @@ impl Mix {
 
     /// True if both have the same operations with the same shares.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let close = |(name, share): (&String, &f64)| (other.share(name) - share).abs() < SAME_WITHIN;
+        let close =
+            |(name, share): (&String, &f64)| (other.share(name) - share).abs() < SAME_WITHIN;
         self.0.len() == other.0.len() && self.0.iter().all(close)
     }
 }
@@ -112,7 +113,9 @@ impl Question {
             Amount::Bytes(bytes) => format!("{} of values", stats::format_bytes(bytes)),
         }));
         parts.extend(self.value_bytes.map(|b| format!("values of {}", stats::format_bytes(b))));
-        parts.extend(self.writes_per_s.map(|w| format!("{} writes/s during a save", show::commas(w))));
+        parts.extend(
+            self.writes_per_s.map(|w| format!("{} writes/s during a save", show::commas(w))),
+        );
         parts.extend(self.tls.then(|| "TLS".to_string()));
         if let Some(rate) = &self.rate {
             parts.push(format!("at most {} of what was measured", show::percent(rate.headroom)));

@@ -31,6 +31,17 @@ pub fn render(view: &SizingView, columns: usize, colour: bool) -> String {
     parts.join("\n")
 }
 
+/// The answer as indented JSON, with a line feed at the end.
+///
+/// # Panics
+/// Never: the view is plain data whose keys are text.
+pub fn json(view: &SizingView) -> String {
+    let mut text =
+        serde_json::to_string_pretty(view).expect("plain data with text as keys serialises");
+    text.push('\n');
+    text
+}
+
 /// The answer in one sentence.
 pub(super) fn sentence(question: &Question, plans: &[PlanView]) -> String {
     let Some(best) = plans.first() else {
@@ -64,7 +75,8 @@ pub(super) fn sentence(question: &Question, plans: &[PlanView]) -> String {
     match (carry, memory) {
         (Some(carry), memory) => {
             let more: Vec<String> = memory.into_iter().chain(cost).collect();
-            let more = if more.is_empty() { String::new() } else { format!("; {}", more.join("; ")) };
+            let more =
+                if more.is_empty() { String::new() } else { format!("; {}", more.join("; ")) };
             format!("{servers} {carry}{more}")
         }
         (None, Some(memory)) => format!("{servers} {memory}"),
@@ -86,7 +98,8 @@ fn table(plans: &[PlanView]) -> Table {
     let has_memory = plans.iter().any(|plan| plan.memory.is_some());
     let has_save = plans.iter().any(|plan| saving(plan).is_some());
     let has_cost = plans.iter().any(|plan| plan.cost.is_some());
-    let rates = [Column::number("carries"), Column::number("measured"), Column::number("95 % interval")];
+    let rates =
+        [Column::number("carries"), Column::number("measured"), Column::number("95 % interval")];
     let mut columns = vec![Column::words("target"), Column::number("servers")];
     columns.extend(rates.into_iter().filter(|_| has_rate));
     columns.extend(has_memory.then(|| Column::number("maxmemory each")));
@@ -111,7 +124,8 @@ fn table(plans: &[PlanView]) -> Table {
             cells.push(per_hour.unwrap_or_else(|| NONE.into()).into());
         }
         if has_cost && has_rate {
-            let per_million = cost.and_then(|c| Some(format!("{} {}", money(c.per_million?), c.currency)));
+            let per_million =
+                cost.and_then(|c| Some(format!("{} {}", money(c.per_million?), c.currency)));
             cells.push(per_million.unwrap_or_else(|| NONE.into()).into());
         }
         Line { is_strong: number == 0, ..Line::plain(cells) }
@@ -179,7 +193,6 @@ fn lacks(missing: &[Missing], columns: usize) -> String {
 }
 
 fn left_out(view: &SizingView, columns: usize) -> String {
-
     let mut text = String::new();
     for one in view.left_out.iter().take(LEFT_OUT_MAX) {
         let cell = one.cell.as_ref().map_or_else(String::new, |cell| format!(", `{cell}`"));
