@@ -99,7 +99,9 @@ pub(crate) fn run(arguments: &Size) -> Result<ExitCode, CliError> {
     if let (Some(prices), Some(file)) = (&prices, &arguments.price) {
         check_targets(prices, file, evidence.targets())?;
     }
-    let view = size(&question, &evidence, prices.as_ref());
+    let out = &arguments.records.out;
+    let records = (out != Path::new(archive::RECORDS)).then(|| out.to_string_lossy());
+    let view = size(&question, &evidence, prices.as_ref(), records.as_deref());
     match arguments.format {
         SizeFormat::Text => {
             output::print_coloured(|colour| text::render(&view, super::columns(), colour))?;

@@ -66,7 +66,7 @@ fn search(
         add("--value", size(bytes));
     }
     if let Some(keys) = keys(question) {
-        add("--keys", keys.to_string());
+        add("--keys", count(keys));
     }
     if let Some(mix) = mix {
         add("--op", mix.to_string());
@@ -96,6 +96,22 @@ pub(super) fn memory(question: &Question) -> String {
             .flat_map(|bytes| ["--set".to_string(), format!("value_bytes={bytes}")]),
     );
     shell_words(words)
+}
+
+/// Adds the directory of records to commands, if it is not the default one.
+pub(super) fn in_records(missing: &mut [super::view::Missing], records: Option<&str>) {
+    let Some(records) = records else { return };
+    for command in missing.iter_mut().flat_map(|lack| &mut lack.commands) {
+        command.push(' ');
+        command.push_str(&shell_words(["--out", records]));
+    }
+}
+
+/// A count in the largest unit in which it is whole.
+fn count(number: u64) -> String {
+    let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+    let unit = units.into_iter().find(|(by, _)| number.is_multiple_of(*by) && number >= *by);
+    unit.map_or_else(|| number.to_string(), |(by, name)| format!("{}{name}", number / by))
 }
 
 /// A size in the largest unit in which it is whole.

@@ -103,15 +103,17 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     show::listed(&names.map(String::from).collect::<Vec<_>>())
 }
 
-/// What the measurements kept: limits of searches as given, of planned rates by the 99th
-/// percentile that they kept.
+/// What the measurements kept: limits of searches as given, of planned rates the highest percentile
+/// with an interval.
 fn limits(measured: &[&MeasuredRate]) -> BTreeSet<String> {
     let of = |m: &&MeasuredRate| match m.load.search() {
         Some(search) => search.slos.iter().map(Slo::words).collect::<Vec<_>>().join(" and "),
         None => {
-            let p99 = |slo: &&Slo| matches!(slo, Slo::Percentile { thousandths: 99_000, .. });
-            let kept = m.kept.iter().find(p99).map_or_else(String::new, Slo::words);
-            format!("{kept} at {}", show::rate(m.rate.center))
+            let is_time = |slo: &&Slo| slo.time_ns().is_some();
+            let kept = m.kept.iter().rfind(is_time).map_or_else(String::new, |slo| {
+                format!("{} < {} ", slo.metric(), show::ns(slo.limit_ns() as f64))
+            });
+            format!("{kept}at {}", show::rate(m.rate.center))
         }
     };
     measured.iter().map(of).collect()

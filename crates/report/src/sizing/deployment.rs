@@ -4,8 +4,10 @@ use model::record::Conditions;
 use model::{Cell, Header, PlannedTarget, Program};
 
 /// Settings of a private server that are not part of its configuration here: how many servers there
-/// are is counted apart, and the limit of connections follows from the number of clients.
-const COUNTED: [&str; 3] = ["shards", "replicas", "maxclients"];
+/// are is counted apart, the limit of connections follows from the number of clients, and where it
+/// listens is known even without the setting.
+const APART: [&str; 4] = ["shards", "replicas", "maxclients", LISTEN];
+const LISTEN: &str = "listen";
 
 /// Everything that a rate depends on except the number of servers. Rates of different families say
 /// nothing about each other.
@@ -76,8 +78,14 @@ impl Deployment {
 }
 
 fn settings(target: &PlannedTarget, cell: &Cell) -> String {
-    let own = target.settings.iter().filter(|(name, _)| !COUNTED.contains(&name.as_str()));
+    let own = target.settings.iter().filter(|(name, _)| !APART.contains(&name.as_str()));
     let mut all: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
+    if target.address.is_none() {
+        // Servers of a cluster reach each other by ports only.
+        let usual = if target.settings.contains_key("shards") { "tcp" } else { "unix" };
+        let listen = target.settings.get(LISTEN).map_or(usual, String::as_str);
+        all.push(format!("{LISTEN}={listen}"));
+    }
     let cpus = cell.workload.server_cpus();
     all.extend(cpus.map(|count| format!("{count} CPUs each")));
     let memory = cell.workload.memory();

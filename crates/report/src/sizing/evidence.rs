@@ -79,6 +79,9 @@ pub(super) struct MeasuredRate {
     /// Requests per second.
     pub(super) rate: Value,
     pub(super) reach: Reach,
+    /// Limit of the memory of each server that the user runs, bytes; `None` without one, and for
+    /// private servers, which a run limits as it needs.
+    pub(super) memory_limit_bytes: Option<u64>,
 }
 
 /// Rates of two targets that differ only by their number of servers, as a ratio.
@@ -247,8 +250,18 @@ impl<'a> Reader<'a> {
                 kept: of_phase.kept,
                 rate: of_phase.rate,
                 reach: of_phase.reach,
+                memory_limit_bytes: self.memory_limit(cell, &deployment),
             });
         }
+    }
+
+    /// Limit of the memory of one server at a URL, as the servers report it.
+    fn memory_limit(&self, cell: &Cell, deployment: &Deployment) -> Option<u64> {
+        deployment.family.address.as_ref()?;
+        let trials = self.recorded.latest(&cell.id);
+        let samples = trials.iter().flat_map(|trial| self.recorded.samples_of(trial));
+        let limits = samples.filter_map(|sample| sample.store.as_ref()?.limit_bytes);
+        Some(limits.max()? / u64::from(deployment.servers()))
     }
 
     /// The rates of a cell's phases within limits: of a search, a ramp, or planned ones that were
@@ -349,7 +362,9 @@ impl OfPhase {
 fn why_not(kv: &Kv, cell: &Cell) -> Result<u64, &'static str> {
     match value_bytes(kv) {
         _ if kv.keys < 2 => Err("all of its requests are for one key"),
-        _ if kv.filled_share < 1.0 => Err("some of its keys are missing, and misses are cheap"),
+        _ if kv.filled_share < 1.0 && !kv.follows => {
+            Err("some of its keys are missing, and misses are cheap")
+        }
         _ if cell.workload.may_fail() => Err("its plan takes a server or memory away"),
         None => Err("its values have several sizes"),
         Some(bytes) => Ok(bytes),

@@ -72,7 +72,8 @@ pub(super) fn measured(reader: &Reader<'_>) -> Vec<MeasuredMemory> {
         let most = of_blocks.values().copied().reduce(f64::max)?;
         let mean = of_blocks.values().sum::<f64>() / of_blocks.len() as f64;
         let is_plain = kv.fill().is_none() && kv.filled_share >= 1.0 && kv.keys > 1;
-        let is_alone = deployment.replicas == 0;
+        let is_alone = deployment.replicas == 0
+            && !reader.recorded.header.plan.target(&cell.target).is_some_and(|t| t.evicts());
         Some(MeasuredMemory {
             origin: reader.origin(cell),
             deployment,
@@ -171,11 +172,9 @@ pub(super) fn need(
     let while_saving = match question.writes_per_s {
         None => None,
         Some(writes) => {
-            let with_save = of_product().filter(|memory| memory.saving.is_some());
-            let what = "the memory that a save copies";
-            let found = pick(question, servers, with_save, what)?;
-            let (need, measurement) = saved(question, (writes, per_server), servers, found)?;
-            measurements.extend(measurement);
+            let of_one = writes as f64 / f64::from(servers.shards);
+            let (need, measurement) = saved(question, servers, (of_one, per_server), of_product())?;
+            measurements.push(measurement);
             Some(need)
         }
     };
@@ -190,8 +189,8 @@ pub(super) fn need(
     Ok((need, measurements))
 }
 
-/// The measurement of the size to plan with: that of the most keys, then the newest. Without a size
-/// in the question that with the most memory for each byte.
+/// The measurement of the size to plan with: that of as many servers, then of the most keys, then
+/// the newest. Without a size in the question that with the most memory for each byte.
 fn pick<'a>(
     question: &Question,
     servers: &Servers<'_>,
@@ -205,7 +204,10 @@ fn pick<'a>(
     if all.is_empty() {
         return Err(missing(format!("{what} was not measured on {product}")));
     }
-    let rank = |m: &&&MeasuredMemory| (m.keys, m.origin.started_unix_ms);
+    let rank = |m: &&&MeasuredMemory| {
+        let is_alike = m.deployment.shards == Some(servers.shards);
+        (is_alike, m.keys, m.origin.started_unix_ms)
+    };
     let Some(asked) = question.value_bytes else {
         let of_byte = |m: &&MeasuredMemory| m.most() / m.value_bytes as f64;
         let most = all.iter().max_by(|a, b| of_byte(a).total_cmp(&of_byte(b)));
@@ -223,32 +225,44 @@ fn pick<'a>(
     })
 }
 
-/// Memory of one server with `data_bytes` of keys while it saves them under `writes` per second of
-/// all servers.
-fn saved(
+/// Memory of one server with `data_bytes` of keys while it saves them under `writes_per_s`. Of the
+/// saves with at least as many writes that with the fewest is the closest.
+fn saved<'a>(
     question: &Question,
-    (writes, data_bytes): (u64, f64),
     servers: &Servers<'_>,
-    found: &MeasuredMemory,
-) -> Result<(SavingNeed, Option<Measurement>), Missing> {
-    let missing = |text| Missing { text, commands: vec![commands::memory(question)] };
-    let Some(saving) = &found.saving else {
-        return Err(missing(format!("no save was measured on {}", servers.product)));
-    };
-    let of_one = writes as f64 / f64::from(servers.shards);
-    let Saving { write, copied_share, writes_per_s, resident_ratio } = *saving;
-    if of_one > writes_per_s {
-        return Err(missing(format!(
-            "a {} was measured with {} writes per second of one server, fewer than the {} asked \
-             for, and more writes copy more",
-            write.name(),
-            show::rate(writes_per_s),
-            show::rate(of_one)
-        )));
+    (writes_per_s, data_bytes): (f64, f64),
+    all: impl Iterator<Item = &'a MeasuredMemory>,
+) -> Result<(SavingNeed, Measurement), Missing> {
+    let with_save: Vec<&MeasuredMemory> = all.filter(|memory| memory.saving.is_some()).collect();
+    let rate_of = |m: &MeasuredMemory| m.saving.as_ref().map_or(0.0, |saving| saving.writes_per_s);
+    let enough = with_save.iter().copied().filter(|m| rate_of(m) >= writes_per_s);
+    let mut enough: Vec<&MeasuredMemory> = enough.collect();
+    let most = with_save.iter().map(|m| rate_of(m)).reduce(f64::max);
+    if let (true, Some(most)) = (enough.is_empty(), most) {
+        return Err(Missing {
+            text: format!(
+                "{} writes of one server during a save were not measured on {}, only {}, and more \
+                 writes copy more",
+                show::rate(writes_per_s),
+                servers.product,
+                show::rate(most),
+            ),
+            commands: vec![commands::memory(question)],
+        });
     }
-    let machine = data_bytes * (resident_ratio + copied_share);
+    enough.sort_by(|a, b| {
+        let newer = b.origin.started_unix_ms.cmp(&a.origin.started_unix_ms);
+        rate_of(a).total_cmp(&rate_of(b)).then(newer)
+    });
+    // Of one size of values the first counts, so `pick` sees one for each.
+    let mut sizes = BTreeSet::new();
+    enough.retain(|memory| sizes.insert(memory.value_bytes));
+    let found = pick(question, servers, enough.into_iter(), "the memory that a save copies")?;
+    let missing = |text| Missing { text, commands: vec![commands::memory(question)] };
+    let saving = found.saving.as_ref().ok_or_else(|| missing("no save was measured".into()))?;
+    let Saving { write, copied_share, writes_per_s, resident_ratio } = *saving;
     let what = format!(
-        "a {} copied {} of the data at {} writes, resident memory was {} of the used one",
+        "a {} copied {} of the data at {} of writes, and resident memory was {} the used one",
         write.name(),
         show::percent(copied_share),
         show::rate(writes_per_s),
@@ -259,7 +273,7 @@ fn saved(
         copied_share,
         resident_ratio,
         writes_per_s,
-        machine_bytes: machine.ceil() as u64,
+        machine_bytes: (data_bytes * (resident_ratio + copied_share)).ceil() as u64,
     };
-    Ok((need, Some(Measurement::new(what, &found.origin))))
+    Ok((need, Measurement::new(what, &found.origin)))
 }

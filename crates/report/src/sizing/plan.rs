@@ -20,9 +20,24 @@ pub(super) fn of_family(
     memories: &[MeasuredMemory],
 ) -> Result<PlanView, Missing> {
     let enough = |c: &&Capacity<'_>| c.usable_per_s(rate) >= rate.per_s as f64;
-    let Some(carrying) = sizes.iter().find(enough) else {
-        return Err(too_slow(question, rate, sizes));
-    };
+    let mut reason = None;
+    for carrying in sizes.iter().filter(enough) {
+        match of_size(question, rate, carrying, memories) {
+            Ok(plan) => return Ok(plan),
+            Err(missing) => reason = reason.or(Some(missing)),
+        }
+    }
+    Err(reason.unwrap_or_else(|| too_slow(question, rate, sizes)))
+}
+
+/// The plan with a number of servers that carries the rate. Errors: its memory is unknown, or less
+/// than the data need.
+fn of_size(
+    question: &Question,
+    rate: &RateAsked,
+    carrying: &Capacity<'_>,
+    memories: &[MeasuredMemory],
+) -> Result<PlanView, Missing> {
     let deployment = carrying.deployment;
     let spare = rate.survive / (deployment.replicas + 1);
     if deployment.shards.is_none() && rate.survive > 0 {
@@ -44,6 +59,24 @@ pub(super) fn of_family(
     };
     let needed = question.amount.map(|amount| memory::need(question, amount, &servers, memories));
     let (memory, of_memory) = needed.transpose()?.unzip();
+    let needed = memory.as_ref().map_or(0, |need| need.maxmemory_bytes);
+    if let Some(limit) = carrying.base.measured.memory_limit_bytes.filter(|max| *max < needed) {
+        return Err(Missing {
+            text: format!(
+                "`{}` keeps {} in each of {shards} servers, and the data need {}: more servers of \
+                 it were not measured, and are not inferred",
+                deployment.target,
+                stats::format_bytes(limit),
+                stats::format_bytes(needed)
+            ),
+            commands: commands::of_shards(
+                question,
+                (rate, &carrying.base.measured.mix),
+                deployment,
+                (f64::from(shards) * needed as f64 / limit.max(1) as f64).ceil() as u32,
+            ),
+        });
+    }
     let mut measurements = carrying.measurements(rate);
     measurements.extend(of_memory.into_iter().flatten());
     let measured = carrying.base.measured;

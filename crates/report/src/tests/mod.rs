@@ -35,5 +35,6 @@ mod schedules;
 mod search;
 mod search_told;
 mod sheets;
+mod sizing;
 mod validity;
 mod width;
