@@ -2,7 +2,7 @@
 
 use model::shell_words;
 
-use super::deployment::Deployment;
+use super::deployment::{Deployment, LISTEN};
 use super::question::{Amount, Mix, Question, RateAsked};
 
 /// Most shards that a run starts itself.
@@ -23,9 +23,12 @@ pub(super) fn highest_rate(
         Some(_) => format!("{}=URL", deployment.map_or(starts, |own| &own.target)),
         None => starts.to_string(),
     };
-    let tls = question.tls && deployment.is_none_or(|own| own.family.address.is_none());
-    let sets = tls.then(|| "listen=tls".to_string());
-    search(&target, question, (rate, rate.mix.as_ref()), sets.into_iter().collect())
+    let sets = match deployment {
+        Some(own) => sets(own),
+        None if question.tls => vec![format!("{LISTEN}=tls")],
+        None => Vec::new(),
+    };
+    search(&target, question, (rate, rate.mix.as_ref()), sets)
 }
 
 /// Searches on `shards` servers: on this machine as far as a run starts that many, and on existing
@@ -39,11 +42,13 @@ pub(super) fn of_shards(
     let family = &deployment.family;
     let mut commands = Vec::new();
     let is_local = family.address.is_none() && family.starts != "memcached";
-    if is_local && shards <= SHARDS_MAX && !question.tls {
-        let sets = vec![format!("shards={shards}")];
+    if is_local && shards <= SHARDS_MAX && !family.tls {
+        let mut sets = sets(deployment);
+        sets.retain(|set| !set.starts_with(LISTEN));
+        sets.push(format!("shards={shards}"));
         commands.push(search(family.starts, question, (rate, Some(mix)), sets));
     }
-    let url = match (family.starts, question.tls) {
+    let url = match (family.starts, family.tls) {
         ("memcached", false) => "memcached=memcached://HOST:PORT,HOST:PORT",
         ("memcached", true) => "memcached=memcacheds://HOST:PORT,HOST:PORT",
         (_, false) => "cluster=redis+cluster://HOST:PORT",
@@ -51,6 +56,14 @@ pub(super) fn of_shards(
     };
     commands.push(search(url, question, (rate, Some(mix)), Vec::new()));
     commands
+}
+
+/// Settings of the servers of a target, as values of `--set`.
+fn sets(deployment: &Deployment) -> Vec<String> {
+    let settings = deployment.family.settings.iter();
+    // A Unix socket is where a server listens anyway.
+    let given = settings.filter(|(name, value)| (&***name, &***value) != (LISTEN, "unix"));
+    given.map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 fn search(

@@ -2,12 +2,13 @@
 
 use model::record::Conditions;
 use model::{Cell, Header, PlannedTarget, Program};
+use std::collections::BTreeMap;
 
 /// Settings of a private server that are not part of its configuration here: how many servers there
-/// are is counted apart, the limit of connections follows from the number of clients, and where it
-/// listens is known even without the setting.
-const APART: [&str; 4] = ["shards", "replicas", "maxclients", LISTEN];
-const LISTEN: &str = "listen";
+/// are is counted apart, and the limit of connections follows from the number of clients.
+const APART: [&str; 3] = ["shards", "replicas", "maxclients"];
+/// Where a private server listens.
+pub(super) const LISTEN: &str = "listen";
 
 /// Everything that a rate depends on except the number of servers. Rates of different families say
 /// nothing about each other.
@@ -21,8 +22,10 @@ pub(super) struct Family {
     pub(super) address: Option<String>,
     /// True if clients use TLS.
     pub(super) tls: bool,
-    /// Settings and limits, as text.
-    pub(super) settings: String,
+    /// Settings of private servers, with where they listen; empty at a URL.
+    pub(super) settings: BTreeMap<String, String>,
+    /// Limits of CPU, memory and disk, as text.
+    pub(super) limits: Vec<String>,
     /// The machine of the run, and the CPUs of the servers on it.
     pub(super) host: String,
 }
@@ -53,7 +56,8 @@ impl Deployment {
                 starts: target.program.map_or(target.product.name(), Program::name),
                 address: target.address.clone(),
                 tls: target.is_tls(),
-                settings: settings(target, cell),
+                settings: settings(target),
+                limits: limits(target, cell),
                 host: host(&header.conditions),
             },
             shards: target.shards(),
@@ -77,23 +81,32 @@ impl Deployment {
     }
 }
 
-fn settings(target: &PlannedTarget, cell: &Cell) -> String {
-    let own = target.settings.iter().filter(|(name, _)| !APART.contains(&name.as_str()));
-    let mut all: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
-    if target.address.is_none() {
-        // Servers of a cluster reach each other by ports only.
-        let usual = if target.settings.contains_key("shards") { "tcp" } else { "unix" };
-        let listen = target.settings.get(LISTEN).map_or(usual, String::as_str);
-        all.push(format!("{LISTEN}={listen}"));
+impl Family {
+    /// Settings and limits as text; empty if there are none.
+    pub(super) fn configuration(&self) -> String {
+        let settings = self.settings.iter().map(|(name, value)| format!("{name}={value}"));
+        settings.chain(self.limits.iter().cloned()).collect::<Vec<_>>().join(", ")
     }
-    let cpus = cell.workload.server_cpus();
-    all.extend(cpus.map(|count| format!("{count} CPUs each")));
+}
+
+fn settings(target: &PlannedTarget) -> BTreeMap<String, String> {
+    if target.address.is_some() {
+        return BTreeMap::new();
+    }
+    let mut settings = target.settings.clone();
+    // Servers of a cluster reach each other by ports only.
+    let usual = if settings.contains_key("shards") { "tcp" } else { "unix" };
+    settings.entry(LISTEN.into()).or_insert_with(|| usual.into());
+    settings.retain(|name, _| !APART.contains(&name.as_str()));
+    settings
+}
+
+fn limits(target: &PlannedTarget, cell: &Cell) -> Vec<String> {
+    let cpus = cell.workload.server_cpus().map(|count| format!("{count} CPUs each"));
     let memory = cell.workload.memory();
-    all.extend(
-        memory.map(|memory| format!("{} of memory", stats::format_bytes(memory.limit_bytes))),
-    );
-    all.extend(target.disk_limit.map(|limit| limit.to_string()));
-    all.join(", ")
+    let memory = memory.map(|m| format!("{} of memory", stats::format_bytes(m.limit_bytes)));
+    let disk = target.disk_limit.map(|limit| limit.to_string());
+    [cpus, memory, disk].into_iter().flatten().collect()
 }
 
 /// The machine of a run, from its conditions.

@@ -44,6 +44,7 @@ pub(super) struct Saving {
     writes_per_s: f64,
     /// The highest ratio of resident to used memory in a block.
     resident_ratio: f64,
+    blocks: usize,
 }
 
 impl MeasuredMemory {
@@ -79,7 +80,10 @@ pub(super) fn measured(reader: &Reader<'_>) -> Vec<MeasuredMemory> {
             deployment,
             value_bytes: value_bytes(kv).filter(|_| is_plain && is_alone)?,
             keys: kv.keys,
-            bytes_per_key: Value::new(mean, Some(least), Some(most)),
+            bytes_per_key: match of_blocks.len() {
+                1 => Value::new(mean, None, None),
+                _ => Value::new(mean, Some(least), Some(most)),
+            },
             saving: BackgroundWrite::ALL.into_iter().find_map(|write| {
                 let share = fact(&format!("{}_copied_share", write.name()))?;
                 saving(reader, cell, write, share.by_block.values().copied().reduce(f64::max)?)
@@ -108,6 +112,7 @@ fn saving(
         copied_share,
         writes_per_s: writes.reduce(f64::min)?,
         resident_ratio: resident.reduce(f64::max)?.max(1.0),
+        blocks: trials.len(),
     })
 }
 
@@ -225,24 +230,22 @@ fn pick<'a>(
     })
 }
 
-/// Memory of one server with `data_bytes` of keys while it saves them under `writes_per_s`. Of the
-/// saves with at least as many writes that with the fewest is the closest.
+/// Memory of one server with `data_bytes` of keys while it saves them under `writes_per_s`: the
+/// largest of what saves and rewrites were measured to need.
 fn saved<'a>(
     question: &Question,
     servers: &Servers<'_>,
     (writes_per_s, data_bytes): (f64, f64),
     all: impl Iterator<Item = &'a MeasuredMemory>,
 ) -> Result<(SavingNeed, Measurement), Missing> {
-    let with_save: Vec<&MeasuredMemory> = all.filter(|memory| memory.saving.is_some()).collect();
-    let rate_of = |m: &MeasuredMemory| m.saving.as_ref().map_or(0.0, |saving| saving.writes_per_s);
-    let enough = with_save.iter().copied().filter(|m| rate_of(m) >= writes_per_s);
-    let mut enough: Vec<&MeasuredMemory> = enough.collect();
-    let most = with_save.iter().map(|m| rate_of(m)).reduce(f64::max);
-    if let (true, Some(most)) = (enough.is_empty(), most) {
+    let with_save: Vec<(&MeasuredMemory, &Saving)> =
+        all.filter_map(|memory| Some((memory, memory.saving.as_ref()?))).collect();
+    let rates = with_save.iter().map(|(_, saving)| saving.writes_per_s);
+    if let Some(most) = rates.reduce(f64::max).filter(|most| *most < writes_per_s) {
         return Err(Missing {
             text: format!(
-                "{} writes of one server during a save were not measured on {}, only {}, and more \
-                 writes copy more",
+                "{} of writes on one server during a save were not measured on {}, only {}, and \
+                 more writes copy more",
                 show::rate(writes_per_s),
                 servers.product,
                 show::rate(most),
@@ -250,30 +253,60 @@ fn saved<'a>(
             commands: vec![commands::memory(question)],
         });
     }
-    enough.sort_by(|a, b| {
+    let mut lack = None;
+    let mut found: Vec<(&MeasuredMemory, &Saving)> = Vec::new();
+    for write in BackgroundWrite::ALL {
+        let own = with_save.iter().filter(|(_, saving)| saving.write == write);
+        let enough = closest(own.filter(|(_, saving)| saving.writes_per_s >= writes_per_s));
+        match pick(question, servers, enough.into_iter(), "the memory that a save copies") {
+            Ok(memory) => found.extend(memory.saving.as_ref().map(|saving| (memory, saving))),
+            Err(missing) => lack = lack.or(Some(missing)),
+        }
+    }
+    let ratio = |saving: &Saving| saving.resident_ratio + saving.copied_share;
+    let most = found.into_iter().max_by(|(_, a), (_, b)| ratio(a).total_cmp(&ratio(b)));
+    match (most, lack) {
+        (Some((memory, saving)), _) => Ok(saving.need(memory, data_bytes)),
+        (None, Some(missing)) => Err(missing),
+        (None, None) => Err(Missing { text: "no save was measured".into(), commands: vec![] }),
+    }
+}
+
+/// For each size of values the save with the fewest writes, which is the closest to those asked
+/// for; of several the newest.
+fn closest<'a>(
+    enough: impl Iterator<Item = &'a (&'a MeasuredMemory, &'a Saving)>,
+) -> Vec<&'a MeasuredMemory> {
+    let mut sorted: Vec<&(&MeasuredMemory, &Saving)> = enough.collect();
+    sorted.sort_by(|(a, one), (b, other)| {
         let newer = b.origin.started_unix_ms.cmp(&a.origin.started_unix_ms);
-        rate_of(a).total_cmp(&rate_of(b)).then(newer)
+        one.writes_per_s.total_cmp(&other.writes_per_s).then(newer)
     });
-    // Of one size of values the first counts, so `pick` sees one for each.
     let mut sizes = BTreeSet::new();
-    enough.retain(|memory| sizes.insert(memory.value_bytes));
-    let found = pick(question, servers, enough.into_iter(), "the memory that a save copies")?;
-    let missing = |text| Missing { text, commands: vec![commands::memory(question)] };
-    let saving = found.saving.as_ref().ok_or_else(|| missing("no save was measured".into()))?;
-    let Saving { write, copied_share, writes_per_s, resident_ratio } = *saving;
-    let what = format!(
-        "a {} copied {} of the data at {} of writes, and resident memory was {} the used one",
-        write.name(),
-        show::percent(copied_share),
-        show::rate(writes_per_s),
-        show::ratio(resident_ratio)
-    );
-    let need = SavingNeed {
-        written_by: write.name(),
-        copied_share,
-        resident_ratio,
-        writes_per_s,
-        machine_bytes: (data_bytes * (resident_ratio + copied_share)).ceil() as u64,
-    };
-    Ok((need, Measurement::new(what, &found.origin)))
+    sorted.retain(|(memory, _)| sizes.insert(memory.value_bytes));
+    sorted.into_iter().map(|(memory, _)| *memory).collect()
+}
+
+impl Saving {
+    /// Memory of a server with `data_bytes` of keys, with its measurement.
+    fn need(&self, memory: &MeasuredMemory, data_bytes: f64) -> (SavingNeed, Measurement) {
+        let Self { write, copied_share, writes_per_s, resident_ratio, blocks } = *self;
+        let blocks = if blocks == 1 { ", in one block" } else { "" };
+        let what = format!(
+            "a {} copied {} of the data at {} of writes, and resident memory was {} the used \
+             one{blocks}",
+            write.name(),
+            show::percent(copied_share),
+            show::rate(writes_per_s),
+            show::ratio(resident_ratio)
+        );
+        let need = SavingNeed {
+            written_by: write.name(),
+            copied_share,
+            resident_ratio,
+            writes_per_s,
+            machine_bytes: (data_bytes * (resident_ratio + copied_share)).ceil() as u64,
+        };
+        (need, Measurement::new(what, &memory.origin))
+    }
 }

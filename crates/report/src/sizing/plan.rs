@@ -121,7 +121,7 @@ fn empty(deployment: &Deployment, (shards, spare): (u32, u32)) -> PlanView {
         product: family.product.clone(),
         address: family.address.clone(),
         tls: family.tls,
-        settings: family.settings.clone(),
+        settings: family.configuration(),
         host: family.host.clone(),
         servers: (shards + spare) * (1 + deployment.replicas),
         shards,
@@ -237,7 +237,8 @@ fn notes(question: &Question, carrying: &Capacity<'_>, spare: u32) -> Vec<String
         (!carrying.base.faster.is_empty()).then(|| carrying.base.faster.join("; "))
     {
         notes.push(format!(
-            "{} is the slowest of the mixes that were measured (also {faster}): choose one with --op",
+            "the plan is for {}, of the mixes that were measured the one with the lowest rate (also \
+             {faster}): choose one with --op",
             measured.mix
         ));
     }
