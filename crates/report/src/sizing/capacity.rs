@@ -28,7 +28,7 @@ impl Capacity<'_> {
         self.deployment.shards.unwrap_or(1)
     }
 
-    /// What the plan may count on, requests per second.
+    /// What may be counted on, requests per second.
     pub(super) fn usable_per_s(&self, rate: &RateAsked) -> f64 {
         self.lowest_per_s * rate.headroom
     }

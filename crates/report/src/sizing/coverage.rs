@@ -19,7 +19,7 @@ pub(super) struct Base<'a> {
     pub(super) faster: Vec<String>,
 }
 
-/// The size of values to plan with for `asked` bytes: the same, or the next larger of two that it
+/// The size of values that stands for `asked` bytes: the same, or the next larger of two that it
 /// lies between; `None` if it lies outside of what was measured.
 pub(super) fn size_for(asked: u64, measured: &BTreeSet<u64>) -> Option<u64> {
     let larger = measured.range(asked..).next().copied()?;
@@ -164,7 +164,7 @@ fn place<'a>(group: &[&'a MeasuredRate]) -> Option<&'a Deployment> {
     group.first().map(|first| &first.deployment)
 }
 
-/// The measurement to plan with: of each mix that with the highest lower end, of these the lowest.
+/// The measurement that counts: of each mix that with the highest lower end, of these the lowest.
 /// A mix whose highest rate is unknown does not count beside one whose is known: its rate says
 /// nothing about how fast the mix is.
 fn base<'a>(asked: u64, of_target: &[&'a MeasuredRate]) -> Option<Base<'a>> {

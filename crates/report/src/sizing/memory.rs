@@ -194,7 +194,7 @@ pub(super) fn need(
     Ok((need, measurements))
 }
 
-/// The measurement of the size to plan with: that of as many servers, then of the most keys, then
+/// The measurement that counts: that of as many servers, then of the most keys, then
 /// the newest. Without a size in the question that with the most memory for each byte.
 fn pick<'a>(
     question: &Question,

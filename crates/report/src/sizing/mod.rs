@@ -1,13 +1,13 @@
 //! Sizing: which measured target carries a wanted rate, with how many servers and how much memory.
 //!
 //! A pure function from a [`Question`] and the [`Evidence`] of several records to a [`SizingView`].
-//! It plans with the lower end of a measured interval, and infers nothing that was not measured:
+//! It deployments with the lower end of a measured interval, and infers nothing that was not measured:
 //! otherwise the answer is what is missing, and the commands of the runs that would measure it.
 //!
 //! - `question`: what is asked; `deployment`: what was measured, apart from its figures.
 //! - `evidence`: the usable rates and ratios of a record; `memory`: memory of keys and of saves.
 //! - `coverage`: the measurement that stands for each target, or the condition that none meets.
-//! - `capacity`: rates of several servers; `plan`: how many of them are needed.
+//! - `capacity`: rates of several servers; `servers`: how many of them are needed.
 //! - `commands`: runs that would measure what is missing.
 //! - `view`: the answer as data; [`text`]: the answer for a terminal.
 
@@ -17,8 +17,8 @@ mod coverage;
 mod deployment;
 mod evidence;
 mod memory;
-mod plan;
 mod question;
+mod servers;
 pub mod text;
 mod view;
 
@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 pub use evidence::{Evidence, LeftOut};
 pub use question::{Amount, Mix, Question, RateAsked};
 pub use view::{
-    Cost, Measurement, MemoryNeed, Missing, Outcome, PlanView, RatePlan, SIZING_FORMAT, SavingNeed,
-    SizingView,
+    Cost, DeploymentRate, DeploymentView, Measurement, MemoryNeed, Missing, Outcome, SIZING_FORMAT,
+    SavingNeed, SizingView,
 };
 
 use capacity::{Capacity, capacities};
@@ -52,33 +52,33 @@ pub fn size(
                 left_out.extend(superseded);
                 let all = capacities(&bases, &evidence.scalings);
                 by_family(all)
-                    .map(|sizes| plan::of_family(question, rate, &sizes, &evidence.memories))
+                    .map(|sizes| servers::of_family(question, rate, &sizes, &evidence.memories))
                     .collect()
             }
             Err(missing) => vec![Err(missing)],
         },
         None => of_memory(question, evidence),
     };
-    let (mut plans, mut missing) = (Vec::new(), Vec::new());
+    let (mut deployments, mut missing) = (Vec::new(), Vec::new());
     for one in found {
         match one {
-            Ok(plan) => plans.push(plan),
+            Ok(deployment) => deployments.push(deployment),
             Err(lack) if !missing.contains(&lack) => missing.push(lack),
             Err(_) => {}
         }
     }
     commands::in_records(&mut missing, records);
     if let Some(prices) = prices {
-        plans.iter_mut().for_each(|plan| plan::priced(question, prices, plan));
+        deployments.iter_mut().for_each(|own| servers::priced(question, prices, own));
     }
-    plans.sort_by(order);
-    let outcome = if plans.is_empty() { Outcome::NotCovered } else { Outcome::Covered };
+    deployments.sort_by(order);
+    let outcome = if deployments.is_empty() { Outcome::NotCovered } else { Outcome::Covered };
     SizingView {
         format: SIZING_FORMAT,
         question: question.words(),
         outcome,
-        sentence: text::sentence(question, &plans),
-        plans,
+        sentence: text::sentence(question, &deployments),
+        deployments,
         missing,
         records: evidence.records,
         left_out,
@@ -98,8 +98,8 @@ fn by_family(all: Vec<Capacity<'_>>) -> impl Iterator<Item = Vec<Capacity<'_>>> 
     groups.into_iter()
 }
 
-/// One plan for each product whose memory was measured, named after its simplest target.
-fn of_memory(question: &Question, evidence: &Evidence) -> Vec<Result<PlanView, Missing>> {
+/// One deployment for each product whose memory was measured, named after its simplest target.
+fn of_memory(question: &Question, evidence: &Evidence) -> Vec<Result<DeploymentView, Missing>> {
     let mut simplest: BTreeMap<&str, &MeasuredMemory> = BTreeMap::new();
     let rank = |m: &MeasuredMemory| (m.deployment.shards != Some(1), m.deployment.target.len());
     for measured in &evidence.memories {
@@ -109,22 +109,22 @@ fn of_memory(question: &Question, evidence: &Evidence) -> Vec<Result<PlanView, M
             *known = measured;
         }
     }
-    let of_product = |m: &&MeasuredMemory| plan::of_memory(question, m, &evidence.memories);
-    let mut plans: Vec<Result<PlanView, Missing>> =
+    let of_product = |m: &&MeasuredMemory| servers::of_memory(question, m, &evidence.memories);
+    let mut deployments: Vec<Result<DeploymentView, Missing>> =
         simplest.values().filter_map(of_product).collect();
-    if plans.is_empty() {
-        plans.push(Err(Missing {
+    if deployments.is_empty() {
+        deployments.push(Err(Missing {
             text: "no usable record has the memory of keys".into(),
             commands: vec![commands::memory(question)],
         }));
     }
-    plans
+    deployments
 }
 
-/// Cheap plans first, those without a price last; then few servers, then much spare rate.
-fn order(a: &PlanView, b: &PlanView) -> Ordering {
-    let cost = |plan: &PlanView| plan.cost.as_ref().map_or(f64::INFINITY, |cost| cost.per_hour);
-    let usable = |plan: &PlanView| plan.rate.as_ref().map_or(0.0, |rate| rate.usable_per_s);
+/// Cheap deployments first, those without a price last; then few servers, then much spare rate.
+fn order(a: &DeploymentView, b: &DeploymentView) -> Ordering {
+    let cost = |own: &DeploymentView| own.cost.as_ref().map_or(f64::INFINITY, |cost| cost.per_hour);
+    let usable = |own: &DeploymentView| own.rate.as_ref().map_or(0.0, |rate| rate.usable_per_s);
     cost(a)
         .total_cmp(&cost(b))
         .then(a.servers.cmp(&b.servers))

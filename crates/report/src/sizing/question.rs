@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::show;
 
-/// What a plan must carry and keep. At least one of rate and data is given.
+/// What servers must carry and keep. At least one of rate and data is given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// Requests to answer; `None` if only memory is asked for.

@@ -1,7 +1,7 @@
 //! The answer for a terminal.
 
 use super::question::Question;
-use super::view::{Measurement, Missing, Outcome, PlanView, SizingView};
+use super::view::{DeploymentView, Measurement, Missing, Outcome, SizingView};
 use crate::show;
 use crate::table::{Cell, Column, Line, NONE, Table};
 use crate::text::table::{Paint, fit, paragraph, section};
@@ -21,10 +21,10 @@ pub fn render(view: &SizingView, columns: usize, colour: bool) -> String {
             + &format!("{word}\n")
             + &paint.title(&view.sentence, columns),
     ];
-    if !view.plans.is_empty() {
-        parts.push(fit(&table(&view.plans), paint, columns));
+    if !view.deployments.is_empty() {
+        parts.push(fit(&table(&view.deployments), paint, columns));
     }
-    parts.extend(view.plans.iter().map(|plan| details(plan, paint, columns)));
+    parts.extend(view.deployments.iter().map(|own| details(own, paint, columns)));
     parts.push(section("not covered", paint, &lacks(&view.missing, columns)));
     parts.push(section("not used", paint, &left_out(view, columns)));
     parts.retain(|part| !part.is_empty());
@@ -43,8 +43,8 @@ pub fn json(view: &SizingView) -> String {
 }
 
 /// The answer in one sentence.
-pub(super) fn sentence(question: &Question, plans: &[PlanView]) -> String {
-    let Some(best) = plans.first() else {
+pub(super) fn sentence(question: &Question, deployments: &[DeploymentView]) -> String {
+    let Some(best) = deployments.first() else {
         return "the records do not cover this question".into();
     };
     let servers = match best.servers {
@@ -93,11 +93,11 @@ fn money(amount: f64) -> String {
     format!("{amount:.*}", decimals as usize)
 }
 
-fn table(plans: &[PlanView]) -> Table {
-    let has_rate = plans.iter().any(|plan| plan.rate.is_some());
-    let has_memory = plans.iter().any(|plan| plan.memory.is_some());
-    let has_save = plans.iter().any(|plan| saving(plan).is_some());
-    let has_cost = plans.iter().any(|plan| plan.cost.is_some());
+fn table(deployments: &[DeploymentView]) -> Table {
+    let has_rate = deployments.iter().any(|own| own.rate.is_some());
+    let has_memory = deployments.iter().any(|own| own.memory.is_some());
+    let has_save = deployments.iter().any(|own| saving(own).is_some());
+    let has_cost = deployments.iter().any(|own| own.cost.is_some());
     let rates =
         [Column::number("carries"), Column::number("measured"), Column::number("95 % interval")];
     let mut columns = vec![Column::words("target"), Column::number("servers")];
@@ -106,19 +106,19 @@ fn table(plans: &[PlanView]) -> Table {
     columns.extend(has_save.then(|| Column::number("memory each")));
     columns.extend(has_cost.then(|| Column::number("per hour")));
     columns.extend((has_cost && has_rate).then(|| Column::number("per million")));
-    let line = |(number, plan): (usize, &PlanView)| {
-        let mut cells: Vec<Cell> = vec![plan.target.as_str().into(), servers(plan).into()];
+    let line = |(number, own): (usize, &DeploymentView)| {
+        let mut cells: Vec<Cell> = vec![own.target.as_str().into(), servers(own).into()];
         if has_rate {
-            cells.extend(rate_cells(plan));
+            cells.extend(rate_cells(own));
         }
         let memory = |bytes: Option<u64>| bytes.map_or_else(|| NONE.into(), stats::format_bytes);
         if has_memory {
-            cells.push(memory(plan.memory.as_ref().map(|need| need.maxmemory_bytes)).into());
+            cells.push(memory(own.memory.as_ref().map(|need| need.maxmemory_bytes)).into());
         }
         if has_save {
-            cells.push(memory(saving(plan)).into());
+            cells.push(memory(saving(own)).into());
         }
-        let cost = plan.cost.as_ref();
+        let cost = own.cost.as_ref();
         if has_cost {
             let per_hour = cost.map(|c| format!("{} {}", money(c.per_hour), c.currency));
             cells.push(per_hour.unwrap_or_else(|| NONE.into()).into());
@@ -130,16 +130,16 @@ fn table(plans: &[PlanView]) -> Table {
         }
         Line { is_strong: number == 0, ..Line::plain(cells) }
     };
-    Table { columns, is_grouped: false, lines: plans.iter().enumerate().map(line).collect() }
+    Table { columns, is_grouped: false, lines: deployments.iter().enumerate().map(line).collect() }
 }
 
 /// Memory of one server during a save.
-fn saving(plan: &PlanView) -> Option<u64> {
-    Some(plan.memory.as_ref()?.while_saving.as_ref()?.machine_bytes)
+fn saving(own: &DeploymentView) -> Option<u64> {
+    Some(own.memory.as_ref()?.while_saving.as_ref()?.machine_bytes)
 }
 
-fn rate_cells(plan: &PlanView) -> [Cell; 3] {
-    let Some(rate) = &plan.rate else { return [NONE, NONE, NONE].map(Cell::from) };
+fn rate_cells(own: &DeploymentView) -> [Cell; 3] {
+    let Some(rate) = &own.rate else { return [NONE, NONE, NONE].map(Cell::from) };
     let measured = show::rate(rate.measured_per_s.center);
     let measured = if rate.is_highest { measured } else { format!("≥ {measured}") };
     let ends = show::bounds(&rate.measured_per_s);
@@ -147,9 +147,9 @@ fn rate_cells(plan: &PlanView) -> [Cell; 3] {
     [show::rate(rate.usable_per_s), measured, ends.unwrap_or_else(|| NONE.into())].map(Cell::from)
 }
 
-/// Servers of a plan by their purpose: `3 (2 + 1 spare)`.
-fn servers(plan: &PlanView) -> String {
-    let PlanView { servers, shards, spare_shards, replicas, .. } = plan;
+/// Servers of a deployment by their purpose: `3 (2 + 1 spare)`.
+fn servers(own: &DeploymentView) -> String {
+    let DeploymentView { servers, shards, spare_shards, replicas, .. } = own;
     match (spare_shards, replicas) {
         (0, 0) => servers.to_string(),
         (spare, 0) => format!("{servers} ({shards} + {spare} spare)"),
@@ -160,14 +160,14 @@ fn servers(plan: &PlanView) -> String {
     }
 }
 
-fn details(plan: &PlanView, paint: Paint, columns: usize) -> String {
-    let address = plan.address.as_ref().map(|address| format!(" at {address}"));
-    let settings = (!plan.settings.is_empty()).then(|| format!(", {}", plan.settings));
-    let tls = plan.tls.then_some(", TLS");
+fn details(own: &DeploymentView, paint: Paint, columns: usize) -> String {
+    let address = own.address.as_ref().map(|address| format!(" at {address}"));
+    let settings = (!own.settings.is_empty()).then(|| format!(", {}", own.settings));
+    let tls = own.tls.then_some(", TLS");
     let title = format!(
         "{}: {}{}{}{}",
-        plan.target,
-        plan.product,
+        own.target,
+        own.product,
         address.unwrap_or_default(),
         tls.unwrap_or_default(),
         settings.unwrap_or_default()
@@ -177,8 +177,8 @@ fn details(plan: &PlanView, paint: Paint, columns: usize) -> String {
         paragraph("  - ", 4, &text, columns)
     };
     let mut text = paint.title(&title, columns);
-    text.extend(plan.measurements.iter().map(measured));
-    text.extend(plan.notes.iter().map(|note| paragraph("  ! ", 4, note, columns)));
+    text.extend(own.measurements.iter().map(measured));
+    text.extend(own.notes.iter().map(|note| paragraph("  ! ", 4, note, columns)));
     text
 }
 

@@ -12,7 +12,7 @@ pub const SIZING_FORMAT: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// At least one plan is covered by measurements.
+    /// At least one deployment is covered by measurements.
     Covered,
     /// None is: what is missing, and the runs that would measure it, are given instead.
     NotCovered,
@@ -31,7 +31,7 @@ pub struct SizingView {
     pub sentence: String,
     /// Plans: the cheapest first if prices are known, else that with the fewest servers. Empty if
     /// the question is not covered.
-    pub plans: Vec<PlanView>,
+    pub deployments: Vec<DeploymentView>,
     /// What no measurement covers, with the runs that would.
     pub missing: Vec<Missing>,
     /// Number of records that were read.
@@ -51,7 +51,7 @@ pub struct Missing {
 
 /// Servers of one kind that answer the question.
 #[derive(Clone, Debug, Serialize)]
-pub struct PlanView {
+pub struct DeploymentView {
     /// Name of the target in its run.
     pub target: String,
     /// Product and version.
@@ -74,7 +74,7 @@ pub struct PlanView {
     pub replicas: u32,
     /// The rate; omitted if only memory is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<RatePlan>,
+    pub rate: Option<DeploymentRate>,
     /// Memory; omitted if it is not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryNeed>,
@@ -87,13 +87,13 @@ pub struct PlanView {
     pub notes: Vec<String>,
 }
 
-/// The rate of a plan.
+/// The rate of a deployment.
 #[derive(Clone, Debug, Serialize)]
-pub struct RatePlan {
+pub struct DeploymentRate {
     /// Requests per second that the shards answer within the limits, with the 95 % interval that
     /// verdicts use.
     pub measured_per_s: Value,
-    /// Its lower end times the share to use: what the plan counts on.
+    /// Its lower end times the share to use: what may be counted on.
     pub usable_per_s: f64,
     /// Operations and their shares.
     pub mix: String,
@@ -105,7 +105,7 @@ pub struct RatePlan {
     pub is_highest: bool,
 }
 
-/// Memory of a plan.
+/// Memory of a deployment.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemoryNeed {
     /// Length of a value in the measurement, bytes.
@@ -139,7 +139,7 @@ pub struct SavingNeed {
     pub machine_bytes: u64,
 }
 
-/// Cost of a plan.
+/// Cost of a deployment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
     /// Currency of the price file.
@@ -150,7 +150,7 @@ pub struct Cost {
     pub per_million: Option<f64>,
 }
 
-/// A measurement that a plan follows from.
+/// A measurement that a deployment follows from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
     /// What was measured, with its value.

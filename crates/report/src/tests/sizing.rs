@@ -1,4 +1,4 @@
-//! Answers to questions of sizing: what is planned, what is refused, and what is left out.
+//! Answers to questions of sizing: what is answered, what is refused, and what is left out.
 
 use model::study::{Choices, Study};
 use model::{EventKind, Fact, Sample, Scale, Series, StoreCounters, Trial, TrialEvent, Workload};
@@ -8,7 +8,7 @@ use crate::fixture;
 use crate::judge;
 use crate::recorded::Recorded;
 use crate::sizing::{
-    Amount, Evidence, Mix, Outcome, PlanView, Question, RateAsked, SizingView, size, text,
+    Amount, DeploymentView, Evidence, Mix, Outcome, Question, RateAsked, SizingView, size, text,
 };
 
 const SIZING: &str = include_str!("../../../../studies/sizing.toml");
@@ -70,9 +70,9 @@ fn answered(question: &Question, records: &[Recorded]) -> SizingView {
     size(question, &evidence(records), None, None)
 }
 
-fn only_plan(view: &SizingView) -> &PlanView {
-    assert_eq!(view.plans.len(), 1, "{view:#?}");
-    &view.plans[0]
+fn only_deployment(view: &SizingView) -> &DeploymentView {
+    assert_eq!(view.deployments.len(), 1, "{view:#?}");
+    &view.deployments[0]
 }
 
 /// The only lack, with its commands.
@@ -82,22 +82,22 @@ fn lack(view: &SizingView) -> (&str, &[String]) {
 }
 
 #[test]
-fn a_plan_uses_a_share_of_the_lower_end_of_the_measured_rate() {
+fn a_deployment_uses_a_share_of_the_lower_end_of_the_measured_rate() {
     let records = [found("redis", 1024, 1e5)];
     let asked = Question { amount: Some(Amount::Keys(5_000_000)), ..question(rate(40_000), 1024) };
     let view = answered(&asked, &records);
-    let plan = only_plan(&view);
-    let of_rate = plan.rate.as_ref().unwrap();
+    let own = only_deployment(&view);
+    let of_rate = own.rate.as_ref().unwrap();
     let (lowest, _) = of_rate.measured_per_s.interval().unwrap();
     assert!((lowest / 1e5 - 1.0).abs() < 0.1 && of_rate.is_highest, "{of_rate:?}");
     assert!((of_rate.usable_per_s - lowest * 0.8).abs() < 1e-6);
-    let memory = plan.memory.as_ref().unwrap();
-    assert_eq!((plan.servers, memory.data_bytes), (1, 5_000_000 * 1152));
+    let memory = own.memory.as_ref().unwrap();
+    assert_eq!((own.servers, memory.data_bytes), (1, 5_000_000 * 1152));
     assert_eq!(memory.maxmemory_bytes, memory.total_bytes);
-    let origin = &plan.measurements[0];
+    let origin = &own.measurements[0];
     assert_eq!((&*origin.run, &*origin.cell), ("00000400", "redis/get=1/50"));
-    assert!(plan.notes.iter().any(|n| n.contains("1,000 keys, and is to keep 5,000,000")));
-    insta::assert_snapshot!("a_plan_at_100_columns", text::render(&view, 100, false));
+    assert!(own.notes.iter().any(|n| n.contains("1,000 keys, and is to keep 5,000,000")));
+    insta::assert_snapshot!("a_deployment_at_100_columns", text::render(&view, 100, false));
     // The rate itself, not only the share of it, would have been enough.
     let view = answered(&question(rate(90_000), 1024), &records);
     assert_eq!(view.outcome, Outcome::NotCovered);
@@ -110,9 +110,9 @@ fn servers_that_may_fail_are_further_ones_that_leave_enough() {
         let rate = RateAsked { survive, ..rate(40_000) };
         let asked = Question { amount: Some(Amount::Keys(1_000)), ..question(rate, 1024) };
         let view = answered(&asked, &records);
-        let plan = only_plan(&view);
-        let memory = plan.memory.as_ref().unwrap();
-        (plan.servers, plan.shards, memory.maxmemory_bytes, memory.total_bytes)
+        let own = only_deployment(&view);
+        let memory = own.memory.as_ref().unwrap();
+        (own.servers, own.shards, memory.maxmemory_bytes, memory.total_bytes)
     };
     // Each of them keeps all keys, since the others may fail.
     assert_eq!(survive(0), (1, 1, 1_152_000, 1_152_000));
@@ -139,9 +139,9 @@ fn a_stricter_limit_covers_a_looser_one_but_not_the_reverse() {
 fn a_value_between_two_measured_sizes_is_planned_with_the_larger() {
     let records = [found("redis", 100, 1e5), found("redis", 4096, 5e4)];
     let view = answered(&question(rate(30_000), 1024), &records);
-    let plan = only_plan(&view);
-    assert_eq!(plan.rate.as_ref().unwrap().value_bytes, 4096);
-    assert!(plan.notes.iter().any(|note| note.contains("values of 1 KiB were not measured")));
+    let own = only_deployment(&view);
+    assert_eq!(own.rate.as_ref().unwrap().value_bytes, 4096);
+    assert!(own.notes.iter().any(|note| note.contains("values of 1 KiB were not measured")));
     // 30,000/s of the smaller size would be possible, 45,000/s of the larger is not.
     let view = answered(&question(rate(45_000), 1024), &records);
     assert!(lack(&view).0.contains("fewer than 45.0 k/s"), "{view:#?}");
@@ -165,9 +165,9 @@ fn tls_is_only_covered_by_measurements_with_it() {
     let mut secure = found("redis", 1024, 6e4);
     set(&mut secure, ("listen", "tls"));
     let records = [plain, secure];
-    assert!(only_plan(&answered(&asked, &records)).tls);
-    // Without the condition both are plans.
-    assert_eq!(answered(&question(rate(40_000), 1024), &records).plans.len(), 2);
+    assert!(only_deployment(&answered(&asked, &records)).tls);
+    // Without the condition both are deployments.
+    assert_eq!(answered(&question(rate(40_000), 1024), &records).deployments.len(), 2);
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn the_slowest_mix_counts_unless_one_is_chosen() {
     let usable = |mix: Option<&str>| {
         let mix = mix.and_then(|name| Mix::new([(name, 1.0)]));
         let view = answered(&question(RateAsked { mix, ..rate(1_000) }, 1024), &records);
-        let plan = only_plan(&view).clone();
-        (plan.rate.unwrap().usable_per_s, plan.notes.join(" "))
+        let own = only_deployment(&view).clone();
+        (own.rate.unwrap().usable_per_s, own.notes.join(" "))
     };
     let (slowest, notes) = usable(None);
     assert!(slowest < 5e4 && notes.contains("also get=1 at"), "{slowest} {notes}");
@@ -201,7 +201,7 @@ fn a_later_run_replaces_an_earlier_one_of_the_same() {
     old.header.run = "0000aaaa".into();
     old.header.started_unix_ms -= 1;
     let view = answered(&question(rate(1_000), 1024), &[old, new]);
-    assert_eq!(only_plan(&view).measurements[0].run, "00000400");
+    assert_eq!(only_deployment(&view).measurements[0].run, "00000400");
     let left = &view.left_out[0];
     assert_eq!((&*left.run, &*left.reason), ("0000aaaa", "run 00000400 measured the same later"));
 }
@@ -273,21 +273,23 @@ fn flat(target: &str, _: &str, _: u32) -> f64 {
 fn several_servers_carry_what_a_cluster_was_measured_to_carry() {
     let records = [found("redis", 1024, 1e5), shards(scales)];
     let asked = |per_s, survive| question(RateAsked { survive, ..rate(per_s) }, 1024);
-    let plans = |per_s, survive| {
+    let deployments = |per_s, survive| {
         let view = answered(&asked(per_s, survive), &records);
-        let of = |p: &PlanView| (p.target.clone(), p.servers, p.shards, p.spare_shards, p.replicas);
-        view.plans.iter().map(of).collect::<Vec<_>>()
+        let of = |p: &DeploymentView| {
+            (p.target.clone(), p.servers, p.shards, p.spare_shards, p.replicas)
+        };
+        view.deployments.iter().map(of).collect::<Vec<_>>()
     };
-    assert_eq!(plans(40_000, 0)[0], ("redis".into(), 1, 1, 0, 0));
+    assert_eq!(deployments(40_000, 0)[0], ("redis".into(), 1, 1, 0, 0));
     // 0.8 of 3 × 0.8 × 100,000/s; the cluster with replicas needs none to survive one failure.
-    let three = plans(150_000, 1);
+    let three = deployments(150_000, 1);
     assert!(three.contains(&("redis-3-shards".into(), 4, 3, 1, 0)), "{three:?}");
     assert!(three.contains(&("redis-3-shards-replicated".into(), 6, 3, 0, 1)), "{three:?}");
-    assert_eq!(plans(300_000, 0), [("redis-6-shards".into(), 6, 6, 0, 0)]);
+    assert_eq!(deployments(300_000, 0), [("redis-6-shards".into(), 6, 6, 0, 0)]);
     let view = answered(&asked(300_000, 0), &records);
-    let plan = only_plan(&view);
-    assert!(plan.measurements[1].what.starts_with("rate of redis-6-shards by that of redis"));
-    assert!(plan.notes.iter().any(|note| note.contains("all on one host")), "{:?}", plan.notes);
+    let own = only_deployment(&view);
+    assert!(own.measurements[1].what.starts_with("rate of redis-6-shards by that of redis"));
+    assert!(own.notes.iter().any(|note| note.contains("all on one host")), "{:?}", own.notes);
     // More than six were not measured.
     let view = answered(&asked(500_000, 0), &records);
     assert_eq!(view.outcome, Outcome::NotCovered);
@@ -324,8 +326,9 @@ fn cheap_plans_come_first_and_unpriced_ones_last() {
     let names = |prices: &str| {
         let prices = model::Prices::parse(&format!("currency = \"EUR\"\n[per_hour]\n{prices}"));
         let view = size(&question(rate(36_000), 1024), &evidence, Some(&prices.unwrap()), None);
-        let of = |p: &PlanView| (p.target.clone(), p.cost.as_ref().and_then(|c| c.per_million));
-        view.plans.iter().map(of).collect::<Vec<_>>()
+        let of =
+            |p: &DeploymentView| (p.target.clone(), p.cost.as_ref().and_then(|c| c.per_million));
+        view.deployments.iter().map(of).collect::<Vec<_>>()
     };
     let both = names("redis = 1.296\nredis-tls = 0.1296\n");
     assert_eq!(both[0].0, "redis-tls");
@@ -410,7 +413,7 @@ fn memory_during_a_save_is_resident_memory_and_copies() {
     };
     let records = [saved()];
     let view = answered(&ask(Amount::Bytes(50_000_000_000), None, 20_000), &records);
-    let memory = only_plan(&view).memory.clone().unwrap();
+    let memory = only_deployment(&view).memory.clone().unwrap();
     // 50 million values of 1,000 bytes, each in 1,200 bytes.
     assert_eq!(memory.maxmemory_bytes, 60_000_000_000);
     let saving = memory.while_saving.unwrap();

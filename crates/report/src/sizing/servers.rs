@@ -1,4 +1,4 @@
-//! Plans: how many servers of a family carry a rate, with the memory and the cost of all of them.
+//! Deployments: how many servers of a family carry a rate, with the memory and cost of all of them.
 
 use model::Prices;
 
@@ -8,36 +8,36 @@ use super::deployment::Deployment;
 use super::evidence::{MeasuredRate, Reach};
 use super::memory::{self, MeasuredMemory, Servers};
 use super::question::{Question, RateAsked};
-use super::view::{Cost, Missing, PlanView, RatePlan};
+use super::view::{Cost, DeploymentRate, DeploymentView, Missing};
 use crate::show;
 
-/// The plan with the fewest servers of those in `sizes`, which belong to one family and have as many
+/// The deployment with the fewest servers of those in `sizes`, which belong to one family and have as many
 /// replicas each. Errors: what was measured does not suffice, or no memory is known.
 pub(super) fn of_family(
     question: &Question,
     rate: &RateAsked,
     sizes: &[Capacity<'_>],
     memories: &[MeasuredMemory],
-) -> Result<PlanView, Missing> {
+) -> Result<DeploymentView, Missing> {
     let enough = |c: &&Capacity<'_>| c.usable_per_s(rate) >= rate.per_s as f64;
     let mut reason = None;
     for carrying in sizes.iter().filter(enough) {
         match of_size(question, rate, carrying, memories) {
-            Ok(plan) => return Ok(plan),
+            Ok(deployment) => return Ok(deployment),
             Err(missing) => reason = reason.or(Some(missing)),
         }
     }
     Err(reason.unwrap_or_else(|| too_slow(question, rate, sizes)))
 }
 
-/// The plan with a number of servers that carries the rate. Errors: its memory is unknown, or less
+/// The deployment with a number of servers that carries the rate. Errors: its memory is unknown, or less
 /// than the data need.
 fn of_size(
     question: &Question,
     rate: &RateAsked,
     carrying: &Capacity<'_>,
     memories: &[MeasuredMemory],
-) -> Result<PlanView, Missing> {
+) -> Result<DeploymentView, Missing> {
     let deployment = carrying.deployment;
     let spare = rate.survive / (deployment.replicas + 1);
     if deployment.shards.is_none() && rate.survive > 0 {
@@ -80,8 +80,8 @@ fn of_size(
     let mut measurements = carrying.measurements(rate);
     measurements.extend(of_memory.into_iter().flatten());
     let measured = carrying.base.measured;
-    Ok(PlanView {
-        rate: Some(RatePlan {
+    Ok(DeploymentView {
+        rate: Some(DeploymentRate {
             measured_per_s: carrying.rate,
             usable_per_s: carrying.usable_per_s(rate),
             mix: measured.mix.to_string(),
@@ -101,12 +101,12 @@ pub(super) fn of_memory(
     question: &Question,
     measured: &MeasuredMemory,
     all: &[MeasuredMemory],
-) -> Option<Result<PlanView, Missing>> {
+) -> Option<Result<DeploymentView, Missing>> {
     let deployment = &measured.deployment;
     let product = &*deployment.family.product;
     let servers = Servers { product, shards: 1, spare: 0, replicas: 0 };
     let needed = memory::need(question, question.amount?, &servers, all);
-    Some(needed.map(|(memory, measurements)| PlanView {
+    Some(needed.map(|(memory, measurements)| DeploymentView {
         notes: larger_value(question, memory.value_bytes).into_iter().collect(),
         memory: Some(memory),
         measurements,
@@ -114,9 +114,9 @@ pub(super) fn of_memory(
     }))
 }
 
-fn empty(deployment: &Deployment, (shards, spare): (u32, u32)) -> PlanView {
+fn empty(deployment: &Deployment, (shards, spare): (u32, u32)) -> DeploymentView {
     let family = &deployment.family;
-    PlanView {
+    DeploymentView {
         target: deployment.target.clone(),
         product: family.product.clone(),
         address: family.address.clone(),
@@ -135,12 +135,12 @@ fn empty(deployment: &Deployment, (shards, spare): (u32, u32)) -> PlanView {
     }
 }
 
-/// Adds the cost of a plan, if its target has a price.
-pub(super) fn priced(question: &Question, prices: &Prices, plan: &mut PlanView) {
-    let Some(price) = prices.per_hour.get(&plan.target) else { return };
-    let per_hour = price * f64::from(plan.servers);
+/// Adds the cost of a deployment, if its target has a price.
+pub(super) fn priced(question: &Question, prices: &Prices, own: &mut DeploymentView) {
+    let Some(price) = prices.per_hour.get(&own.target) else { return };
+    let per_hour = price * f64::from(own.servers);
     let of_requests = |rate: &RateAsked| per_hour / (rate.per_s as f64 * 3600.0) * 1e6;
-    plan.cost = Some(Cost {
+    own.cost = Some(Cost {
         currency: prices.currency.clone(),
         per_hour,
         per_million: question.rate.as_ref().map(of_requests),
@@ -225,7 +225,7 @@ fn larger_value(question: &Question, measured: u64) -> Option<String> {
     ))
 }
 
-/// Assumptions of a plan, and limits of its measurements.
+/// Assumptions of a deployment, and limits of its measurements.
 fn notes(question: &Question, carrying: &Capacity<'_>, spare: u32) -> Vec<String> {
     let measured: &MeasuredRate = carrying.base.measured;
     let deployment = carrying.deployment;
@@ -237,7 +237,7 @@ fn notes(question: &Question, carrying: &Capacity<'_>, spare: u32) -> Vec<String
         (!carrying.base.faster.is_empty()).then(|| carrying.base.faster.join("; "))
     {
         notes.push(format!(
-            "the plan is for {}, of the mixes that were measured the one with the lowest rate (also \
+            "this is for {}, of the mixes that were measured the one with the lowest rate (also \
              {faster}): choose one with --op",
             measured.mix
         ));
