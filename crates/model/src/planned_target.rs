@@ -70,8 +70,8 @@ impl PlannedTarget {
         }
     }
 
-    /// Servers among which its keys are spread, without replicas, at least 1; `None` for a cluster at a URL, whose
-    /// size no record has.
+    /// Servers among which its keys are spread, without replicas, at least 1; `None` for a cluster
+    /// at a URL, whose size no record has.
     pub fn shards(&self) -> Option<u32> {
         match &self.address {
             Some(address) if is_cluster_address(address) => None,

@@ -31,11 +31,12 @@ impl Prices {
     /// not a finite number.
     pub fn parse(text: &str) -> Result<Self, PricesError> {
         let prices: Self = toml::from_str(text).map_err(|e| {
-            let problem = e.to_string();
+            let at = e.span().map_or(0, |span| span.start.min(text.len()));
+            let line = 1 + text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
             PricesError(format!(
-                "{} (expected `currency = \"EUR\"` and a table [per_hour] with the price of one \
-                 server by target)",
-                problem.trim_end()
+                "line {line}: {} (expected `currency = \"EUR\"` and a table [per_hour] with the \
+                 price of one server by target)",
+                e.message().replace('\n', ", ")
             ))
         })?;
         if prices.currency.trim().is_empty() {

@@ -16,7 +16,7 @@ use crate::{foreign, output};
 
 const AFTER_HELP: &str = "Examples:\n  \
     cachedyno size --rate 40k --slo 'p99<1ms' --value 1KiB --keys 5M\n  \
-    cachedyno size --rate 40k --slo 'p99<1ms' --value 1KiB --tls --survive 1 --price prices.toml\n  \
+    cachedyno size --rate 40k --slo 'p99<1ms' --value 1KiB --tls --survive 1 --price p.toml\n  \
     cachedyno size --data 50GB --value 1000 --writes 20k\n\n\
     The answer follows from measurements only: from the lower end of the interval of a rate, and \
     from numbers of servers that were measured. If the records do not cover the question, it says \
@@ -44,7 +44,7 @@ pub(crate) enum SizeFormat {
 
 /// Arguments of `size`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 #[group(id = "asked", required = true, multiple = true, args = ["rate", "keys", "data"])]
 pub(crate) struct Size {
     /// Records to read: paths, ids or unique prefixes of ids [default: all]

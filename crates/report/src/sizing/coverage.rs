@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::commands;
 use super::deployment::Deployment;
-use super::evidence::{Evidence, LeftOut, MeasuredRate, Reach};
+use super::evidence::{Evidence, MeasuredRate, Reach};
+use super::origin::LeftOut;
 use super::question::{Question, RateAsked};
 use super::view::Missing;
 use crate::show;

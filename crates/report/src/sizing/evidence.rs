@@ -1,10 +1,12 @@
 //! What the records show about rates and memory, one measurement each with its origin.
 
-use model::{Cell, Kv, Load, Slo, Workload};
+use model::{Cell, Kv, Load, Slo};
 
 use super::deployment::Deployment;
-use super::memory::{self, MeasuredMemory};
+use super::measured_memory::{self, MeasuredMemory};
+use super::origin::{LeftOut, Origin};
 use super::question::Mix;
+use super::record::{Reader, kv_of, value_bytes};
 use crate::recorded::Recorded;
 use crate::view::{RampOutcome, Row, SearchOutcome, Status, Validity, Value, View};
 
@@ -32,28 +34,6 @@ pub struct Evidence {
     /// Number of records that were read.
     pub(super) records: u32,
     pub(super) left_out: Vec<LeftOut>,
-}
-
-/// Measurements that are not used, and why.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct LeftOut {
-    /// Id of the run, or the directory of a record that cannot be read.
-    pub run: String,
-    /// Part of the run; omitted for all of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cell: Option<String>,
-    /// Why.
-    pub reason: String,
-}
-
-/// Where a measurement is recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Origin {
-    pub(super) run: String,
-    pub(super) cell: String,
-    pub(super) started_unix_ms: u64,
-    /// The start in text form.
-    pub(super) when: String,
 }
 
 /// How far a measurement went.
@@ -135,7 +115,7 @@ impl Evidence {
             reader.rates(cell, &mut found);
         }
         reader.scalings(&mut found);
-        found.memories = memory::measured(&reader);
+        found.memories = measured_memory::measured(&reader);
         found
     }
 
@@ -180,44 +160,7 @@ fn unusable(view: &View) -> Option<String> {
     }
 }
 
-pub(super) fn kv_of(cell: &Cell) -> Option<&Kv> {
-    match &cell.workload {
-        Workload::Kv(kv) => Some(kv),
-        _ => None,
-    }
-}
-
-/// One size of all values, bytes; `None` if sizes differ.
-pub(super) fn value_bytes(kv: &Kv) -> Option<u64> {
-    stats::parse_bytes(&kv.value_bytes).ok().filter(|bytes| *bytes > 0)
-}
-
-/// Reads one record.
-pub(super) struct Reader<'a> {
-    pub(super) recorded: &'a Recorded,
-    view: &'a View,
-    when: &'a str,
-}
-
-impl<'a> Reader<'a> {
-    pub(super) fn view(&self) -> &'a View {
-        self.view
-    }
-
-    pub(super) fn origin(&self, cell: &Cell) -> Origin {
-        Origin {
-            run: self.recorded.header.run.clone(),
-            cell: cell.id.clone(),
-            started_unix_ms: self.recorded.header.started_unix_ms,
-            when: self.when.into(),
-        }
-    }
-
-    pub(super) fn deployment(&self, cell: &Cell) -> Option<Deployment> {
-        let target = self.view.setup.targets.iter().find(|t| t.name == cell.target)?;
-        Deployment::of(&self.recorded.header, cell, target.product.as_deref())
-    }
-
+impl Reader<'_> {
     /// Adds the rates of a cell.
     fn rates(&self, cell: &Cell, found: &mut Evidence) {
         let Some(kv) = kv_of(cell) else { return };

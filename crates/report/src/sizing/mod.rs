@@ -1,12 +1,14 @@
 //! Sizing: which measured target carries a wanted rate, with how many servers and how much memory.
 //!
 //! A pure function from a [`Question`] and the [`Evidence`] of several records to a [`SizingView`].
-//! It deployments with the lower end of a measured interval, and infers nothing that was not measured:
+//! It counts on the lower end of a measured interval, and infers nothing that was not measured:
 //! otherwise the answer is what is missing, and the commands of the runs that would measure it.
 //!
 //! - `question`: what is asked; `deployment`: what was measured, apart from its figures.
-//! - `evidence`: the usable rates and ratios of a record; `memory`: memory of keys and of saves.
+//! - `record`: one record, with the `origin` of its measurements; `evidence`: its usable rates and
+//!   ratios; `measured_memory`: its memory of keys and of saves.
 //! - `coverage`: the measurement that stands for each target, or the condition that none meets.
+//! - `memory`: memory that the data need.
 //! - `capacity`: rates of several servers; `servers`: how many of them are needed.
 //! - `commands`: runs that would measure what is missing.
 //! - `view`: the answer as data; [`text`]: the answer for a terminal.
@@ -16,8 +18,11 @@ mod commands;
 mod coverage;
 mod deployment;
 mod evidence;
+mod measured_memory;
 mod memory;
+mod origin;
 mod question;
+mod record;
 mod servers;
 pub mod text;
 mod view;
@@ -26,7 +31,8 @@ use model::Prices;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-pub use evidence::{Evidence, LeftOut};
+pub use evidence::Evidence;
+pub use origin::LeftOut;
 pub use question::{Amount, Mix, Question, RateAsked};
 pub use view::{
     Cost, DeploymentRate, DeploymentView, Measurement, MemoryNeed, Missing, Outcome, SIZING_FORMAT,
@@ -35,7 +41,7 @@ pub use view::{
 
 use capacity::{Capacity, capacities};
 use coverage::covering;
-use memory::MeasuredMemory;
+use measured_memory::MeasuredMemory;
 
 /// Answers a question from what the records show; `prices` are of targets in the records.
 /// `records` is the directory of records, `None` for the default one.

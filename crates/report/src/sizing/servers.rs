@@ -6,13 +6,14 @@ use super::capacity::Capacity;
 use super::commands;
 use super::deployment::Deployment;
 use super::evidence::{MeasuredRate, Reach};
-use super::memory::{self, MeasuredMemory, Servers};
+use super::measured_memory::MeasuredMemory;
+use super::memory::{self, Servers};
 use super::question::{Question, RateAsked};
 use super::view::{Cost, DeploymentRate, DeploymentView, Missing};
 use crate::show;
 
-/// The deployment with the fewest servers of those in `sizes`, which belong to one family and have as many
-/// replicas each. Errors: what was measured does not suffice, or no memory is known.
+/// The deployment with the fewest servers of those in `sizes`, which belong to one family and have
+/// as many replicas each. Errors: what was measured does not suffice, or no memory is known.
 pub(super) fn of_family(
     question: &Question,
     rate: &RateAsked,
@@ -30,8 +31,8 @@ pub(super) fn of_family(
     Err(reason.unwrap_or_else(|| too_slow(question, rate, sizes)))
 }
 
-/// The deployment with a number of servers that carries the rate. Errors: its memory is unknown, or less
-/// than the data need.
+/// The deployment with a number of servers that carries the rate. Errors: its memory is unknown, or
+/// less than the data need.
 fn of_size(
     question: &Question,
     rate: &RateAsked,

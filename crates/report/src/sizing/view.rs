@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::evidence::{LeftOut, Origin};
+use super::origin::{LeftOut, Origin};
 use crate::view::Value;
 
 /// Version of the JSON that [`SizingView`] serialises to.
