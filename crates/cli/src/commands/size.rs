@@ -76,7 +76,7 @@ pub(crate) struct Size {
     #[arg(long, requires = "rate")]
     tls: bool,
     /// Share of a measured rate to use at most
-    #[arg(long, value_name = "PERCENT", default_value = "80%")]
+    #[arg(long, value_name = "PERCENT", default_value = "80%", requires = "rate")]
     headroom: String,
     /// Number of servers that may fail at the same time: the others must carry the rate
     #[arg(long, value_name = "SERVERS", default_value_t = 0, requires = "rate")]

@@ -46,12 +46,15 @@ impl Capacity<'_> {
             Reach::AtLeast(_) => "rate answered",
         };
         let what = format!(
-            "{bound} of {} with {}, values of {}, {} keys: {}",
+            "{bound} of {} with {}, values of {}, {} keys: {}{}",
             measured.mix,
             rate.limits(),
             stats::format_bytes(measured.value_bytes),
             show::commas(measured.keys),
-            show::rate_value(&whole(&measured.rate))
+            show::rate_value(&whole(&measured.rate)),
+            measured.server_cpus.map_or_else(String::new, |cpus| {
+                format!(", with {cpus:.2} CPUs used by its servers")
+            })
         );
         let scaled = self.scaled.map(|scaling| {
             let what = format!(

@@ -7,6 +7,9 @@ use super::question::{Amount, Mix, Question, RateAsked};
 
 /// Most shards that a run starts itself.
 const SHARDS_MAX: u32 = 9;
+/// Settings of a private Redis like those of the study `sizing`, whose clusters it can then be
+/// compared with; in addition to where it listens.
+const SETTINGS: [&str; 2] = ["save=", "appendonly=no"];
 /// Blocks of a search that several targets are compared by; with fewer, a rate has no interval over
 /// blocks.
 const BLOCKS: &str = "3";
@@ -25,8 +28,11 @@ pub(super) fn highest_rate(
     };
     let sets = match deployment {
         Some(own) => sets(own),
-        None if question.tls => vec![format!("{LISTEN}=tls")],
-        None => Vec::new(),
+        None => {
+            let way = if question.tls { "tls" } else { "tcp" };
+            let settings = SETTINGS.iter().map(|set| (*set).to_string());
+            settings.chain([format!("{LISTEN}={way}")]).collect()
+        }
     };
     search(&target, question, (rate, rate.mix.as_ref()), sets)
 }

@@ -59,6 +59,8 @@ pub(super) struct MeasuredRate {
     /// Requests per second.
     pub(super) rate: Value,
     pub(super) reach: Reach,
+    /// CPUs that its servers used at that rate; `None` if it is unknown.
+    pub(super) server_cpus: Option<f64>,
     /// Limit of the memory of each server that the user runs, bytes; `None` without one, and for
     /// private servers, which a run limits as it needs.
     pub(super) memory_limit_bytes: Option<u64>,
@@ -193,6 +195,7 @@ impl Reader<'_> {
                 kept: of_phase.kept,
                 rate: of_phase.rate,
                 reach: of_phase.reach,
+                server_cpus: of_phase.server_cpus,
                 memory_limit_bytes: self.memory_limit(cell, &deployment),
             });
         }
@@ -221,7 +224,9 @@ impl Reader<'_> {
                 reason => Reach::AtLeast(reason?),
             };
             let own = is_own(&search.target, &search.workload, &search.load);
-            own.then(|| OfPhase::new(&search.operation, slos.clone(), search.answer?, reach))?
+            let found = || OfPhase::new(&search.operation, slos.clone(), search.answer?, reach);
+            let server_cpus = search.costs.get("server_cpus").map(|cpus| cpus.center);
+            own.then(found)?.map(|of| OfPhase { server_cpus, ..of })
         });
         let ramps = self.view.ramps.iter().filter_map(|ramp| {
             let reach = match ramp.outcome {
@@ -293,11 +298,18 @@ struct OfPhase {
     kept: Vec<Slo>,
     rate: Value,
     reach: Reach,
+    server_cpus: Option<f64>,
 }
 
 impl OfPhase {
     fn new(phase: &str, kept: Vec<Slo>, rate: Value, reach: Reach) -> Option<Self> {
-        (!kept.is_empty()).then(|| Self { phase: phase.into(), kept, rate, reach })
+        (!kept.is_empty()).then(|| Self {
+            phase: phase.into(),
+            kept,
+            rate,
+            reach,
+            server_cpus: None,
+        })
     }
 }
 
