@@ -17,10 +17,11 @@ use crate::commands::scripted_server::ScriptedArguments;
     cachedyno bench redis memcached --op get=0.9,set=0.1 --value 1KiB\n  \
     cachedyno find-max redis --slo 'p99<1ms'\n  \
     cachedyno show latest --details\n  \
-    cachedyno compare RUN RUN --fail-on slower\n\n\
+    cachedyno compare RUN RUN --fail-on slower\n  \
+    cachedyno size --rate 40k --slo 'p99<1ms' --value 1KiB --keys 5M\n\n\
     Exit codes: 0 done, and VALID or UNREPLICATED, 1 unexpected failure, 2 usage or study error, \
     3 a named target cannot be used, 4 the run is INVALID or NOT-STEADY, 5 a requirement is not \
-    met, 130 interrupted.")]
+    met, 6 the records do not cover a question, 130 interrupted.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Prune(Prune),
     /// Show the result of an earlier run
     Show(Show),
+    /// Say which measured target carries a rate, with how many servers and how much memory
+    Size(Box<crate::commands::size::Size>),
     /// Write the page of a run again and print its path
     Report(Report),
     /// Export the numbers of a run for other programs

@@ -18,10 +18,12 @@ pub(crate) mod run;
 pub(crate) mod scripted_server;
 pub(crate) mod serving;
 pub(crate) mod show;
+pub(crate) mod size;
 pub(crate) mod studies;
 
 use ::report::{Recorded, View, judge};
 use archive::Record;
+use jiff::Timestamp;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -62,11 +64,23 @@ fn judged<T>(
 
 /// Reads the record in a directory and judges it.
 fn view_of(path: &Path) -> Result<View, CliError> {
+    judged_record(path).map(|(_, view)| view)
+}
+
+/// Reads the record in a directory and judges it; returns both.
+fn judged_record(path: &Path) -> Result<(Recorded, View), CliError> {
     let mut record = Record::read(path)?;
     let changed = std::mem::take(&mut record.changed);
-    let mut view = judge(&recorded(record)?);
+    let recorded = recorded(record)?;
+    let mut view = judge(&recorded);
     view.mark_changed(changed);
-    Ok(view)
+    Ok((recorded, view))
+}
+
+/// The start of a run as text, in UTC.
+fn started(unix_ms: u64) -> String {
+    let started = Timestamp::from_millisecond(i64::try_from(unix_ms).unwrap_or(i64::MAX));
+    started.unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// Converts a record to the input of [`judge`].

@@ -1,8 +1,8 @@
 //! Errors of the command line and their exit codes.
 //!
 //! 0 done, and VALID or UNREPLICATED; 1 unexpected failure; 2 usage or study error; 3 a named
-//! target cannot be used; 4 the run is INVALID or NOT-STEADY; 5 a requirement is not met; 130
-//! interrupted.
+//! target cannot be used; 4 the run is INVALID or NOT-STEADY; 5 a requirement is not met; 6
+//! the records do not cover a question; 130 interrupted.
 
 use archive::ArchiveError;
 use model::{Failure, StudyError};
@@ -20,6 +20,8 @@ pub(crate) const TARGET: u8 = 3;
 pub(crate) const NOT_VALID: u8 = 4;
 /// A user's requirement is not met.
 pub(crate) const UNMET: u8 = 5;
+/// The records do not cover the user's question.
+pub(crate) const NOT_COVERED: u8 = 6;
 /// The user interrupted the command.
 pub(crate) const INTERRUPTED: u8 = 130;
 

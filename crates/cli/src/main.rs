@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         Command::List(list) => commands::list::run(&list),
         Command::Prune(prune) => commands::prune::run(&prune),
         Command::Show(show) => commands::show::run(&show),
+        Command::Size(size) => commands::size::run(&size),
         Command::Report(report) => commands::report::run(&report),
         Command::Export(export) => commands::export::run(&export),
         Command::Compare(compare) => commands::compare::run(&compare),

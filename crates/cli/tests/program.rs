@@ -50,6 +50,7 @@ mod program {
     mod room;
     mod samples;
     mod serve;
+    mod size;
     mod sizing;
     mod stress;
     mod terminal;

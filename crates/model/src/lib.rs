@@ -11,6 +11,7 @@
 //! - [`program`]: servers that are compatible with Redis.
 //! - [`plan`]: the plan of a run with all cells, made from a study and the user's choices.
 //! - [`memory`]: memory conditions of a trial.
+//! - `prices`: prices of servers, for sizing.
 //! - [`shell`]: quoting of shell commands.
 //! - [`search`]: a search for the highest rate: limits and judged probes.
 //! - [`target`]: addresses of stores; secrets that never print.
@@ -36,6 +37,7 @@ mod phase;
 pub mod plan;
 mod planned;
 mod planned_target;
+mod prices;
 mod product;
 pub mod program;
 mod ranges;
@@ -68,6 +70,7 @@ pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
     Plan, PlannedTarget, Product, Scale, SessionGc, Sessions, Stop, Workload,
 };
+pub use prices::{Prices, PricesError};
 pub use product::{ConnectionLimit, DISK_BLOCK_BYTES};
 pub use program::{Program, RedisCompatible};
 pub use read_back::{ReadBack, StoredVersion};

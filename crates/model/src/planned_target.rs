@@ -11,6 +11,7 @@ use crate::memory::{MemoryLimit, MemoryShare};
 use crate::product::Product;
 use crate::program::Program;
 use crate::study::PublishedFigure;
+use crate::target::{is_cluster_address, is_tls_address, servers_of};
 use crate::tier::Tier;
 
 /// A store under test, as planned.
@@ -64,6 +65,36 @@ impl PlannedTarget {
     /// True for a server at a URL, on which nothing except load is allowed.
     pub fn is_at_url(&self) -> bool {
         self.address.is_some() && self.product.has_server()
+    }
+
+    /// True if clients reach it by TLS: by the way a private server listens, or by its address.
+    pub fn is_tls(&self) -> bool {
+        match &self.address {
+            Some(address) => is_tls_address(address),
+            None => {
+                let way = self.settings.get("listen").map_or("unix", String::as_str);
+                !["unix", "tcp"].contains(&way)
+            }
+        }
+    }
+
+    /// Servers among which its keys are spread, without replicas, at least 1; `None` for a cluster
+    /// at a URL, whose size no record has.
+    pub fn shards(&self) -> Option<u32> {
+        match &self.address {
+            Some(address) if is_cluster_address(address) => None,
+            Some(address) => u32::try_from(servers_of(address)).ok(),
+            None => Some(self.count("shards").unwrap_or(1)),
+        }
+    }
+
+    /// Replicas of each primary of a private server.
+    pub fn replicas(&self) -> u32 {
+        self.count("replicas").unwrap_or(0)
+    }
+
+    fn count(&self, setting: &str) -> Option<u32> {
+        self.settings.get(setting)?.parse().ok()
     }
 
     /// True if its server is started with settings by which it drops keys when its memory is full.
@@ -168,5 +199,46 @@ impl PlannedTarget {
             Some((name.to_string(), value.clone()))
         };
         self.settings.iter().filter_map(own).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(address: Option<&str>, settings: &[(&str, &str)]) -> PlannedTarget {
+        PlannedTarget {
+            tier: Tier::default(),
+            published: None,
+            name: "t".into(),
+            product: Product::Redis,
+            program: None,
+            backend: None,
+            cache: None,
+            address: address.map(|url| crate::Endpoint::parse(url).unwrap().to_string()),
+            directory: None,
+            disk_limit: None,
+            settings: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+            control_of: None,
+            named: false,
+        }
+    }
+
+    #[test]
+    fn tls_and_shards_follow_from_settings_or_address() {
+        let found = |address, settings: &[(&str, &str)]| {
+            let target = target(address, settings);
+            (target.is_tls(), target.shards(), target.replicas())
+        };
+        assert_eq!(found(None, &[]), (false, Some(1), 0));
+        assert_eq!(found(None, &[("listen", "tcp"), ("replicas", "1")]), (false, Some(1), 1));
+        assert_eq!(found(None, &[("listen", "tls")]), (true, Some(1), 0));
+        assert_eq!(found(None, &[("shards", "3"), ("replicas", "2")]), (false, Some(3), 2));
+        assert_eq!(found(Some("redis://host:1/2"), &[]), (false, Some(1), 0));
+        assert_eq!(found(Some("rediss://host:1/2"), &[]), (true, Some(1), 0));
+        assert_eq!(found(Some("rediss+cluster://host:1"), &[]), (true, None, 0));
+        assert_eq!(found(Some("redis+cluster://host:1"), &[]), (false, None, 0));
+        assert_eq!(found(Some("memcacheds://host:1"), &[]), (true, Some(1), 0));
+        assert_eq!(found(Some("memcached://a:1,b:2"), &[]), (false, Some(2), 0));
     }
 }

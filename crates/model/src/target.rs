@@ -28,6 +28,7 @@ use parts::{known_queries, part, password, query, tcp, unix, user};
 use percent::is_invalid_utf8;
 
 pub use address::{NetAddress, Secret, TlsFiles};
+pub(crate) use address::{is_cluster_address, is_tls_address, servers_of};
 pub use database::Database;
 pub(crate) use mask::is_store_scheme;
 pub use mask::{mask_text, without_password};

@@ -23,6 +23,7 @@
 //! - [`calibration`]: the results of `calibrate` as text.
 //! - [`compare`]: comparison of two runs.
 //! - [`list`]: earlier runs, one line each.
+//! - [`sizing`]: servers and memory for a wanted rate, from the results of several runs.
 
 #![expect(
     clippy::format_push_string,
@@ -39,6 +40,7 @@ pub mod junit;
 pub mod limits;
 pub mod list;
 pub mod markdown;
+pub mod sizing;
 pub mod text;
 mod trial_number;
 pub mod view;

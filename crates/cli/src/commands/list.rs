@@ -2,7 +2,6 @@
 
 use ::report::list::{Entry, RunSummary};
 use archive::{SUMMARY, read_derived};
-use jiff::Timestamp;
 use model::Listed;
 use std::process::ExitCode;
 
@@ -32,11 +31,9 @@ pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
 }
 
 fn entry(record: Listed) -> Entry {
-    let started = i64::try_from(record.started_unix_ms).unwrap_or(i64::MAX);
-    let started = Timestamp::from_millisecond(started).unwrap_or(Timestamp::UNIX_EPOCH);
     let summary = read_derived(&record.path, SUMMARY);
     Entry {
-        started: started.strftime("%Y-%m-%d %H:%M").to_string(),
+        started: super::started(record.started_unix_ms),
         summary: summary.and_then(|text| RunSummary::read(&text)),
         record,
     }

@@ -65,3 +65,23 @@ impl TlsFiles {
         if self.is_insecure { ", TLS without verification" } else { ", TLS" }
     }
 }
+
+/// Whether an [`Endpoint`](super::Endpoint) in its readable form uses TLS.
+pub(crate) fn is_tls_address(address: &str) -> bool {
+    parts(address).any(|part| part.starts_with("TLS"))
+}
+
+/// Whether an [`Endpoint`](super::Endpoint) in its readable form is a Redis Cluster.
+pub(crate) fn is_cluster_address(address: &str) -> bool {
+    parts(address).any(|part| part == "cluster")
+}
+
+/// Number of servers in a readable [`Endpoint`](super::Endpoint), at least 1.
+pub(crate) fn servers_of(address: &str) -> usize {
+    address.split(", ").next().unwrap_or_default().split(" and ").count()
+}
+
+/// What follows the address of a readable endpoint, each after a comma.
+fn parts(address: &str) -> impl Iterator<Item = &str> {
+    address.split(", ").skip(1)
+}

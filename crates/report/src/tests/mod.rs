@@ -35,6 +35,7 @@ mod schedules;
 mod search;
 mod search_told;
 mod sheets;
+mod sizing;
 mod tiers;
 mod validity;
 mod width;

@@ -79,3 +79,18 @@ fn reports_print_the_tables_with_their_source() {
 fn claims_about_tables_are_no_test_cases_of_a_run() {
     assert!(!junit::render(&judge(&with_tables())).contains("published-"));
 }
+
+#[test]
+fn flat_tables_are_explained_by_connections() {
+    let verdict = |id: &str| claim(id).verdict;
+    assert_eq!(verdict("managed-scale-up"), ClaimVerdict::Confirmed);
+    assert_eq!(verdict("managed-classes"), ClaimVerdict::Confirmed);
+    let flat = claim("managed-2024-scale-up");
+    assert_eq!(flat.verdict, ClaimVerdict::Refuted);
+    assert!(flat.note.starts_with("false in 5 of 15 cases, holds in 10"), "{}", flat.note);
+    assert_eq!(verdict("managed-2024-connections"), ClaimVerdict::Confirmed);
+    let policies = claim("managed-2024-policies");
+    assert_eq!(policies.verdict, ClaimVerdict::Refuted);
+    let reverse = "Compute Optimized 120 GB from Enterprise policy to OSS policy";
+    assert!(policies.note.contains(reverse), "{}", policies.note);
+}
