@@ -33,7 +33,7 @@ fn threads(threads: &[ThreadCpu]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{NetworkUse, ProcessUse, StoreCounters};
+    use model::{NetworkUse, ProcessUse, ProxyUse, StoreCounters};
 
     #[test]
     fn a_line_has_a_field_for_each_column() {
@@ -52,6 +52,7 @@ mod tests {
                 major_faults: 6,
                 calls: 7,
             }),
+            proxy: Some(ProxyUse { cpu_ns: 3, resident_bytes: 2048 }),
             store: Some(StoreCounters {
                 fragmentation: Some(1.25),
                 sent_bytes: Some(99),
@@ -65,7 +66,7 @@ mod tests {
         let lines: Vec<&str> = text.split("\r\n").collect();
         let [header, idle, busy, ""] = lines[..] else { panic!("{text}") };
         let columns = header.split(',').count();
-        assert_eq!(columns, 58);
+        assert_eq!(columns, 60);
         for line in [idle, busy] {
             assert_eq!(line.split(',').count(), columns, "{line}");
         }
@@ -82,6 +83,7 @@ mod tests {
             ("store_used_bytes", ""),
             ("store_fragmentation_permille", "1250"),
             ("store_sent_bytes", "99"),
+            ("proxy_cpu_ns", "3"),
             ("network_interface", "lo"),
             ("network_sent_packets", "0"),
             ("server_threads", "redis-server/7=5;redis-server/8=5"),
