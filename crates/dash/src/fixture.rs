@@ -133,8 +133,8 @@ pub(crate) fn sampled(second: u64) -> Event {
     let sample = Sample {
         servers: Vec::new(),
         at_ns: second * 1_000_000_000,
-        proxy: None,
         server: Some(used.clone()),
+        proxy: None,
         generator: used,
         store: Some(store),
         group_bytes: None,

@@ -55,6 +55,7 @@ mod server_load;
 mod session_size;
 pub mod sinks;
 mod tier;
+mod transport;
 pub mod trial;
 mod wall;
 

@@ -24,11 +24,9 @@ use crate::groups::{Groups, Limits};
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
 use crate::tier::Places;
+use crate::transport::admin;
 use crate::wall::unix_ms;
 use crate::{app_cache, cache_aside, names, room};
-
-/// How long to wait for a server that may use TLS, or not, unlike its URL says.
-const PROBE_WITHIN: Duration = Duration::from_secs(2);
 
 /// What a run needs besides its plan: directories, CPUs, and endpoints with credentials.
 pub struct Setup {
@@ -430,36 +428,6 @@ fn checked(ready: &mut Ready) -> Result<Facts, Failure> {
         ready.stores[0].admin.verify(ready.layout, &ready.options, &id)?;
     }
     Ok(facts)
-}
-
-/// Opens an administrative connection; the error names the other scheme if the server answers with
-/// TLS where the URL has none, or the reverse.
-fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failure> {
-    drivers::admin(endpoint, timeout).map_err(|failure| {
-        let is_garbled = matches!(
-            failure.class,
-            ErrorClass::Timeout | ErrorClass::Closed | ErrorClass::Protocol | ErrorClass::Refused
-        );
-        let other = endpoint.other_transport().filter(|_| is_garbled);
-        let Some(other) = other.filter(|other| answers(other, timeout)) else { return failure };
-        let state = if other.tls().is_some() { "requires" } else { "does not use" };
-        let (own, other) = (endpoint.scheme(), other.scheme());
-        let message = format!(
-            "{endpoint}: the server {state} TLS on this port (expected a URL with {other} in place \
-             of {own})"
-        );
-        Failure { class: ErrorClass::Refused, message }
-    })
-}
-
-/// True if a server speaks its protocol at this endpoint, even if it does not admit us.
-fn answers(endpoint: &Endpoint, timeout: Duration) -> bool {
-    match drivers::admin(endpoint, timeout.min(PROBE_WITHIN)) {
-        Ok(_) => true,
-        Err(failure) => {
-            failure.class == ErrorClass::Denied || failure.message.contains("client's certificate")
-        }
-    }
 }
 
 /// Memory limit that a private server's settings impose, bytes; `None` if there is none.

@@ -299,8 +299,8 @@ const RULES: &[Applied] = &[
     Applied {
         name: "silent servers",
         limit: || "none except those that the plan interrupts".into(),
-        meaning: "NOT-STEADY: if the plan interrupts a server, another one that stops answering changes \
-                  the failover",
+        meaning: "NOT-STEADY: if the plan interrupts a server, another one that stops answering \
+                  changes the failover",
         scope: Scope::Trials(outages::silent_servers),
     },
     Applied {

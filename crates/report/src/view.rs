@@ -19,6 +19,7 @@ mod growth;
 mod happened;
 mod memory_need;
 mod miss_cost;
+mod noise;
 mod ramps;
 mod rows;
 mod searches;
@@ -35,6 +36,7 @@ pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};
 pub use memory_need::{MemoryNeedView, OutgrownStep, OutgrownView};
 pub use miss_cost::MissCostView;
+pub use noise::NoiseView;
 pub(crate) use ramps::{ALL, SAME_RATE};
 pub use ramps::{
     HelpsView, PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView,
@@ -253,19 +255,6 @@ pub struct FailureView {
     /// The last lines of the server's log if a server died; null if an earlier failure of the same
     /// target shows them.
     pub log: Option<String>,
-}
-
-/// A disturbance of the run: its median and maximum over trials.
-#[derive(Clone, Debug, Serialize)]
-pub struct NoiseView {
-    /// Kind: `steal`, `PSI cpu`, `other processes`, `run-queue wait`, `hiccup`.
-    pub name: String,
-    /// Median over trials, with unit.
-    pub median: String,
-    /// Largest over trials, with unit.
-    pub worst: String,
-    /// Explanation.
-    pub meaning: String,
 }
 
 /// The evaluated result of a run. Groups are flattened in JSON: their keys are at the top level.

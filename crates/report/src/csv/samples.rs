@@ -4,12 +4,13 @@ use model::{COUNTERS, Sample, ThreadCpu};
 
 use super::line;
 
-/// The line of column names. The last two columns hold the CPU time of threads as `name/id=ns`,
-/// joined by `;`.
+/// The line of column names. The last three columns hold the CPU time of servers and threads as
+/// `name/id=ns`, joined by `;`.
 pub fn samples_header() -> String {
     let counters = COUNTERS.iter().map(|counter| counter.name);
     let header = ["run", "block", "cell", "at_ns"].into_iter().chain(counters);
-    let header = header.chain(["network_interface", "server_threads", "generator_threads"]);
+    let last = ["network_interface", "servers", "server_threads", "generator_threads"];
+    let header = header.chain(last);
     line(&header.map(String::from).collect::<Vec<_>>())
 }
 
@@ -20,6 +21,7 @@ pub fn samples_line((run, block, cell): (&str, u32, &str), sample: &Sample) -> S
     let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
     fields.extend(COUNTERS.iter().map(|counter| number((counter.read)(sample))));
     fields.push(sample.network.as_ref().map(|n| n.interface.clone()).unwrap_or_default());
+    fields.push(threads(&sample.servers));
     fields.push(sample.server.as_ref().map(|s| threads(&s.threads)).unwrap_or_default());
     fields.push(threads(&sample.generator.threads));
     line(&fields)
@@ -33,7 +35,7 @@ fn threads(threads: &[ThreadCpu]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{NetworkUse, ProcessUse, StoreCounters};
+    use model::{NetworkUse, ProcessUse, ProxyUse, StoreCounters};
 
     #[test]
     fn a_line_has_a_field_for_each_column() {
@@ -52,6 +54,8 @@ mod tests {
                 major_faults: 6,
                 calls: 7,
             }),
+            servers: vec![ThreadCpu { id: 7, name: "127.0.0.1:7001".into(), cpu_ns: 4 }],
+            proxy: Some(ProxyUse { cpu_ns: 3, resident_bytes: 2048 }),
             store: Some(StoreCounters {
                 fragmentation: Some(1.25),
                 sent_bytes: Some(99),
@@ -65,7 +69,7 @@ mod tests {
         let lines: Vec<&str> = text.split("\r\n").collect();
         let [header, idle, busy, ""] = lines[..] else { panic!("{text}") };
         let columns = header.split(',').count();
-        assert_eq!(columns, 59);
+        assert_eq!(columns, 62);
         for line in [idle, busy] {
             assert_eq!(line.split(',').count(), columns, "{line}");
         }
@@ -82,8 +86,10 @@ mod tests {
             ("store_used_bytes", ""),
             ("store_fragmentation_permille", "1250"),
             ("store_sent_bytes", "99"),
+            ("proxy_cpu_ns", "3"),
             ("network_interface", "lo"),
             ("network_sent_packets", "0"),
+            ("servers", "127.0.0.1:7001/7=4"),
             ("server_threads", "redis-server/7=5;redis-server/8=5"),
             ("generator_threads", ""),
         ];

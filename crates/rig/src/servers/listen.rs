@@ -1,5 +1,5 @@
-//! Where a private server listens: a Unix socket, a port of 127.0.0.1 or of its own network, or such
-//! a port with TLS, of its own or of a proxy before it.
+//! Where a private server listens: a Unix socket, a port of 127.0.0.1 or of its own network, or
+//! such a port with TLS, of its own or of a proxy before it.
 //!
 //! Other users of the host reach a port, so a server on one requires a password, which is random
 //! for each start. Its certificate is made for the start as well, signs itself and names the host
