@@ -69,13 +69,8 @@ impl PlannedTarget {
 
     /// True if clients reach it by TLS: by the way a private server listens, or by its address.
     pub fn is_tls(&self) -> bool {
-        match &self.address {
-            Some(address) => is_tls_address(address),
-            None => {
-                let way = self.settings.get("listen").map_or("unix", String::as_str);
-                !["unix", "tcp"].contains(&way)
-            }
-        }
+        let way = self.settings.get("listen").map_or("unix", String::as_str);
+        self.address.as_ref().map_or(!["unix", "tcp"].contains(&way), |own| is_tls_address(own))
     }
 
     /// Servers among which its keys are spread, without replicas, at least 1; `None` for a cluster

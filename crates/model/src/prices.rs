@@ -31,8 +31,8 @@ impl Prices {
     /// not a finite number.
     pub fn parse(text: &str) -> Result<Self, PricesError> {
         let prices: Self = toml::from_str(text).map_err(|e| {
-            let at = e.span().map_or(0, |span| span.start.min(text.len()));
-            let line = 1 + text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+            let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = 1 + before.matches('\n').count();
             PricesError(format!(
                 "line {line}: {} (expected `currency = \"EUR\"` and a table [per_hour] with the \
                  price of one server by target)",

@@ -224,7 +224,9 @@ fn evidence(records: &Path, runs: &[String]) -> Result<Evidence, CliError> {
             unreadable.push((name.to_string_lossy().into_owned(), e.to_string()));
         })?)
     })?;
-    unreadable.into_iter().for_each(|(name, problem)| reader.found.unreadable(name, problem));
+    for (name, problem) in unreadable {
+        reader.found.unreadable(name, problem);
+    }
     for listed in all {
         if let Err(e) = reader.read(&listed.path) {
             reader.found.unreadable(listed.run, e.to_string());

@@ -39,7 +39,7 @@ fn wrong_questions_name_the_flag_and_the_expected_form() {
     refused(&instead(3, "p99"), &["--slo: `p99`", "has no `<`"]);
     refused(&instead(5, "1K"), &["--value: `1K` is not a size", "KiB"]);
     refused(&instead(5, "0"), &["--value is `0`", "more than 0"]);
-    for wrong in ["80", "0%", "101%", "NaN%", "-1%"] {
+    for wrong in ["80", "0%", "101%", "NaN%", "-1"] {
         refused(&with("--headroom", wrong), &[&format!("`{wrong}`"), "percent above 0"]);
     }
     refused(&with("--keys", "many"), &["--keys: `many` is not a count"]);

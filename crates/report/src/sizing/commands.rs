@@ -26,14 +26,12 @@ pub(super) fn highest_rate(
         Some(_) => format!("{}=URL", deployment.map_or(starts, |own| &own.target)),
         None => starts.to_string(),
     };
-    let sets = match deployment {
-        Some(own) => sets(own),
-        None => {
-            let way = if question.tls { "tls" } else { "tcp" };
-            let settings = SETTINGS.iter().map(|set| (*set).to_string());
-            settings.chain([format!("{LISTEN}={way}")]).collect()
-        }
+    let usual = || {
+        let way = if question.tls { "tls" } else { "tcp" };
+        let settings = SETTINGS.iter().map(|set| (*set).to_string());
+        settings.chain([format!("{LISTEN}={way}")]).collect()
     };
+    let sets = deployment.map_or_else(usual, sets);
     search(&target, question, (rate, rate.mix.as_ref()), sets)
 }
 
@@ -80,7 +78,9 @@ fn search(
 ) -> String {
     let mut words: Vec<String> = ["cachedyno", "find-max", target].map(String::from).into();
     let mut add = |flag: &str, value: String| words.extend([flag.to_string(), value]);
-    rate.slos.iter().for_each(|slo| add("--slo", slo.to_string()));
+    for slo in &rate.slos {
+        add("--slo", slo.to_string());
+    }
     if let Some(bytes) = question.value_bytes {
         add("--value", size(bytes));
     }
@@ -90,7 +90,9 @@ fn search(
     if let Some(mix) = mix {
         add("--op", mix.to_string());
     }
-    sets.into_iter().for_each(|set| add("--set", set));
+    for set in sets {
+        add("--set", set);
+    }
     add("--blocks", BLOCKS.into());
     shell_words(words)
 }

@@ -107,15 +107,15 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 /// What the measurements kept: limits of searches as given, of planned rates the highest percentile
 /// with an interval.
 fn limits(measured: &[&MeasuredRate]) -> BTreeSet<String> {
-    let of = |m: &&MeasuredRate| match m.load.search() {
-        Some(search) => search.slos.iter().map(Slo::words).collect::<Vec<_>>().join(" and "),
-        None => {
-            let is_time = |slo: &&Slo| slo.time_ns().is_some();
-            let kept = m.kept.iter().rfind(is_time).map_or_else(String::new, |slo| {
-                format!("{} < {} ", slo.metric(), show::ns(slo.limit_ns() as f64))
-            });
-            format!("{kept}at {}", show::rate(m.rate.center))
+    let of = |m: &&MeasuredRate| {
+        if let Some(search) = m.load.search() {
+            return search.slos.iter().map(Slo::words).collect::<Vec<_>>().join(" and ");
         }
+        let is_time = |slo: &&Slo| slo.time_ns().is_some();
+        let kept = m.kept.iter().rfind(is_time).map_or_else(String::new, |slo| {
+            format!("{} < {} ", slo.metric(), show::ns(slo.limit_ns() as f64))
+        });
+        format!("{kept}at {}", show::rate(m.rate.center))
     };
     measured.iter().map(of).collect()
 }

@@ -1,6 +1,6 @@
 //! Memory of keys, and of what a save copies, from the facts of a record.
 
-use model::{BackgroundWrite, Cell, Fact, StoreCounters, Trial, TrialEvent};
+use model::{BackgroundWrite, Cell, Fact, PlannedTarget, StoreCounters, Trial, TrialEvent};
 
 use super::deployment::Deployment;
 use super::origin::Origin;
@@ -64,7 +64,7 @@ pub(super) fn measured(reader: &Reader<'_>) -> Vec<MeasuredMemory> {
         let mean = of_blocks.values().sum::<f64>() / of_blocks.len() as f64;
         let is_plain = kv.fill().is_none() && kv.filled_share >= 1.0 && kv.keys > 1;
         let is_alone = deployment.replicas == 0
-            && !reader.recorded.header.plan.target(&cell.target).is_some_and(|t| t.evicts());
+            && !reader.recorded.header.plan.target(&cell.target).is_some_and(PlannedTarget::evicts);
         Some(MeasuredMemory {
             origin: reader.origin(cell),
             deployment,

@@ -75,7 +75,9 @@ pub fn size(
     }
     commands::in_records(&mut missing, records);
     if let Some(prices) = prices {
-        deployments.iter_mut().for_each(|own| servers::priced(question, prices, own));
+        for own in &mut deployments {
+            servers::priced(question, prices, own);
+        }
     }
     deployments.sort_by(order);
     let outcome = if deployments.is_empty() { Outcome::NotCovered } else { Outcome::Covered };

@@ -59,7 +59,9 @@ impl Mix {
         let weights = weights.into_iter().map(|(name, weight)| (name.into(), weight));
         let mut shares: BTreeMap<String, f64> = weights.filter(|(_, w)| *w > 0.0).collect();
         let sum: f64 = shares.values().sum();
-        shares.values_mut().for_each(|share| *share /= sum);
+        for share in shares.values_mut() {
+            *share /= sum;
+        }
         (sum.is_finite() && sum > 0.0).then_some(Self(shares))
     }
 
