@@ -286,7 +286,7 @@ mod tls {
         old.hears("localhost", &Options { ciphers: Some(list.into()), ..trusting.clone() });
         let for_others = Some("ECDHE-ECDSA-AES128-GCM-SHA256".into());
         let elliptic = Options { ciphers: for_others, ..v12 };
-        old.refused("localhost", &elliptic, "TLS failed");
+        old.refused("localhost", &elliptic, "no cipher suite in common");
         let list = Some("TLS_CHACHA20_POLY1305_SHA256".into());
         new.hears("localhost", &Options { ciphersuites: list, ..trusting });
     }
