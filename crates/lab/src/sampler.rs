@@ -12,6 +12,7 @@ use rig::{
     cpu_throttled_ns, pin_current_thread, process_cpu_ns,
 };
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
@@ -50,6 +51,9 @@ impl Sampler {
     /// CPUs in `generator`, or on any CPU if that is empty.
     pub(crate) fn start(ready: &Ready, generator: &[usize], zero: Instant) -> Self {
         let endpoints: Vec<Endpoint> = ready.endpoints().cloned().collect();
+        // Between clients and a distant server is a relay, so its own address leads to it.
+        let of_servers = ready.servers().map(|(_, server)| server.endpoint());
+        let server = of_servers.chain(ready.endpoints()).find_map(address);
         let cpus = generator.to_vec();
         let servers =
             ready.servers().map(|(_, server)| (place(server.endpoint()), server.process()));
@@ -64,7 +68,7 @@ impl Sampler {
             let _ = pin_current_thread(&cpus);
             let device = disk.as_deref().and_then(DeviceReader::of);
             let group_pressure = group.as_deref().and_then(PressureReader::of_group);
-            let own = Readers::new(servers, endpoints);
+            let own = Readers::new(servers, endpoints, server);
             let proxy = (!proxies.is_empty()).then(|| UsageReader::new(&proxies));
             let readers = Readers { proxy, group, quota_group, device, group_pressure, ..own };
             sample(readers, zero, &stopped, &live_sender)
@@ -193,14 +197,17 @@ struct Readers {
 }
 
 impl Readers {
-    fn new(servers: Vec<(String, ServerProcess)>, endpoints: Vec<Endpoint>) -> Self {
-        let network = endpoints.iter().find_map(address).and_then(InterfaceReader::toward);
+    fn new(
+        servers: Vec<(String, ServerProcess)>,
+        endpoints: Vec<Endpoint>,
+        server: Option<SocketAddr>,
+    ) -> Self {
         Self {
             servers,
             server: UsageReader::new(&[]).with_children(),
             proxy: None,
             generator: UsageReader::new(&[std::process::id()]),
-            network,
+            network: server.and_then(InterfaceReader::toward),
             group: None,
             quota_group: None,
             device: None,

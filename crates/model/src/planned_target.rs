@@ -121,12 +121,19 @@ impl PlannedTarget {
             "a target that is a single server".to_string()
         } else if let Some(setting) = several.filter(|_| tier.has_network()) {
             format!("no `{setting}`: only a single server has its own network")
-        } else if tier.bandwidth_mbit.is_some() && self.product != Program::PRODUCT {
-            "Redis or a compatible server, which listens on a port".to_string()
+        } else if tier.has_network() && !self.listens_on_a_port() {
+            // Others could use a server without a password through its port.
+            "Redis or a compatible server, which listens on a port with a password".to_string()
         } else {
             return self.put(tier);
         };
         Err(format!("target `{name}` cannot be limited to {tier} (expected {expected})"))
+    }
+
+    /// True if its server has a port with a password, or gets one by default.
+    fn listens_on_a_port(&self) -> bool {
+        let listen = self.settings.get("listen").map(String::as_str);
+        self.product == Program::PRODUCT && listen != Some("unix")
     }
 
     fn put(&mut self, tier: &Tier) -> Result<(), String> {
@@ -140,7 +147,7 @@ impl PlannedTarget {
                 ));
             }
         }
-        if tier.bandwidth_mbit.is_some() {
+        if tier.has_network() {
             self.settings.entry("listen".into()).or_insert_with(|| "tcp".into());
         }
         self.tier = tier.clone();

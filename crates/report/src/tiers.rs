@@ -51,9 +51,9 @@ fn metric(row: &Row, name: &str) -> Option<f64> {
 fn cpu_time(target: &PlannedTarget, row: &Row) -> Option<ReachedLimit> {
     let (quota, used) = (target.tier.quota?, metric(row, "server_cpus")?);
     let stopped = metric(row, "cpu_throttled_share").map_or_else(String::new, |share| {
-        format!(", stopped by the quota for {} of the time", show::percent(share))
+        format!(", stopped for {} of the time", show::percent(share))
     });
-    let shown = format!("{used:.2} of {quota} CPUs used{stopped}");
+    let shown = format!("{used:.2} of {quota} CPUs{stopped}");
     reached("CPU time", used / quota, shown)
 }
 
@@ -61,7 +61,7 @@ fn bandwidth(target: &PlannedTarget, row: &Row) -> Option<ReachedLimit> {
     let limit = target.tier.bandwidth_mbit?;
     let directions = ["link_received_bit_per_s", "link_sent_bit_per_s"];
     let most = directions.iter().filter_map(|name| metric(row, name)).reduce(f64::max)? / 1e6;
-    let shown = format!("{most:.1} of {limit} Mbit/s used in one direction");
+    let shown = format!("{most:.1} of {limit} Mbit/s");
     reached("bandwidth", most / limit, shown)
 }
 

@@ -176,6 +176,9 @@ fn wrong_tiers_are_usage_errors() {
     let memcached = ["memcached", "--set", "tier.memcached=bandwidth_mbit=100"];
     let listens = ["expected Redis or a compatible server, which listens on a port"];
     Place::finish(bench(&place, &memcached, "1s")).usage_error(&listens);
+    // Through a relay's port, other users could reach a server without a password.
+    let unix = ["redis", "--set", "listen=unix", "--set", "tier.redis=distance=1ms"];
+    Place::finish(bench(&place, &unix, "1s")).usage_error(&listens);
     let of_study = |set: &str| {
         let mut command = place.command();
         command.args(["run", "sizing", "--scale", "quick", "--set", set]);

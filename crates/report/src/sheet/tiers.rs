@@ -31,7 +31,8 @@ pub(crate) fn section(view: &View) -> Section {
 
 fn line(tier: &TierView, phase: &TierPhase) -> Line {
     let rate = phase.rate_per_s.as_ref();
-    let here = rate.map_or(NONE.into(), |rate| Cell::number(show::rate_value(rate), rate.center));
+    let here =
+        rate.map_or(NONE.into(), |rate| Cell::number(show::rate_value_short(rate), rate.center));
     let published =
         phase.published_per_s.map_or(NONE.into(), |per_s| Cell::number(show::rate(per_s), per_s));
     let reached = phase.reached.iter().map(|own| format!("{}: {}", own.limit, own.shown));

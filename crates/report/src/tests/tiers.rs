@@ -64,10 +64,10 @@ fn a_reached_limit_is_in_the_answer_and_beside_the_published_figure() {
     let get = own.phases.iter().find(|phase| phase.operation == "get").unwrap();
     assert_eq!(get.published_per_s, Some(15_000.0));
     let [reached] = &get.reached[..] else { panic!("{:?}", get.reached) };
-    assert_eq!(reached.shown, "0.49 of 0.5 CPUs used, stopped by the quota for 40 % of the time");
+    assert_eq!(reached.shown, "0.49 of 0.5 CPUs, stopped for 40 % of the time");
     let text = text::summary(&view, 100, false);
     for part in [
-        "redis-C0: its CPU time is the limit (0.49 of 0.5 CPUs used",
+        "redis-C0: its CPU time is the limit (0.49 of 0.5 CPUs, ",
         "redis-C0: 238 MiB of memory, 1 CPU, CPU time of 0.5 CPUs, 100 Mbit/s in each direction",
         "a comparison of equal machines",
     ] {

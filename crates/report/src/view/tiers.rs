@@ -44,6 +44,6 @@ pub struct ReachedLimit {
     pub limit: String,
     /// Used part of it, 0 to about 1.
     pub used_share: f64,
-    /// In words: `0.49 of 0.5 CPUs used, stopped for 48 % of the time`.
+    /// In words: `0.49 of 0.5 CPUs, stopped for 48 % of the time`.
     pub shown: String,
 }
