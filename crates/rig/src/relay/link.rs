@@ -53,7 +53,8 @@ struct End {
     gets_no_more: bool,
     /// True once that is shut down.
     is_shut: bool,
-    registered: EpollFlags,
+    /// Events that the kernel reports; `None` if it reports nothing, not even that the peer has gone.
+    registered: Option<EpollFlags>,
 }
 
 impl End {
@@ -66,7 +67,7 @@ impl End {
             has_sent_all: false,
             gets_no_more: false,
             is_shut: false,
-            registered: EpollFlags::empty(),
+            registered: None,
         }
     }
 
@@ -74,12 +75,12 @@ impl End {
         self.waiting.len() - self.written
     }
 
-    /// Events that it waits for.
-    fn wanted(&self) -> EpollFlags {
+    /// Events that it waits for; `None` for none.
+    fn wanted(&self) -> Option<EpollFlags> {
         let mut wanted = EpollFlags::empty();
         wanted.set(EpollFlags::EPOLLIN, !self.has_sent_all && self.under_way < WINDOW_BYTES);
         wanted.set(EpollFlags::EPOLLOUT, self.left() > 0);
-        wanted
+        (!wanted.is_empty()).then_some(wanted)
     }
 }
 
@@ -101,9 +102,6 @@ impl Link {
         server: Socket,
     ) -> nix::Result<Self> {
         let ends = [client, server].map(End::new);
-        for (end, side) in ends.iter().zip([Side::Client, Side::Server]) {
-            epoll.add(&end.socket, event(EpollFlags::empty(), number, side))?;
-        }
         let mut link = Self { ends, is_broken: false, piece: vec![0; PIECE_BYTES] };
         link.register(epoll, number)?;
         Ok(link)
@@ -188,10 +186,13 @@ impl Link {
     pub(super) fn register(&mut self, epoll: &Epoll, number: u64) -> nix::Result<()> {
         for (end, side) in self.ends.iter_mut().zip([Side::Client, Side::Server]) {
             let wanted = end.wanted();
-            if wanted != end.registered {
-                epoll.modify(&end.socket, &mut event(wanted, number, side))?;
-                end.registered = wanted;
+            match (end.registered, wanted) {
+                (before, now) if before == now => {}
+                (None, Some(now)) => epoll.add(&end.socket, event(now, number, side))?,
+                (_, Some(now)) => epoll.modify(&end.socket, &mut event(now, number, side))?,
+                (_, None) => epoll.delete(&end.socket)?,
             }
+            end.registered = wanted;
         }
         Ok(())
     }
