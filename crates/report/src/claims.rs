@@ -86,7 +86,10 @@ fn on_profiles(
         claim.profiles.is_empty() || claim.profiles.iter().any(of_study)
     };
     let about: Vec<&str> = measured.iter().filter(is_about).copied().collect();
-    if let Some(why) = conditions::same_disk(claim, &results.recorded.header) {
+    let header = &results.recorded.header;
+    let elsewhere =
+        conditions::same_disk(claim, header).or_else(|| conditions::few_cpus(claim, header));
+    if let Some(why) = elsewhere {
         return vec![view(claim, None, not_run(why))];
     }
     let mut unmet = Vec::new();

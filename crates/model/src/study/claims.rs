@@ -53,6 +53,9 @@ pub struct Conditions {
     /// differently.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub different_disks: bool,
+    /// Fewest CPUs that private servers share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpus: Option<u32>,
     /// Minimum length of the load, in lifetimes of a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetimes: Option<f64>,

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Study;
 
 const PAGE: &str = include_str!("../../../../docs/SOURCES.md");
-const STUDIES: [(&str, &str); 4] = [
+const STUDIES: [(&str, &str); 6] = [
     ("app-cache", include_str!("../../../../studies/app-cache.toml")),
     ("sessions", include_str!("../../../../studies/sessions.toml")),
     ("ramp", include_str!("../../../../studies/ramp.toml")),
     ("beyond-ram", include_str!("../../../../studies/beyond-ram.toml")),
+    ("sizing", include_str!("../../../../studies/sizing.toml")),
+    ("failover", include_str!("../../../../studies/failover.toml")),
 ];
 /// Where a statement can have gone, in the order of the columns of the page's first table.
 const DESTINATIONS: [&str; 7] =

@@ -44,6 +44,19 @@ pub(super) fn same_disk(claim: &Claim, header: &Header) -> Option<String> {
     ))
 }
 
+/// Why servers had too few CPUs, if a claim is about as many as they can use.
+pub(super) fn few_cpus(claim: &Claim, header: &Header) -> Option<String> {
+    let wanted = claim.conditions.server_cpus?;
+    let found = header.null_rates.iter().map(|rate| rate.server_cpus).max()?;
+    (found < wanted).then(|| {
+        let s = if found == 1 { "" } else { "s" };
+        format!(
+            "it is about servers on {wanted} CPUs or more; here they share {found} CPU{s}, so a \
+             flat line is the machine's"
+        )
+    })
+}
+
 /// Says which disks of a claim's targets the kernel throttles; `None` if none.
 pub(super) fn throttled(expect: &Expectation, plan: &Plan) -> Option<String> {
     let targets = expect
@@ -68,6 +81,7 @@ fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {
         lifetimes,
         exceeds_memory,
         different_disks: _,
+        server_cpus: _,
     } = conditions;
     let profile = cell.workload.profile();
     let things = show::things(&cell.workload);
