@@ -225,7 +225,8 @@ fn settings_that_a_cluster_does_not_have_are_refused() {
     let (base, guard) = (tempfile::tempdir().unwrap(), guard());
     for (name, value, expected) in [
         ("sentinels", "3", "a cluster needs no Sentinels"),
-        ("listen", "tls", "no `shards`"),
+        ("listen", "unix", "`tcp` or `tls` with `shards`"),
+        ("proxy", "envoy", "`nutcracker`"),
         ("shards", "10", "1 to 9"),
     ] {
         let mut spec = with(base.path(), &[("shards", "2")]);
@@ -234,4 +235,28 @@ fn settings_that_a_cluster_does_not_have_are_refused() {
         let error = refused.err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn a_proxy_has_its_own_role_and_names_the_servers_behind_it() {
+    if !is_installed() {
+        return;
+    }
+    if SearchPath::of_process().find(&["nutcracker"]).is_none() {
+        println!("skipped: nutcracker is not installed");
+        return;
+    }
+    let (base, guard) = (tempfile::tempdir().unwrap(), guard());
+    let spec = with(base.path(), &[("save", ""), ("shards", "2"), ("proxy", "nutcracker")]);
+    let (endpoint, servers) = start_replicated(&guard, &spec).unwrap();
+    let roles: Vec<Role> = servers.iter().map(|(role, _)| *role).collect();
+    assert_eq!(roles, [Role::Primary, Role::Primary, Role::Proxy]);
+    let behind = servers[..2].iter().flat_map(|(_, server)| server.endpoint().addresses());
+    assert!(endpoint.behind().iter().eq(behind), "{endpoint}");
+    assert_eq!(endpoint.addresses(), servers[2].1.endpoint().addresses());
+    assert!(TcpStream::connect(host_and_port(&endpoint)).is_ok());
+    for (_, server) in servers {
+        server.stop().unwrap();
+    }
+    assert_eq!(entries(base.path()), Vec::<String>::new());
 }

@@ -115,7 +115,7 @@ fn redis_listens_on_a_port_with_a_password_and_with_tls() {
         start(Product::Redis, &guard, &spec).unwrap_err().to_string()
     };
     let error = refused(&[("listen", "udp")]);
-    assert!(error.contains("expected `unix`, `tcp` or `tls`"), "{error}");
+    assert!(error.contains("expected `unix`, `tcp`, `tls` or `stunnel`"), "{error}");
     let error = refused(&[("listen", "tls"), ("replicas", "1")]);
     assert!(error.contains("`listen`") && error.contains("no `replicas`"), "{error}");
     assert_eq!(entries(base.path()), Vec::<String>::new());

@@ -80,8 +80,7 @@ fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {
         memory_limit,
         lifetimes,
         exceeds_memory,
-        different_disks: _,
-        server_cpus: _,
+        ..
     } = conditions;
     let profile = cell.workload.profile();
     let things = show::things(&cell.workload);
