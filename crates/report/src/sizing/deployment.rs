@@ -5,7 +5,7 @@ use model::{Cell, Header, PlannedTarget, Program};
 use std::collections::BTreeMap;
 
 /// Settings of a private server that are not part of its configuration here: how many servers there
-/// are is counted apart, and the limit of connections follows from the number of clients.
+/// are is counted apart, and a run fits limits of connections and memory to its load.
 const APART: [&str; 3] = ["shards", "replicas", "maxclients"];
 /// Where a private server listens.
 pub(super) const LISTEN: &str = "listen";
@@ -97,7 +97,8 @@ fn settings(target: &PlannedTarget) -> BTreeMap<String, String> {
     // Servers of a cluster reach each other by ports only.
     let usual = if settings.contains_key("shards") { "tcp" } else { "unix" };
     settings.entry(LISTEN.into()).or_insert_with(|| usual.into());
-    settings.retain(|name, _| !APART.contains(&name.as_str()));
+    let fitted = target.product.memory_setting();
+    settings.retain(|name, _| !APART.contains(&&**name) && Some(&**name) != fitted);
     settings
 }
 

@@ -150,13 +150,17 @@ fn unusable(view: &View) -> Option<String> {
         let reason = view.reasons.first().map_or_else(String::new, |why| format!(": {why}"));
         format!("{}{reason}", validity.heading())
     };
+    let complete = || {
+        let out = view.records_flag();
+        format!(" (complete it: `cachedyno run --resume {}{out}`)", view.run)
+    };
     match (view.validity, view.course.status) {
         _ if !view.course.changed.is_empty() => {
             Some(format!("changed after it was sealed: {}", view.course.changed.join(", ")))
         }
         (_, Status::Running) => Some("still running".into()),
-        (_, Status::Interrupted) => Some("interrupted (complete it: `--resume`)".into()),
-        (_, Status::Unsealed) => Some("killed before its end (complete it: `--resume`)".into()),
+        (_, Status::Interrupted) => Some(format!("interrupted{}", complete())),
+        (_, Status::Unsealed) => Some(format!("killed before its end{}", complete())),
         (validity @ (Validity::Invalid | Validity::NotSteady), _) => Some(first(validity)),
         (Validity::Valid | Validity::Unreplicated, Status::Complete) => None,
     }
