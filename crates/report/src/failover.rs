@@ -158,13 +158,13 @@ fn sentence(
     let failed = failed.map(|view| {
         let survived = view.survived.unwrap_or(0);
         let share = show::percent(view.share.unwrap_or(0.0));
-        format!("at {share} only {survived} of {} faults", view.faults)
+        format!("at {share} after {survived} of {}", view.faults)
     });
     let Some(best) = best else {
         let failed = failed.unwrap_or_default();
         return format!(
             "{target} sustains no measured share of its highest rate through {what} with p99 \
-             within {limit} again ({failed}); {healthy}{host}"
+             within {limit} again ({failed} faults); {healthy}{host}"
         );
     };
     let rate = best.planned_per_s.as_ref().map_or_else(String::new, show::rate_value);

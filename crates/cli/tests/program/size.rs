@@ -26,6 +26,11 @@ fn measured(place: &Place, blocks: &str) {
     Place::finish(command).measured();
 }
 
+/// A text on one line: long paths break lines.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn wrong_questions_name_the_flag_and_the_expected_form() {
     let with = |flag: &'static str, value: &'static str| [&EASY[..], &[flag, value]].concat();
@@ -125,11 +130,11 @@ fn a_damaged_record_is_left_out_unless_it_is_named() {
     let record = place.record();
     let run = record.header()["run"].as_str().unwrap().to_string();
     fs::write(record.path.join("trials.jsonl"), "{\n").unwrap();
-    let text = size(&place, &EASY).code(6).stdout;
+    let text = unwrapped(&size(&place, &EASY).code(6).stdout);
     assert!(text.contains(&run) && text.contains("is damaged"), "{text}");
     size(&place, &[&EASY[..], &[&run]].concat()).usage_error(&["trials.jsonl", "is damaged"]);
     fs::write(record.path.join("header.json"), "{").unwrap();
-    let text = size(&place, &EASY).code(6).stdout;
+    let text = unwrapped(&size(&place, &EASY).code(6).stdout);
     assert!(text.contains("header.json") && text.contains("is damaged"), "{text}");
     size(&place, &[&EASY[..], &["nosuchrun"]].concat()).usage_error(&["no run `nosuchrun`"]);
 }

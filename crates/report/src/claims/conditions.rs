@@ -74,14 +74,8 @@ pub(super) fn throttled(expect: &Expectation, plan: &Plan) -> Option<String> {
 }
 
 fn of_cell(conditions: &Conditions, cell: &Cell) -> Option<String> {
-    let Conditions {
-        records,
-        page_cache,
-        memory_limit,
-        lifetimes,
-        exceeds_memory,
-        ..
-    } = conditions;
+    let Conditions { records, page_cache, memory_limit, lifetimes, exceeds_memory, .. } =
+        conditions;
     let profile = cell.workload.profile();
     let things = show::things(&cell.workload);
     let of_records = records.and_then(|(fewest, most)| {

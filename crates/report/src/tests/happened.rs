@@ -1,7 +1,8 @@
 //! Events and statistics of stores during a run.
 
 use model::{
-    Act, Action, ErrorClass, EventKind, Fact, Failure, ReadBack, Trial, TrialEvent, Workload,
+    Act, Action, Arrivals, ErrorClass, EventKind, Fact, Failure, Load, PEAK, ReadBack, Schedule,
+    Trial, TrialEvent, Workload,
 };
 
 use super::validity::kv_run;
@@ -45,6 +46,62 @@ fn the_effect_of_a_kill_on_the_rate_is_reported() {
     assert_eq!(shown(&view, "fault_lowest_rate_share").unwrap(), "0 %");
     assert_eq!(shown(&view, "fault_recovery_ns").unwrap(), "500 ms");
     assert_eq!((view.happened.events[0].what, view.happened.events[0].at_s), ("killed", 1.0));
+}
+
+/// A kill at a share of the highest rate, 20,000/s, after which p99 stays above 10 ms for `late_ms`.
+fn at_share(permille: u32, late_ms: u64) -> Recorded {
+    let mut recorded = killed(|trial| {
+        let series = &mut trial.series[0];
+        // 3 s in intervals of 100 ms; the kill is after 1 s.
+        series.p99 = (1..=30_u64)
+            .map(|i| {
+                let is_late = (11..11 + late_ms / 100).contains(&i);
+                (i * 100_000_000, if is_late { 900_000_000 } else { 1_000_000 })
+            })
+            .collect();
+        let mut peak = trial.points[0].clone();
+        peak.phase = PEAK.into();
+        trial.points.push(peak);
+    });
+    let plan = &mut recorded.header.plan;
+    plan.limit_ns = Some(10_000_000);
+    let name = format!("proof-{}", permille / 10);
+    for cell in &mut plan.cells {
+        let schedule = Schedule::Share(permille);
+        cell.load = Load { arrivals: Arrivals::Poisson, schedule, ..cell.load.clone() };
+        if let Workload::Kv(kv) = &mut cell.workload {
+            kv.profile.clone_from(&name);
+        }
+    }
+    recorded
+}
+
+#[test]
+fn a_rate_survives_if_p99_is_back_within_the_limit_after_every_fault() {
+    let view = judge(&at_share(500, 700));
+    let one = &view.happened.failovers[0];
+    assert_eq!((one.fault.as_str(), one.faults, one.survived), ("kill", 5, Some(5)));
+    let back = one.p99_back_ns.as_ref().unwrap();
+    assert_eq!((back.median, back.worst), (Some(7e8), Some(7e8)));
+    let survival = &view.happened.survivals[0];
+    assert_eq!(survival.share, Some(0.5));
+    let sentence = &survival.sentence;
+    for part in ["50 % of its highest rate", "700 ms later", "after each of 5 faults"] {
+        assert!(sentence.contains(part), "{part}: {sentence}");
+    }
+    assert!(view.answer.summary[0].pieces.iter().any(|p| p.text.contains("death of its primary")));
+}
+
+#[test]
+fn a_rate_does_not_survive_if_p99_stays_high() {
+    let view = judge(&at_share(900, 1_900));
+    let one = &view.happened.failovers[0];
+    assert_eq!((one.faults, one.survived), (5, Some(0)));
+    let back = one.p99_back_ns.as_ref().unwrap();
+    assert_eq!((back.median, back.worst, back.all.len()), (None, None, 0));
+    let survival = &view.happened.survivals[0];
+    assert_eq!((survival.share, survival.rate_per_s.is_none()), (None, true));
+    assert!(survival.sentence.contains("at 90 % after 0 of 5 faults"), "{}", survival.sentence);
 }
 
 #[test]
