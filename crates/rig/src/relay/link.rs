@@ -53,7 +53,8 @@ struct End {
     gets_no_more: bool,
     /// True once that is shut down.
     is_shut: bool,
-    /// Events that the kernel reports; `None` if it reports nothing, not even that the peer has gone.
+    /// Events that the kernel reports; `None` if it reports nothing, not even that the peer has
+    /// gone.
     registered: Option<EpollFlags>,
 }
 
