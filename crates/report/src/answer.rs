@@ -1,7 +1,7 @@
 //! The answer to the study's question, in sentences: which target wins, by how much, and with what
 //! confidence. All outputs share it.
 
-use model::Load;
+use model::{Load, Schedule};
 use stats::compare::FEWEST_BLOCKS;
 
 use stats::Verdict;
@@ -50,7 +50,10 @@ fn doubt(text: impl Into<String>) -> Piece {
 /// The answer of a judged run; `alone` are the targets without a comparison.
 pub(crate) fn answer(view: &View, alone: &[SoleTarget]) -> Answer {
     let tables = standings(view);
-    let places: Vec<Sentence> = tables.iter().map(|table| of_place(view, alone, table)).collect();
+    // Of shares of a rate, it is told which one survives a fault.
+    let is_share = |table: &&Standings<'_>| matches!(table.load.schedule, Schedule::Share(_));
+    let told = tables.iter().filter(|table| !is_share(table));
+    let places: Vec<Sentence> = told.map(|table| of_place(view, alone, table)).collect();
     let found = found(view);
     if places.len() <= PLACES_MAX.max(alone.len()) {
         return Answer { summary: found.into_iter().chain(places).collect(), places: Vec::new() };

@@ -107,6 +107,7 @@ fn spread_of(spread: Option<&SpreadView>, show: impl Fn(f64) -> String) -> Strin
     let Some(SpreadView { median, worst, all }) = spread else { return NONE.into() };
     let number = |value: Option<f64>| value.map_or_else(|| "not at all".into(), &show);
     match all.len() {
+        0 => number(None),
         1 if worst.is_some() => number(*median),
         _ => format!("{} ({})", number(*median), number(*worst)),
     }
