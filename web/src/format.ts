@@ -198,6 +198,7 @@ function offered({ arrivals, schedule }: Load): string {
     return schedule.stages.map(stage).join(", then ");
   }
   if ("search" in schedule) return "search for the highest rate";
+  if ("share" in schedule) return `${schedule.share / 10} % of the highest rate`;
   const { permille, stage_ns } = schedule.shares;
   return `up to ${Math.max(...permille) / 10} % of the peak in ${plural(permille.length, "step")} of ${seconds(stage_ns)}`;
 }

@@ -37,7 +37,7 @@ export interface Load {
 }
 
 /** Offered load over time. Levels are clients for closed arrivals, otherwise operations per second. */
-export type Schedule = { steady: number } | { stages: Stage[] } | { shares: { permille: number[]; stage_ns: number; rest_ns: number } } | { search: unknown };
+export type Schedule = { steady: number } | { share: number } | { stages: Stage[] } | { shares: { permille: number[]; stage_ns: number; rest_ns: number } } | { search: unknown };
 
 /** A time span with a constant or linearly changing level. */
 export interface Stage {

@@ -83,6 +83,8 @@ describe("words", () => {
     ];
     const more = { ...closed(200), pipeline: 4, schedule: { stages: coming } };
     expect(format.load(more)).toBe("1 client for 10 s, then 1 to 200 clients in 60 s, 4 at once");
+    const share = "25 % of the highest rate, Poisson, over 50 clients";
+    expect(format.load({ ...open, schedule: { share: 250 } })).toBe(share);
     const shares = { permille: [100, 1200], stage_ns: 4e9, rest_ns: 0 };
     const ramp = "up to 120 % of the peak in 2 steps of 4 s, evenly spaced, over 50 clients";
     expect(format.load({ ...open, arrivals: "constant", schedule: { shares } })).toBe(ramp);
