@@ -48,7 +48,7 @@ fn the_effect_of_a_kill_on_the_rate_is_reported() {
     assert_eq!((view.happened.events[0].what, view.happened.events[0].at_s), ("killed", 1.0));
 }
 
-/// A kill at a share of the highest rate, 20,000/s, after which p99 stays above 10 ms for `late_ms`.
+/// A kill at a share of the highest rate, after which p99 stays above 10 ms for `late_ms`.
 fn at_share(permille: u32, late_ms: u64) -> Recorded {
     let mut recorded = killed(|trial| {
         let series = &mut trial.series[0];
