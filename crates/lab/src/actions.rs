@@ -7,17 +7,15 @@ use model::{
 use rig::ServerProcess;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::address::place;
-use crate::faults::FaultPlace;
+use crate::faults::{FaultPlace, is_over_by};
 use crate::roles::{self, Happened};
 use crate::server_load;
 
-/// Fact of a server about its last save, which is that of a resync after a fault.
-const COPIED: &str = "save_copied_bytes";
 /// Timeout of an action's request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -107,8 +105,7 @@ fn act(
             happened.extend(faults.act(action.what, (due, stopped))?);
             continue;
         };
-        let left = due.saturating_duration_since(Instant::now());
-        if !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout)) {
+        if is_over_by(stopped, due) {
             break;
         }
         write(subjects, what)?;
@@ -172,7 +169,9 @@ pub(crate) fn complete(trial: &mut Trial, workload: &Workload, samples: &[Sample
     let (of_trial, _others): (Vec<_>, Vec<_>) =
         BackgroundWrite::ALL.into_iter().partition(happened);
     let is_resync = resync_began(&trial.events);
-    for fact in trial.facts.iter_mut().filter(|fact| is_resync && fact.name == COPIED) {
+    // The last save of a server is then that for the resync.
+    let copied_bytes = BackgroundWrite::Save.copied_bytes();
+    for fact in trial.facts.iter_mut().filter(|fact| is_resync && fact.name == copied_bytes) {
         fact.name = Fact::RESYNC_COPIED_BYTES.into();
     }
     trial.facts.retain(|fact| {

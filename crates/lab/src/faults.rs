@@ -43,10 +43,7 @@ impl FaultPlace {
         act: Act,
         (due, stopped): (Instant, &Receiver<()>),
     ) -> Result<Vec<Happened>, Failure> {
-        let is_over = |until: Instant| {
-            let left = until.saturating_duration_since(Instant::now());
-            !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout))
-        };
+        let is_over = |until: Instant| is_over_by(stopped, until);
         if is_over(due.checked_sub(AHEAD).unwrap_or(due)) {
             return Ok(Vec::new());
         }
@@ -59,8 +56,7 @@ impl FaultPlace {
         let at = primary.and_then(|own| endpoints.iter().position(|other| other == own));
         let Some(at) = at else {
             return Err(failed(
-                "no server reported the primary role when the plan was to \
-                               interrupt its service",
+                "no server reported the primary role when the plan was to interrupt its service",
             ));
         };
         self.affected = Some(at);
@@ -133,6 +129,12 @@ impl FaultPlace {
         }
         Ok(happened)
     }
+}
+
+/// Waits until then; true if the phase ends before.
+pub(crate) fn is_over_by(stopped: &Receiver<()>, until: Instant) -> bool {
+    let left = until.saturating_duration_since(Instant::now());
+    !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout))
 }
 
 /// Errors: it does not happen in time.

@@ -133,8 +133,7 @@ pub(crate) fn events<'a>(recorded: &'a Recorded) -> Vec<EventView> {
         trials.into_iter().flat_map(move |trial| trial.events.iter().map(move |e| (cell, trial, e)))
     };
     let view = |(cell, trial, event): (&Cell, &Trial, &TrialEvent)| {
-        let within = |s: &&Series| s.begun_ns <= event.at_ns && event.at_ns < end_ns(s);
-        let series = trial.series.iter().find(within);
+        let series = trial.series.iter().find(|series| series.covers(event.at_ns));
         EventView {
             target: cell.target.clone(),
             workload: cell.workload.profile().into(),
@@ -158,10 +157,6 @@ fn words(cell: &Cell, kind: EventKind) -> &'static str {
         EventKind::SaveEnded if may_be_resync => "save or resync ended",
         _ => kind.words(),
     }
-}
-
-fn end_ns(series: &Series) -> u64 {
-    series.begun_ns + series.interval_ns * series.done_per_interval.len() as u64
 }
 
 fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
@@ -402,8 +397,7 @@ fn memory(memory: &MemoryUse) -> Vec<TrialNumber> {
 fn around(cell: &Cell, trial: &Trial, series: &Series) -> Vec<TrialNumber> {
     let mut all = Vec::new();
     for (begins, ends, name) in around_in(cell) {
-        let within = |e: &&TrialEvent| (series.begun_ns..end_ns(series)).contains(&e.at_ns);
-        let mut events = trial.events.iter().filter(within);
+        let mut events = trial.events.iter().filter(|event| series.covers(event.at_ns));
         let Some(began) = events.find(|event| event.kind == begins) else { continue };
         let ended = events.find(|event| Some(event.kind) == ends);
         let at = |ns: u64| ((ns - series.begun_ns) / series.interval_ns.max(1)) as usize;

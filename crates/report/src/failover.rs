@@ -2,7 +2,7 @@
 //! store's rate at which clients are within their latency limit again after each fault, and stay
 //! there while a restored server gets its data.
 
-use model::{Act, Cell, PEAK, Schedule, Trial};
+use model::{Act, Cell, PEAK, Schedule, Trial, Workload};
 use std::collections::BTreeMap;
 
 use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, UNAVAILABLE, UNKNOWN};
@@ -72,8 +72,7 @@ fn faulty<'a>(recorded: &'a Recorded, cell: &Cell) -> Vec<&'a Trial> {
 fn survives(trial: &Trial, limit_ns: u64) -> bool {
     trial.failure.is_none()
         && trial.series.iter().any(|series| {
-            let fault_ns = fault_facts::fault_in(trial, series).map(|ns| ns - series.begun_ns);
-            let back = fault_ns.and_then(|ns| stats::back_within(&series.p99, limit_ns, ns));
+            let back = fault_facts::back_within(trial, series, limit_ns);
             back.is_some_and(|back| back.was_within && back.after_ns.is_some())
         })
 }
@@ -118,7 +117,9 @@ pub(crate) fn survivals(recorded: &Recorded, failovers: &[FailoverView]) -> Vec<
     let Some(limit_ns) = recorded.header.plan.limit_ns else { return Vec::new() };
     let mut groups: BTreeMap<(&str, &str, u32), Vec<&FailoverView>> = BTreeMap::new();
     for view in failovers.iter().filter(|view| view.share.is_some()) {
-        let profile = view.workload.rsplit_once('-').map_or(&*view.workload, |(name, _)| name);
+        let mut cells = recorded.header.plan.cells.iter().map(|cell| &cell.workload);
+        let own = cells.find(|workload| workload.profile() == view.workload);
+        let profile = own.map_or(&*view.workload, Workload::study_profile);
         groups.entry((profile, &view.target, view.load.clients)).or_default().push(view);
     }
     let survival = |((profile, target, _), mut views): ((&str, &str, u32), Vec<&FailoverView>)| {

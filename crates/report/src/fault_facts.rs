@@ -3,6 +3,7 @@
 use model::{
     Cell, ErrorClass, EventKind, OperationResult, Point, Series, Silence, Trial, TrialEvent,
 };
+use stats::BackWithin;
 
 use crate::trial_number::TrialNumber;
 
@@ -25,10 +26,16 @@ const RESYNC: &str = "resync_ns";
 
 /// The fault within a phase, if there was one: nanoseconds since the start of the trial.
 pub(crate) fn fault_in(trial: &Trial, series: &Series) -> Option<u64> {
-    let end_ns = series.begun_ns + series.interval_ns * series.done_per_interval.len() as u64;
-    let within = |event: &&TrialEvent| (series.begun_ns..end_ns).contains(&event.at_ns);
-    let faults = trial.events.iter().filter(within).filter(|event| event.kind.is_fault());
+    let within = trial.events.iter().filter(|event| series.covers(event.at_ns));
+    let faults = within.filter(|event| event.kind.is_fault());
     faults.map(|event| event.at_ns).min()
+}
+
+/// When the 99th percentile of a phase was within the limit after the fault; `None` without a
+/// fault, or without percentiles on both sides of it.
+pub(crate) fn back_within(trial: &Trial, series: &Series, limit_ns: u64) -> Option<BackWithin> {
+    let at_ns = fault_in(trial, series)? - series.begun_ns;
+    stats::back_within(&series.p99, limit_ns, at_ns)
 }
 
 /// Numbers of a phase with a fault; empty without one.
@@ -43,7 +50,13 @@ pub(crate) fn of_phase(
     let own = trial.outages.iter().filter(|outage| outage.phase == point.phase);
     let longest = own.map(|outage| outage.length_ns).max();
     all.extend(longest.map(|ns| TrialNumber::by_clients(OUTAGE.into(), Some(ns as f64))));
-    all.extend(percentiles(series, at_ns, limit_ns));
+    all.extend(percentiles(series, at_ns));
+    let back = limit_ns.and_then(|limit_ns| back_within(trial, series, limit_ns));
+    all.extend(
+        back.map(|back| {
+            TrialNumber::by_clients(P99_BACK.into(), back.after_ns.map(|ns| ns as f64))
+        }),
+    );
     all.extend(resync(trial).map(|ns| TrialNumber::by_clients(RESYNC.into(), Some(ns as f64))));
     all
 }
@@ -61,9 +74,8 @@ fn silent(point: &Point, fault_ns: u64) -> Vec<TrialNumber> {
     names.map(longest).collect()
 }
 
-/// The 99th percentile before the fault, at its worst after it, and when it was within the limit
-/// again.
-fn percentiles(series: &Series, fault_ns: u64, limit_ns: Option<u64>) -> Vec<TrialNumber> {
+/// The 99th percentile before the fault, and at its worst after it.
+fn percentiles(series: &Series, fault_ns: u64) -> Vec<TrialNumber> {
     let split = series.p99.partition_point(|(until_ns, _)| *until_ns <= fault_ns);
     let (before, after) = series.p99.split_at(split);
     let mut before: Vec<u64> = before.iter().map(|(_, ns)| *ns).collect();
@@ -71,10 +83,10 @@ fn percentiles(series: &Series, fault_ns: u64, limit_ns: Option<u64>) -> Vec<Tri
     let median = before.get(before.len() / 2).copied();
     let worst = after.iter().map(|(_, ns)| *ns).max();
     let known = [(P99_BEFORE, median), (P99_WORST, worst)];
-    let known = known.into_iter().filter_map(|(name, ns)| Some((name, Some(ns? as f64))));
-    let back = limit_ns.and_then(|limit| stats::back_within(&series.p99, limit, fault_ns));
-    let back = back.map(|back| (P99_BACK, back.after_ns.map(|ns| ns as f64)));
-    known.chain(back).map(|(name, value)| TrialNumber::by_clients(name.into(), value)).collect()
+    let number = |(name, ns): (&str, Option<u64>)| {
+        Some(TrialNumber::by_clients(name.into(), Some(ns? as f64)))
+    };
+    known.into_iter().filter_map(number).collect()
 }
 
 /// Time from the restoration of a server until it was a replica in sync.

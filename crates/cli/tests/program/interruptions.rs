@@ -5,33 +5,16 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use std::time::Duration;
 
+use super::common::one_block::{events, fact, started};
 use super::common::{Place, Started, among, installed, row, wait_until};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Starts one block of the study with these values on a target.
-fn started(place: &Place, arguments: &[&str]) -> Started {
-    let block = ["--scale", "quick", "--format", "json", "--set", "blocks_max=1"];
-    Started::new(place.run(&[arguments, &block, &["--set", "blocks_min=1"]].concat()))
-}
-
 fn run(place: &Place, profiles: &[&str], sets: &[&str], target: &str) -> Started {
     let sets = profiles.iter().chain(sets).flat_map(|set| ["--set", set]);
     let arguments: Vec<&str> = ["failover", "--target", target].into_iter().chain(sets).collect();
     started(place, &arguments)
-}
-
-/// The value of a fact in the only block.
-fn fact(summary: &Value, workload: &str, name: &str, source: &str) -> Option<f64> {
-    let facts = &summary["facts"];
-    let own = |f: &Value| f["workload"] == workload && f["name"] == name && f["source"] == source;
-    among(facts, own).first()?["value"]["center"].as_f64()
-}
-
-fn events(summary: &Value, kind: &str) -> Vec<f64> {
-    let found = among(&summary["events"], |event| event["kind"] == kind);
-    found.iter().map(|event| event["at_s"].as_f64().unwrap()).collect()
 }
 
 /// What clients noticed of the fault of a profile.

@@ -5,27 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::common::{Place, Started, among, installed, row, skipped};
+use super::common::one_block::{events, fact, started};
+use super::common::{Place, among, installed, row, skipped};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(180);
-
-fn started(place: &Place, arguments: &[&str]) -> Started {
-    let block = ["--scale", "quick", "--format", "json", "--set", "blocks_max=1"];
-    Started::new(place.run(&[arguments, &block, &["--set", "blocks_min=1"]].concat()))
-}
-
-/// The value of a fact in the only block.
-fn fact(summary: &Value, workload: &str, name: &str, source: &str) -> Option<f64> {
-    let facts = &summary["facts"];
-    let own = |f: &Value| f["workload"] == workload && f["name"] == name && f["source"] == source;
-    among(facts, own).first()?["value"]["center"].as_f64()
-}
-
-fn events(summary: &Value, kind: &str) -> Vec<f64> {
-    let found = among(&summary["events"], |event| event["kind"] == kind);
-    found.iter().map(|event| event["at_s"].as_f64().unwrap()).collect()
-}
 
 #[test]
 fn info_and_the_control_group_agree_on_pages_copied_by_a_save() {

@@ -26,15 +26,6 @@ pub struct Operator<'a> {
     pub timeout: Duration,
 }
 
-/// Slots and keys that were moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
-    /// Number of slots.
-    pub slots: u64,
-    /// Number of keys in them.
-    pub keys: u64,
-}
-
 impl<'a> Operator<'a> {
     fn role(&self, server: &Endpoint) -> Option<Role> {
         RoleReader::new(server.clone(), self.timeout).role().ok()
@@ -99,7 +90,7 @@ impl<'a> Operator<'a> {
 
     /// Moves slots from the first primary of a cluster to the second, at most `most` and none once
     /// `is_over`. Errors: there are no two primaries, or a server refuses.
-    pub fn migrate(self, most: usize, is_over: &mut dyn FnMut() -> bool) -> Result<Moved, Failure> {
+    pub fn migrate(self, most: usize, is_over: &mut dyn FnMut() -> bool) -> Result<(), Failure> {
         let primaries: Vec<&Endpoint> = self.primaries().collect();
         let [source, target, ..] = primaries[..] else {
             return Err(failed("slots can only move between two primaries of a cluster"));
@@ -111,26 +102,24 @@ impl<'a> Operator<'a> {
             ids.push(text(answered(wire, &[b"CLUSTER", b"MYID"])?));
         }
         let slots = own_slots(&answered(&mut wires[0], &[b"CLUSTER", b"SLOTS"])?, &ids[0]);
-        let mut moved = Moved::default();
         for slot in slots.into_iter().take(most) {
             if is_over() {
                 break;
             }
-            moved.keys += move_slot(&mut wires, &ids, target, slot)?;
-            moved.slots += 1;
+            move_slot(&mut wires, &ids, target, slot)?;
         }
-        Ok(moved)
+        Ok(())
     }
 }
 
-/// Moves one slot with its keys; returns their number. The target must own it first, or nobody
+/// Moves one slot with its keys. The target must own it first, or nobody
 /// would for a moment.
 fn move_slot(
     [source, target]: &mut [Wire; 2],
     ids: &[String],
     to: &Endpoint,
     slot: u16,
-) -> Result<u64, Failure> {
+) -> Result<(), Failure> {
     let number = slot.to_string();
     let (from_id, to_id) = (ids[0].as_bytes(), ids[1].as_bytes());
     let set = |state: &'static [u8], id| -> Vec<Vec<u8>> {
@@ -142,7 +131,6 @@ fn move_slot(
         return Err(failed("a node of a cluster has no port"));
     };
     let port = port.to_string();
-    let mut moved = 0;
     loop {
         let words: [&[u8]; 4] =
             [b"CLUSTER", b"GETKEYSINSLOT", number.as_bytes(), KEYS_AT_ONCE.as_bytes()];
@@ -159,13 +147,12 @@ fn move_slot(
             words.extend([b"AUTH".to_vec(), Secret::reveal(password).as_bytes().to_vec()]);
         }
         words.push(b"KEYS".to_vec());
-        moved += keys.len() as u64;
         words.extend(keys.into_iter().map(|key| text(key).into_bytes()));
         all(source, &words)?;
     }
     all(target, &set(b"NODE", to_id))?;
     all(source, &set(b"NODE", to_id))?;
-    Ok(moved)
+    Ok(())
 }
 
 /// The slots of the node with this id in the reply to `CLUSTER SLOTS`.

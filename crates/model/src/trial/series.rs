@@ -22,3 +22,11 @@ pub struct Series {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub p99: Vec<(u64, u64)>,
 }
+
+impl Series {
+    /// True if one of its intervals contains a time on the clock of `begun_ns`, nanoseconds.
+    pub fn covers(&self, at_ns: u64) -> bool {
+        let length_ns = self.interval_ns * self.done_per_interval.len() as u64;
+        (self.begun_ns..self.begun_ns + length_ns).contains(&at_ns)
+    }
+}

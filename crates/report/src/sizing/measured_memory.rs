@@ -113,10 +113,7 @@ fn writes_during(cell: &Cell, trial: &Trial, write: BackgroundWrite) -> Option<f
     let began = trial.events.iter().find(|event| event.kind == begins)?;
     let is_end = |e: &&TrialEvent| e.kind == ends && e.at_ns > began.at_ns;
     let ended = trial.events.iter().find(is_end)?;
-    let series = trial.series.iter().find(|series| {
-        let length_ns = series.interval_ns * series.done_per_interval.len() as u64;
-        (series.begun_ns..series.begun_ns + length_ns).contains(&began.at_ns)
-    })?;
+    let series = trial.series.iter().find(|series| series.covers(began.at_ns))?;
     let interval_ns = series.interval_ns.max(1);
     let at = |ns: u64| ((ns - series.begun_ns) / interval_ns) as usize;
     let last = at(ended.at_ns).min(series.done_per_interval.len().checked_sub(1)?);

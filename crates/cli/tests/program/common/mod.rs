@@ -7,11 +7,13 @@
 //! - `fake`: a faulty server of the Redis protocol.
 //! - `scripted`: a scripted server with known service times and faults.
 //! - `mount`: a small file system.
+//! - `one_block`: runs of a study with one block.
 //! - `proc`: processes listed in /proc.
 
 mod fake;
 mod mount;
 mod network;
+pub(crate) mod one_block;
 mod place;
 mod proc;
 mod record;
