@@ -3,7 +3,8 @@
 use drivers::redis::operator::Operator;
 use model::{Act, Endpoint, ErrorClass, EventKind, Failure};
 use nix::sys::signal::Signal;
-use rig::ServerProcess;
+use rig::{Cable, ServerProcess};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,13 +28,15 @@ const SLOTS_MAX: usize = 1_000;
 pub(crate) struct FaultPlace {
     /// In the order in which they were started.
     pub(crate) servers: Vec<(Endpoint, ServerProcess)>,
+    /// The connection of the first with the others; `None` if it cannot be cut.
+    cable: Option<Arc<Cable>>,
     /// The server whose service the plan interrupted.
     affected: Option<usize>,
 }
 
 impl FaultPlace {
-    pub(crate) fn new(servers: Vec<(Endpoint, ServerProcess)>) -> Self {
-        Self { servers, affected: None }
+    pub(crate) fn new(servers: Vec<(Endpoint, ServerProcess)>, cable: Option<Arc<Cable>>) -> Self {
+        Self { servers, cable, affected: None }
     }
 
     /// Carries out an action that is due then; does nothing once `stopped` reports the end of the
@@ -81,6 +84,11 @@ impl FaultPlace {
                 Ok(happened)
             }
             Act::RestartPrimary => self.restart(at),
+            Act::PartitionPrimary => {
+                let happened = begun(EventKind::Partitioned);
+                self.partition(at)?;
+                Ok(happened)
+            }
             Act::FailOver => {
                 let happened = begun(EventKind::FailoverRequested);
                 operator.fail_over()?;
@@ -93,6 +101,16 @@ impl FaultPlace {
                 Ok(happened)
             }
             Act::Save | Act::Rewrite | Act::Restore => Ok(Vec::new()),
+        }
+    }
+
+    /// Cuts a server off from the others.
+    fn partition(&self, at: usize) -> Result<(), Failure> {
+        match self.cable.as_ref().filter(|_| at == 0) {
+            Some(cable) => Ok(cable.cut()?),
+            None => Err(failed(
+                "the primary has no network of its own (expected the server that was started first)",
+            )),
         }
     }
 
@@ -118,7 +136,9 @@ impl FaultPlace {
         let Some(at) = self.affected else { return Ok(Vec::new()) };
         let (endpoint, process) = &self.servers[at];
         let happened = vec![(Instant::now(), EventKind::Restored, place(endpoint))];
-        if process.runs() {
+        if let Some(cable) = &self.cable {
+            cable.mend()?;
+        } else if process.runs() {
             self.signal(at, Signal::SIGCONT)?;
         } else {
             process.start_again()?;

@@ -2,7 +2,7 @@
 //! bandwidth.
 
 use model::{DiskLimit, Fact, Failure, MemoryPlan, MemoryUse};
-use rig::{CpuGroup, DiskGroup, GroupMembership, Guard, MemoryGroup, Network, SearchPath};
+use rig::{Cable, CpuGroup, DiskGroup, GroupMembership, Guard, MemoryGroup, Network, SearchPath};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub(crate) struct Limits {
     pub(crate) quota: Option<f64>,
     /// Mbit/s in each direction.
     pub(crate) bandwidth_mbit: Option<f64>,
+    /// True if the first server can be cut off from the others.
+    pub(crate) is_partitioned: bool,
 }
 
 /// The groups that a target needs. Dropped after its servers.
@@ -24,6 +26,8 @@ pub(crate) struct Groups {
     disk: Option<DiskGroup>,
     pub(crate) memory: Option<MemoryGroup>,
     network: Option<Arc<Network>>,
+    /// The network of all servers but the first, and its connection with that of the first.
+    others: Option<(Arc<Network>, Arc<Cable>)>,
 }
 
 impl Groups {
@@ -38,13 +42,20 @@ impl Groups {
         let memory = limits.memory.map(|plan| MemoryGroup::new(guard, plan, swap)).transpose()?;
         let of_disk = limits.disk.map(|limit| DiskGroup::new(guard, limit, disk, memory.as_ref()));
         let disk = of_disk.transpose()?;
-        let mut groups = Self { quota: None, disk, memory, network: None };
+        let mut groups = Self { quota: None, disk, memory, network: None, others: None };
         if let Some(quota) = limits.quota {
             let joined = groups.memory_path().or_else(|| groups.disk_path());
             groups.quota = Some(CpuGroup::new(guard, quota, joined.as_deref())?);
         }
-        if let Some(mbit) = limits.bandwidth_mbit {
-            groups.network = Some(Arc::new(Network::new(mbit, search)?));
+        let mbit = limits.bandwidth_mbit;
+        if mbit.is_some() || limits.is_partitioned {
+            let network = Arc::new(Network::new(mbit, search)?);
+            if limits.is_partitioned {
+                let others = Arc::new(Network::new(mbit, search)?);
+                let cable = Cable::new([network.clone(), others.clone()])?;
+                groups.others = Some((others, Arc::new(cable)));
+            }
+            groups.network = Some(network);
         }
         Ok(groups)
     }
@@ -72,6 +83,16 @@ impl Groups {
     /// The servers' own network.
     pub(crate) fn network(&self) -> Option<Arc<Network>> {
         self.network.clone()
+    }
+
+    /// The network of all servers but the first; `None` if they are in the same.
+    pub(crate) fn network_of_others(&self) -> Option<Arc<Network>> {
+        self.others.as_ref().map(|(network, _)| network.clone())
+    }
+
+    /// The connection of the first server with the others; `None` if it cannot be cut.
+    pub(crate) fn cable(&self) -> Option<Arc<Cable>> {
+        self.others.as_ref().map(|(_, cable)| cable.clone())
     }
 
     /// Moves this process into the groups of memory and disk until the memberships end.

@@ -4,7 +4,7 @@ use drivers::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::leftovers::own_names;
 use model::tier::Tier;
 use model::{
-    Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryPlan, MemoryUse, Plan,
+    Act, Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryPlan, MemoryUse, Plan,
     PlannedTarget, Product, Workload,
 };
 use rig::{
@@ -114,8 +114,12 @@ impl<'a> TargetProvisioner<'a> {
         let mut layouts: Vec<(Layout, &Workload)> = Vec::new();
         let cells = self.plan.cells.iter().filter(|c| c.target == target.name);
         let mut cells: Vec<_> = cells.collect();
-        // If a memory limit or swap is unavailable, only the trials that need it must fail.
-        cells.sort_by_key(|cell| cell.workload.memory().map(|plan| plan.swap_bytes));
+        // If a memory limit, swap or a network is unavailable, only the trials that need it must
+        // fail.
+        cells.sort_by_key(|cell| {
+            let swap_bytes = cell.workload.memory().map(|plan| plan.swap_bytes);
+            (swap_bytes, has_partition(&cell.workload))
+        });
         for cell in cells {
             let layout = cell.workload.layout();
             if !layouts.iter().any(|(l, _)| *l == layout) {
@@ -224,7 +228,9 @@ impl<'a> TargetProvisioner<'a> {
     fn groups(&self, target: &PlannedTarget, workload: &Workload) -> Result<Groups, Failure> {
         let memory = workload.memory().or(target.tier.memory.map(MemoryPlan::limit));
         let Tier { quota, bandwidth_mbit, .. } = target.tier;
-        let limits = Limits { memory, disk: target.disk_limit, quota, bandwidth_mbit };
+        let disk = target.disk_limit;
+        let is_partitioned = has_partition(workload);
+        let limits = Limits { memory, disk, quota, bandwidth_mbit, is_partitioned };
         let disks = (self.setup.disk_of(target), self.setup.swap_of(self.plan, target));
         Groups::new(&self.setup.guard, &limits, disks, &self.search)
     }
@@ -365,6 +371,7 @@ impl<'a> TargetProvisioner<'a> {
             group: groups.memory_path(),
             other_groups: groups.other_paths(),
             network: groups.network(),
+            network_of_others: groups.network_of_others(),
             search: self.search.clone(),
             ..ServerSpec::new(self.setup.disk_of(target))
         };
@@ -471,6 +478,11 @@ fn not_ours(
     };
     let message = format!("{endpoint} {state} ({cure})");
     Failure { class: ErrorClass::NotOurs, message }
+}
+
+/// True if the plan cuts the first server of a target off from the others.
+fn has_partition(workload: &Workload) -> bool {
+    workload.actions().iter().any(|action| action.what == Act::PartitionPrimary)
 }
 
 /// User-defined commands among a workload's operations.

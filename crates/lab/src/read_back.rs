@@ -68,7 +68,8 @@ fn read(
         let sent = written.sent_ns(key).map(|ns| store.instant(ns));
         let age = sent.map(|sent| sent.elapsed()).unwrap_or_default();
         let is_over = !lifetime.is_zero() && age + COUNTED >= lifetime;
-        let is_again = sent.zip(fault).is_some_and(|(sent, fault)| sent > fault);
+        let is_again = held == StoredVersion::Last
+            && sent.zip(fault).is_some_and(|(sent, fault)| sent > fault);
         read_back.rewritten += u64::from(is_again);
         read_back.may_be_missing += u64::from(held == StoredVersion::Missing && is_over);
         read_back.count(held, || String::from_utf8_lossy(&name).into_owned());

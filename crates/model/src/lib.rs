@@ -53,7 +53,7 @@ pub mod target;
 pub mod tier;
 pub mod trial;
 
-pub use action::{Act, Action};
+pub use action::{Act, Action, Fault};
 pub use app_cache::{
     AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill, Magento,
 };

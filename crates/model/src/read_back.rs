@@ -30,7 +30,7 @@ pub struct ReadBack {
     pub missing: u64,
     /// Number of missing keys that evictions or expiry explain.
     pub may_be_missing: u64,
-    /// Number written again after the fault, so that a lost earlier value cannot be
+    /// Number that have a value written after the fault, so that a lost earlier value cannot be
     /// detected.
     #[serde(default)]
     pub rewritten: u64,

@@ -6,7 +6,7 @@ use model::{
 };
 use std::collections::BTreeMap;
 
-use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, UNAVAILABLE, UNKNOWN};
+use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, TWO_PRIMARIES, UNAVAILABLE, UNKNOWN};
 use crate::recorded::Recorded;
 use crate::show;
 use crate::trial_number::TrialNumber;
@@ -42,7 +42,7 @@ enum Over {
 
 /// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
 /// Times for which an operation was unavailable also rank as [`Rank::Requested`].
-const KNOWN: [(&str, &str, Rank, Over); 46] = [
+const KNOWN: [(&str, &str, Rank, Over); 47] = [
     (Fact::BYTES_PER_KEY, "memory of a key", Rank::Plain, Over::Mean),
     (Fact::FLASH_KEY_BYTES, "memory of a key with its value in the file", Rank::Plain, Over::Mean),
     ("flash_keys_share", "keys with their value in the file", Rank::Plain, Over::Mean),
@@ -83,6 +83,7 @@ const KNOWN: [(&str, &str, Rank, Over); 46] = [
     (P99_BACK, "p99 within the limit after the fault", Rank::Plain, Over::Mean),
     ("outage_ns", "longest outage of a server", Rank::Plain, Over::Mean),
     ("resync_ns", "resync of the restored server", Rank::Plain, Over::Mean),
+    (TWO_PRIMARIES, "two primaries at once", Rank::Plain, Over::Mean),
     ("resync_copied_bytes", "copied during the resync", Rank::Plain, Over::Mean),
     ("cpu_before_fault_share", "busiest server before the fault", Rank::Plain, Over::Mean),
     ("cpu_peak_share", "busiest server after the fault", Rank::Plain, Over::Largest),

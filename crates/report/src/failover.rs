@@ -2,10 +2,10 @@
 //! store's rate at which clients are within their latency limit again after each fault, and stay
 //! there while a restored server gets its data.
 
-use model::{Act, Cell, PEAK, Schedule, Trial, Workload};
+use model::{Act, Cell, EventKind, Fault, PEAK, Schedule, Trial, Workload};
 use std::collections::BTreeMap;
 
-use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, UNAVAILABLE, UNKNOWN};
+use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, TWO_PRIMARIES, UNAVAILABLE, UNKNOWN};
 use crate::recorded::Recorded;
 use crate::show;
 use crate::view::{FactView, FailoverView, SpreadView, SurvivalView, Value};
@@ -42,7 +42,7 @@ fn view(recorded: &Recorded, cell: &Cell, facts: &[FactView]) -> FailoverView {
         target: cell.target.clone(),
         workload: cell.workload.profile().into(),
         load: cell.load.clone(),
-        fault: fault(cell).into(),
+        fault: fault(&cell.workload).map_or("", |fault| fault.name).into(),
         share,
         planned_per_s: over_faults(&planned),
         peak_per_s: over_faults(&peaks),
@@ -54,6 +54,8 @@ fn view(recorded: &Recorded, cell: &Cell, facts: &[FactView]) -> FailoverView {
         rate_back_ns: spread_of("fault_recovery_ns"),
         p99_back_ns: spread_of(P99_BACK),
         cpu_peak_share: spread_of("cpu_peak_share"),
+        two_primaries_ns: spread_of(TWO_PRIMARIES),
+        not_promoted: not_promoted(recorded, cell, &trials),
         writes_lost: of(LOST).map(|_| (sum(LOST), sum(READ_BACK))),
         writes_unknown: sum(UNKNOWN),
     }
@@ -77,17 +79,20 @@ fn survives(trial: &Trial, limit_ns: u64) -> bool {
         })
 }
 
-/// Name of what the plan does to the primary.
-fn fault(cell: &Cell) -> &'static str {
-    let act = cell.workload.actions().iter().find(|action| action.what.interrupts_service());
-    match act.map(|action| action.what) {
-        Some(Act::KillPrimary) => "kill",
-        Some(Act::HangPrimary) => "hang",
-        Some(Act::RestartPrimary) => "restart",
-        Some(Act::FailOver) => "failover",
-        Some(Act::MigrateSlots) => "migration",
-        Some(Act::Save | Act::Rewrite | Act::Restore) | None => "",
-    }
+/// In how many trials no server was promoted though the primary was gone and a replica was there.
+/// `None` where none was to be, or where the roles of the servers are unknown.
+fn not_promoted(recorded: &Recorded, cell: &Cell, trials: &[&Trial]) -> Option<u32> {
+    let target = recorded.header.plan.targets.iter().find(|own| own.name == cell.target)?;
+    let has_replicas = !target.is_at_url() && target.settings.contains_key("replicas");
+    let is_gone = !matches!(fault(&cell.workload)?.name, "restart" | "migration");
+    let promotes = |trial: &Trial| trial.events.iter().any(|e| e.kind == EventKind::Promoted);
+    let without = trials.iter().filter(|trial| !promotes(trial)).count() as u32;
+    (has_replicas && is_gone).then_some(without)
+}
+
+/// The fault that the plan of a workload causes.
+fn fault(workload: &Workload) -> Option<Fault> {
+    workload.actions().iter().find_map(|action| action.what.fault())
 }
 
 /// The mean with the lowest and highest value; `None` without values.
@@ -150,7 +155,7 @@ fn sentence(
     (limit_ns, on_one_host): (u64, bool),
 ) -> String {
     let limit = show::ns(limit_ns as f64);
-    let what = phrase(&views[0].fault);
+    let what = Act::of_fault(&views[0].fault).and_then(Act::fault).map_or("", |fault| fault.phrase);
     let healthy: Vec<f64> = views.iter().filter_map(|v| Some(v.peak_per_s?.center)).collect();
     let healthy = healthy.iter().sum::<f64>() / healthy.len().max(1) as f64;
     let healthy = format!("on a healthy day its highest rate is {}", show::rate(healthy));
@@ -180,14 +185,4 @@ fn sentence(
          {limit} again{back}, after each of {} faults{failed}; {healthy}{host}",
         best.faults
     )
-}
-
-fn phrase(fault: &str) -> &'static str {
-    match fault {
-        "kill" => "the death of its primary",
-        "hang" => "a hang of its primary",
-        "restart" => "a restart of its primary",
-        "failover" => "a failover on request",
-        _ => "a migration of slots",
-    }
 }

@@ -23,6 +23,8 @@ const P99_WORST: &str = "p99_worst_ns";
 const OUTAGE: &str = "outage_ns";
 /// Time from the restoration of a server until it had all data.
 const RESYNC: &str = "resync_ns";
+/// Time in which two servers had the role of primary and one of them took writes that are lost.
+pub(crate) const TWO_PRIMARIES: &str = "two_primaries_ns";
 
 /// The fault within a phase, if there was one: nanoseconds since the start of the trial.
 pub(crate) fn fault_in(trial: &Trial, series: &Series) -> Option<u64> {
@@ -58,6 +60,10 @@ pub(crate) fn of_phase(
         }),
     );
     all.extend(resync(trial).map(|ns| TrialNumber::by_clients(RESYNC.into(), Some(ns as f64))));
+    all.extend(
+        two_primaries(trial)
+            .map(|ns| TrialNumber::by_servers(TWO_PRIMARIES.into(), ns.map(|ns| ns as f64))),
+    );
     all
 }
 
@@ -99,6 +105,26 @@ fn resync(trial: &Trial) -> Option<u64> {
         .map(|event| event.at_ns)
         .min()?;
     Some(attached - restored.at_ns)
+}
+
+/// Time from the promotion of another server, or from the moment at which the old primary goes on
+/// if it hangs then, until the old primary became a replica; `Some(None)` if it did not. `None` if
+/// the old primary cannot have served meanwhile.
+fn two_primaries(trial: &Trial) -> Option<Option<u64>> {
+    let lives = [EventKind::Hung, EventKind::Partitioned, EventKind::FailoverRequested];
+    let fault = trial.events.iter().find(|event| lives.contains(&event.kind))?;
+    let after = trial.events.iter().filter(|event| event.at_ns >= fault.at_ns);
+    let first = |kind: EventKind, is_own: bool| {
+        let mut own = after.clone().filter(move |event| event.kind == kind);
+        own.find(|event| (event.subject == fault.subject) == is_own).map(|event| event.at_ns)
+    };
+    let promoted = first(EventKind::Promoted, false)?;
+    let goes_on = match fault.kind {
+        EventKind::Hung => first(EventKind::Restored, true)?,
+        _ => 0,
+    };
+    let demoted = first(EventKind::Demoted, true);
+    Some(demoted.map(|at_ns| at_ns.saturating_sub(promoted.max(goes_on))))
 }
 
 /// What became of the writes of a trial with a fault; empty without one.

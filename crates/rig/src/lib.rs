@@ -25,6 +25,7 @@
 //! panic, and even after `kill -9`.
 
 mod active_swap;
+mod cable;
 mod child;
 mod control_group;
 pub mod cpu;
@@ -65,6 +66,7 @@ pub mod tree;
 pub mod trial_dirs;
 pub mod usage;
 
+pub use cable::Cable;
 pub use control_group::GroupMembership;
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
 pub use cpu_group::{CpuGroup, cpu_throttled_ns};

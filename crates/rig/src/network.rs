@@ -1,8 +1,8 @@
-//! A network of its own for a server, whose bandwidth the kernel limits. Sources: namespaces(7),
+//! A network of its own for servers, whose bandwidth the kernel can limit. Sources: namespaces(7),
 //! veth(4), tc-tbf(8), and RFC 2544, which reserves 198.18.0.0/15 for benchmarks.
 //!
-//! The server runs in a new network namespace. A pair of virtual interfaces connects it with this
-//! host, and a token bucket at each end limits the traffic that leaves there. The namespace has no
+//! The servers run in a new network namespace. A pair of virtual interfaces connects it with this
+//! host, and a token bucket at each end can limit the traffic that leaves there. The namespace has no
 //! name: the kernel removes it, with both interfaces, when this process and the server have ended,
 //! however they end. So nothing of it can be left behind.
 
@@ -42,14 +42,16 @@ pub struct Network {
     interface: String,
     address: Ipv4Addr,
     ip: PathBuf,
+    tc: PathBuf,
 }
 
 impl Network {
-    /// Creates a network with a bandwidth in each direction, in Mbit/s of 1,000,000 bits.
+    /// Creates a network, with a bandwidth in each direction in Mbit/s of 1,000,000 bits, or
+    /// without a limit.
     ///
     /// Errors: this process is not root, or `ip` or `tc` is missing or fails. The message suggests
     /// a fix.
-    pub fn new(bandwidth_mbit: f64, search: &SearchPath) -> Result<Self> {
+    pub fn new(bandwidth_mbit: Option<f64>, search: &SearchPath) -> Result<Self> {
         let find = |name| {
             let missing = || limit_error(ErrorClass::Missing, MISSING_PROGRAMS);
             search.find(&[name]).ok_or_else(missing)
@@ -71,7 +73,7 @@ impl Network {
         // Names have at most 15 characters, and process ids at most seven digits.
         let interface = format!("cd-{}-{:04x}", std::process::id(), random() % (1 << 16));
         // From here on, a drop removes it.
-        let network = Self { namespace, interface, address, ip };
+        let network = Self { namespace, interface, address, ip, tc };
         let own = &network.interface;
         let path = network.namespace_path();
         let pair = ["link", "add", own, "type", "veth", "peer", "name", INSIDE, "netns", &path];
@@ -80,8 +82,12 @@ impl Network {
         {
             network.ip(&["address", "add", &format!("{address}/30"), "dev", name], is_inside)?;
             network.ip(&["link", "set", name, "up"], is_inside)?;
-            network.limit(&tc, name, bandwidth_mbit, is_inside)?;
+            if let Some(mbit) = bandwidth_mbit {
+                network.limit(name, mbit, is_inside)?;
+            }
         }
+        // Servers there reach each other at their address.
+        network.ip(&["link", "set", "lo", "up"], true)?;
         Ok(network)
     }
 
@@ -101,17 +107,27 @@ impl Network {
     }
 
     /// Its path, for programs that this process starts.
-    fn namespace_path(&self) -> String {
+    pub(crate) fn namespace_path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.namespace.as_raw_fd())
     }
 
-    fn limit(&self, tc: &Path, interface: &str, mbit: f64, is_inside: bool) -> Result<()> {
+    fn limit(&self, interface: &str, mbit: f64, is_inside: bool) -> Result<()> {
         let rate = format!("{}bit", (mbit * 1e6) as u64);
         let burst = (mbit * 1e6 / 8.0 * BURST_S).max(BURST_BYTES_MIN) as u64;
         let burst = burst.to_string();
         let bucket = ["tbf", "rate", &rate, "burst", &burst, "latency", QUEUE];
         let arguments = [&["qdisc", "add", "dev", interface, "root"][..], &bucket].concat();
-        self.call(tc, &arguments, is_inside)
+        self.call(&self.tc, &arguments, is_inside)
+    }
+
+    /// Runs `tc` in the namespace.
+    pub(crate) fn tc_inside(&self, arguments: &[&str]) -> Result<()> {
+        self.call(&self.tc, arguments, true)
+    }
+
+    /// Runs `ip` in the namespace.
+    pub(crate) fn ip_inside(&self, arguments: &[&str]) -> Result<()> {
+        self.ip(arguments, true)
     }
 
     fn ip(&self, arguments: &[&str], is_inside: bool) -> Result<()> {

@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
+use std::net::Ipv4Addr;
 use std::ops::Deref;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,8 @@ pub struct ServerSpec {
     pub other_groups: Vec<PathBuf>,
     /// Network to start it in, where it listens on a port; `None` for that of this process.
     pub network: Option<Arc<Network>>,
+    /// Network for all but the first of several servers; `None` for the same.
+    pub network_of_others: Option<Arc<Network>>,
     /// Search path for its program.
     pub search: SearchPath,
 }
@@ -54,8 +57,20 @@ impl ServerSpec {
             group: None,
             other_groups: Vec::new(),
             network: None,
+            network_of_others: None,
             search: SearchPath::of_process(),
         }
+    }
+
+    /// The same for the servers after the first.
+    pub(crate) fn of_others(&self) -> Self {
+        let network = self.network_of_others.clone().or_else(|| self.network.clone());
+        Self { network, ..self.clone() }
+    }
+
+    /// Address at which it listens if it does not on a Unix socket.
+    pub(crate) fn address(&self) -> Ipv4Addr {
+        self.network.as_ref().map_or(Ipv4Addr::LOCALHOST, |network| network.address())
     }
 
     /// Starts a program, given its name and file; its log is next to its socket.

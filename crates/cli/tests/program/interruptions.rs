@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 use super::common::one_block::{events, fact, started};
-use super::common::{Place, Started, among, installed, row, wait_until};
+use super::common::{Place, Started, among, installed, not_possible, row, wait_until};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -68,6 +68,16 @@ fn replica(place: &Place) -> Option<u32> {
     stores.get(1).filter(|_| sentinels.len() == 3).and_then(pid)
 }
 
+/// Waits until the replica of a trial is in sync and under load. The servers that check the target
+/// end within four seconds, so one that lives longer is not theirs.
+fn replica_under_load(place: &Place) -> u32 {
+    wait_until("a replica is under load", PATIENCE, || {
+        let pid = replica(place)?;
+        std::thread::sleep(Duration::from_secs(4));
+        (replica(place) == Some(pid)).then_some(pid)
+    })
+}
+
 #[test]
 fn a_replica_that_dies_before_its_primary_is_reported() {
     if !installed(&["redis-server"]) {
@@ -77,13 +87,7 @@ fn a_replica_that_dies_before_its_primary_is_reported() {
     // The primary is killed at 7 s; requests fail before it is restored.
     let sets = ["fault_ms=7000", "restore_ms=11500", "measure_ms=12000", "timeout_ms=2000"];
     let run = run(&place, &["profile=kill"], &sets, "redis");
-    // The servers that check the target end within four seconds. A replica that lives longer is in
-    // sync and under load.
-    let pid = wait_until("a replica is under load", PATIENCE, || {
-        let pid = replica(&place)?;
-        std::thread::sleep(Duration::from_secs(4));
-        (replica(&place) == Some(pid)).then_some(pid)
-    });
+    let pid = replica_under_load(&place);
     kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
     let summary = run.finish_within(PATIENCE).code(4).json();
     let trial = place.record().trials().remove(0);
@@ -122,6 +126,62 @@ fn a_killed_primary_comes_back_as_a_replica() {
     let survival = &summary["survivals"][0];
     assert_eq!(survival["on_one_host"], true);
     assert!(survival["sentence"].as_str().unwrap().contains("the death of its primary"));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn sentinels_that_cannot_agree_promote_nobody() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["fault_ms=7000", "restore_ms=11000", "measure_ms=12000", "rate=300", "keys=500"];
+    let run = run(&place, &["profile=kill"], &sets, "redis");
+    replica_under_load(&place);
+    // Two of three hang, so the third has no majority.
+    let sentinels = place.processes().into_iter().filter(|own| own.contains("[sentinel]"));
+    let pids = sentinels.map(|own| own.split_once(' ').unwrap().0.parse().unwrap());
+    for pid in pids.take(2) {
+        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+    }
+    let summary = run.finish_within(PATIENCE).json();
+    assert_eq!(events(&summary, "killed").len(), 1, "{}", summary["failures"]);
+    assert!(events(&summary, "promoted").is_empty(), "{}", summary["events"]);
+    let one = noticed(&summary, "kill");
+    assert_eq!(one["not_promoted"], 1, "{one}");
+    // The outage ends with the restoration of the primary.
+    let silent_s = one["writes_unavailable_ns"]["worst"].as_f64().unwrap() / 1e9;
+    assert!(silent_s > 3.5, "{one}");
+    let shown = place.on_records(&["show"]).measured().stdout;
+    assert!(shown.contains("no server was promoted after 1 of 1 faults"), "{shown}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_partition_leaves_two_primaries_until_it_ends() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    // The primary is demoted some seconds after the partition ends.
+    let sets = ["fault_ms=1500", "restore_ms=5000", "measure_ms=19000", "keys=2000", "rate=300"];
+    let run = run(&place, &["profile=partition"], &sets, "redis");
+    let summary = run.finish_within(PATIENCE).json();
+    if not_possible(&summary, "redis") {
+        return;
+    }
+    for kind in ["partitioned", "promoted", "restored", "demoted"] {
+        assert_eq!(events(&summary, kind).len(), 1, "{kind}: {}", summary["events"]);
+    }
+    let [promoted, restored, demoted] =
+        ["promoted", "restored", "demoted"].map(|kind| events(&summary, kind)[0]);
+    assert!(promoted < restored && restored < demoted, "{}", summary["events"]);
+    let one = noticed(&summary, "partition");
+    let both_s = one["two_primaries_ns"]["median"].as_f64().unwrap() / 1e9;
+    assert!((both_s - (demoted - promoted)).abs() < 0.01, "{one}");
+    // Clients stay with the old primary, which loses what it acknowledged meanwhile.
+    assert_eq!(one["fault"], "partition");
+    assert!(one["writes_lost"][0].as_u64() > Some(20), "{one}");
     place.assert_nothing_left();
 }
 

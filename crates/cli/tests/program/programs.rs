@@ -152,3 +152,25 @@ fn installed_programs_are_measured_under_their_own_name() {
 fn is_in_any(program: &str, directories: &[PathBuf]) -> bool {
     directories.iter().any(|directory| directory.join(program).is_file())
 }
+
+#[test]
+fn valkey_runs_as_a_cluster_and_with_sentinels() {
+    if !installed(&["valkey-server"]) {
+        return;
+    }
+    let deployments = [&["shards=2", "replicas=1"][..], &["replicas=1", "sentinels=3"]];
+    for settings in deployments {
+        let place = Place::new();
+        let settings = settings.iter().map(|setting| format!("redis.{setting}"));
+        let settings: Vec<String> = settings.collect();
+        let set = settings.iter().flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> =
+            ["valkey", "--op", "get=0.5,set=0.5"].into_iter().chain(set).collect();
+        let summary = Place::finish(bench(&place, &arguments)).measured().json();
+        let valkey = target(&summary, "valkey");
+        assert!(valkey["version"].as_str().unwrap().starts_with("Valkey "), "{valkey}");
+        assert!(count(row(&summary, "valkey", "mixed"), "ok") > 500, "{settings:?}");
+        assert_eq!(count(row(&summary, "valkey", "mixed"), "error"), 0, "{settings:?}");
+        place.assert_nothing_left();
+    }
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use super::common::{Finished, Place, Started, wait_until};
+use super::common::{Finished, Place, Scripted, Started, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -133,4 +133,50 @@ fn wrong_arguments_name_the_expected_values() {
     command.args([null, "--socket", "taken"]);
     Place::finish(command).code(1).error(&["cannot listen on `taken`: "]);
     assert!(place.path().join("taken").exists());
+}
+
+/// Gaps of at least 150 ms between the replies of a server, from its log, in milliseconds.
+fn gaps(log: &str) -> Vec<f64> {
+    let sent = log.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse::<u64>().ok());
+    let mut sent: Vec<u64> = sent.collect();
+    sent.sort_unstable();
+    let gaps = sent.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6);
+    gaps.filter(|ms| *ms >= 150.0).collect()
+}
+
+/// Needs a quiet machine.
+#[test]
+#[ignore = "part of make soak"]
+fn outages_are_as_long_as_in_the_log_of_the_server() {
+    for (script, faults) in
+        [("stall=200ms/1100ms", 18), ("stall=900ms/2900ms", 6), ("stall=2300ms/5500ms", 3)]
+    {
+        let place = Place::new();
+        let log = place.path().join("log.csv");
+        let server = Scripted::with(script, &["--log", log.to_str().unwrap()]);
+        let mut bench = place.command();
+        bench.args(["bench", &server.url(), "--op", "get=0.5,set=0.5"]);
+        bench.args(["--rate", "4k", "--clients", "16", "--keys", "200", "--warmup", "0ms"]);
+        bench.args(["--duration", "20s", "--blocks", "1", "--format", "json", "--timeout", "20s"]);
+        bench.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+        Started::new(bench).finish_within(PATIENCE).measured();
+        server.stop();
+        let truth = gaps(&fs::read_to_string(&log).unwrap());
+        let trial = place.record().trials().remove(0);
+        let silences = trial["points"][0]["silences"].as_array().unwrap().clone();
+        for operation in ["get", "set"] {
+            let own = silences.iter().filter(|silence| silence["operation"] == operation);
+            let own = own.map(|silence| silence["length_ns"].as_f64().unwrap() / 1e6);
+            let own: Vec<f64> = own.filter(|ms| *ms >= 150.0).collect();
+            assert!(own.len() + 1 >= faults, "{script}: {operation}: {own:?}");
+            // Stalls while the keys are filled or removed are not part of the measurement.
+            let own = &own[1..own.len() - 1];
+            let worst = own.iter().map(|ms| {
+                truth.iter().map(|other| (ms - other).abs()).fold(f64::INFINITY, f64::min)
+            });
+            let worst = worst.fold(0.0, f64::max);
+            println!("{script}: {operation}: {} outages, at most {worst:.2} ms off", own.len());
+            assert!(worst <= 5.0, "{script}: {operation}: {own:?}, {truth:?}");
+        }
+    }
 }

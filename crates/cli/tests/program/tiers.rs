@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::common::{
-    Place, Started, among, child_with, command_line, count, installed, row, skipped, target,
-    wait_until,
+    Place, Started, among, child_with, command_line, count, installed, not_possible, row, skipped,
+    target, wait_until,
 };
 
 /// A short `bench` with these arguments; prints the summary as JSON.
@@ -19,13 +19,6 @@ fn bench(place: &Place, arguments: &[&str], duration: &str) -> Command {
     command.args(["--blocks", "1", "--format", "json", "--keys", "500", "--clients", "4"]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
     command
-}
-
-/// Why a target was not run here, if a right or a program is missing.
-fn not_possible(summary: &Value, name: &str) -> bool {
-    let Some(why) = target(summary, name)["not_run"].as_str() else { return false };
-    assert!(why.contains("expected") || why.contains("apt-get"), "{why}");
-    !skipped(why)
 }
 
 fn metric(row: &Value, name: &str) -> f64 {

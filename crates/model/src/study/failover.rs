@@ -53,37 +53,14 @@ pub(super) struct Size {
     restore_ms: u64,
 }
 
-/// What interrupts service.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Interruption {
-    Kill,
-    Hang,
-    Restart,
-    Failover,
-    Migration,
-}
-
-impl Interruption {
-    /// Its action, and whether servers are restored later.
-    fn act(self) -> (Act, bool) {
-        match self {
-            Self::Kill => (Act::KillPrimary, true),
-            Self::Hang => (Act::HangPrimary, true),
-            Self::Restart => (Act::RestartPrimary, false),
-            Self::Failover => (Act::FailOver, false),
-            Self::Migration => (Act::MigrateSlots, false),
-        }
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Profile {
     name: Spanned<String>,
     #[serde(rename = "about")]
     _about: IgnoredAny,
-    fault: Interruption,
+    /// Name of a fault of [`Act`].
+    fault: Spanned<String>,
     /// Rates as shares of the highest one that the same trial reaches before, percent; each is a
     /// separate workload. Without it, the rate of `[defaults]`.
     shares: Option<Spanned<Vec<u32>>>,
@@ -113,6 +90,12 @@ impl Keys for Defaults {
     const OPERATIONS: &'static [&'static str] = &OPERATIONS;
 
     fn fault(own: &WorkloadTables<Self>) -> Option<Fault> {
+        let unknown = own.profiles.iter().find(|profile| profile.act().is_none());
+        if let Some(Profile { fault, .. }) = unknown {
+            let names = Act::fault_names().join(", ");
+            let problem = format!("unknown fault `{}` (expected one of: {names})", fault.get_ref());
+            return Some((fault.span().start, problem));
+        }
         own.profiles.iter().find_map(|profile| {
             let shares = profile.shares.as_ref()?;
             let is_off = |share: &u32| !SHARES.contains(share);
@@ -126,7 +109,7 @@ impl Keys for Defaults {
         if run.is_set("shares") && !run.chosen().any(|profile| profile.shares.is_some()) {
             return Err(StudyError::Choice(
                 "--set shares has no effect: none of the chosen profiles has shares (expected \
-                 one that does, such as `--set profile=survived`)"
+                 one that does, such as `--set profile=failover-proof`)"
                     .into(),
             ));
         }
@@ -174,6 +157,11 @@ fn check_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
 }
 
 impl Profile {
+    /// What interrupts service; `None` if its name is unknown.
+    fn act(&self) -> Option<Act> {
+        Act::of_fault(self.fault.get_ref())
+    }
+
     /// Its shares in percent; `None` for the rate of `[defaults]`.
     fn rates(&self, run: &Run<'_, Defaults>) -> Vec<Option<u32>> {
         match &self.shares {
@@ -202,9 +190,10 @@ fn workload((profile, share): (&Profile, Option<u32>), run: &Run<'_, Defaults>) 
     let steady = timed(PHASE, &OPERATIONS, length_ns, scale);
     let peak =
         share.map(|_| timed(PEAK, &OPERATIONS, (length_ns as f64 * PEAK_LENGTH) as u64, scale));
-    let (act, is_restored) = profile.fault.act();
+    let act = profile.act();
+    let is_restored = act.and_then(Act::fault).is_some_and(|fault| fault.is_restored);
     let restore = is_restored.then_some((size.restore_ms, Act::Restore));
-    let actions = [Some((size.fault_ms, act)), restore].into_iter().flatten();
+    let actions = [act.map(|act| (size.fault_ms, act)), restore].into_iter().flatten();
     let actions =
         actions.map(|(at_ms, what)| Action { phase: PHASE.into(), at_ns: at_ms * 1_000_000, what });
     let name = profile.name.get_ref();

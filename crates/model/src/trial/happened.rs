@@ -34,6 +34,8 @@ pub enum EventKind {
     Killed,
     /// The plan stopped a server with `SIGSTOP`, so that it hangs.
     Hung,
+    /// The plan cut the primary off from the other servers, but not from clients.
+    Partitioned,
     /// The plan shut a server down to start it again.
     ShutDown,
     /// The plan asked for a failover.
@@ -42,7 +44,7 @@ pub enum EventKind {
     MigrationBegan,
     /// Slots stopped moving.
     MigrationEnded,
-    /// The plan started a server again, or let it continue.
+    /// The plan started a server again, let it continue, or connected it with the others again.
     Restored,
     /// A server no longer reports its role: it hangs or is unreachable.
     Silent,
@@ -64,9 +66,10 @@ pub enum EventKind {
 
 impl EventKind {
     /// Interruptions of service by the plan; one that ends has its end.
-    pub const FAULTS: [(Self, Option<Self>); 5] = [
+    pub const FAULTS: [(Self, Option<Self>); 6] = [
         (Self::Killed, None),
         (Self::Hung, None),
+        (Self::Partitioned, None),
         (Self::ShutDown, None),
         (Self::FailoverRequested, None),
         (Self::MigrationBegan, Some(Self::MigrationEnded)),
@@ -88,6 +91,7 @@ impl EventKind {
             Self::SwapEnded => "left swap",
             Self::Killed => "killed",
             Self::Hung => "stopped, so that it hangs",
+            Self::Partitioned => "cut off from the other servers",
             Self::ShutDown => "shut down",
             Self::FailoverRequested => "asked to fail over",
             Self::MigrationBegan => "slots began to move",

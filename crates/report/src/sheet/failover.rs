@@ -11,7 +11,8 @@ const NOTE: &str = "times: median, then the worst in brackets, from the fault; `
                     writes`: the longest time without an answer; rate back: until the rate was \
                     within 5 % of that before; p99 back: until the 99th percentile was within the \
                     limit and stayed there, also during the resync; busiest server: of one CPU, \
-                    in its busiest second after the fault (the usual limit is 80 %); lost: \
+                    in its busiest second after the fault (the usual limit is 80 %); two \
+                    primaries: from the promotion until the old primary became a replica; lost: \
                     acknowledged writes that were gone or replaced by an older value, of those \
                     read back, over all faults; unknown: writes without an answer";
 
@@ -20,7 +21,7 @@ const SHORT_NOTE: &str = "times: median, then the worst in brackets; no writes: 
                           limit and stayed there; lost: acknowledged writes, of those checked";
 
 /// Titles of the columns of numbers.
-const NUMBERS: [&str; 10] = [
+const NUMBERS: [&str; 11] = [
     "planned",
     "faults",
     "within limit again",
@@ -29,6 +30,7 @@ const NUMBERS: [&str; 10] = [
     "rate back",
     "p99 back",
     "busiest server",
+    "two primaries",
     "lost",
     "unknown",
 ];
@@ -44,6 +46,7 @@ pub(crate) fn section(view: &View) -> Section {
         .filter(|_| view.happened.survivals.len() > 1)
         .map(|survival| Block::item(survival.sentence.clone()))
         .collect();
+    blocks.extend(items(view));
     blocks.extend(explained(columns, lines, NOTE));
     Section { id: "failover", title: "Faults", blocks }
 }
@@ -53,7 +56,7 @@ pub(super) fn overview(view: &View) -> Vec<Block> {
     let words = ["profile", "target"].map(Column::words);
     let numbers = ["rate", "faults", "no writes", "p99 back", "lost"].map(Column::number);
     let line = |of: &FailoverView| {
-        let [profile, target, _, planned, faults, _, _, writes, _, back, _, lost, _] = cells(of);
+        let [profile, target, _, planned, faults, _, _, writes, _, back, _, _, lost, _] = cells(of);
         [profile, target, planned, faults, writes, back, lost]
     };
     let lines = view.happened.failovers.iter().map(|of| Line::plain(line(of)));
@@ -62,7 +65,23 @@ pub(super) fn overview(view: &View) -> Vec<Block> {
         return Vec::new();
     }
     let columns = words.into_iter().chain(numbers).collect();
-    vec![Block::table(Table::new(columns, lines)), Block::note(SHORT_NOTE)]
+    let table = [Block::table(Table::new(columns, lines)), Block::note(SHORT_NOTE)];
+    items(view).chain(table).collect()
+}
+
+/// What went wrong in the deployments themselves.
+fn items(view: &View) -> impl Iterator<Item = Block> {
+    view.happened.failovers.iter().filter_map(not_promoted).map(Block::item)
+}
+
+/// That no server took over.
+fn not_promoted(of: &FailoverView) -> Option<String> {
+    let number = of.not_promoted.filter(|number| *number > 0)?;
+    let FailoverView { target, workload, faults, .. } = of;
+    Some(format!(
+        "{target}, {workload}: no server was promoted after {number} of {faults} faults; the \
+         Sentinels or the nodes of the cluster did not agree on a new primary in time"
+    ))
 }
 
 fn time(spread: Option<&SpreadView>) -> Cell {
@@ -78,7 +97,7 @@ fn silence(spread: Option<&SpreadView>) -> Cell {
     spread_of(spread, shown).into()
 }
 
-fn cells(of: &FailoverView) -> [Cell; 13] {
+fn cells(of: &FailoverView) -> [Cell; 14] {
     let planned = of.planned_per_s.as_ref().map_or_else(|| NONE.into(), show::rate_value);
     let survived = of.survived.map_or_else(|| NONE.into(), |n| format!("{n} of {}", of.faults));
     let lost = of.writes_lost.map_or_else(
@@ -97,6 +116,7 @@ fn cells(of: &FailoverView) -> [Cell; 13] {
         time(of.rate_back_ns.as_ref()),
         time(of.p99_back_ns.as_ref()),
         spread_of(of.cpu_peak_share.as_ref(), show::percent).into(),
+        time(of.two_primaries_ns.as_ref()),
         lost.into(),
         show::commas(of.writes_unknown).into(),
     ]

@@ -14,7 +14,8 @@ pub struct FailoverView {
     pub workload: String,
     /// Load.
     pub load: Load,
-    /// What the plan does: `kill`, `hang`, `restart`, `failover`, `migration`.
+    /// What the plan does: `kill`, `hang`, `restart`, `partition`, `failover`,
+    /// `migration`.
     pub fault: String,
     /// Rate as a share of the highest one of the same trial; null for a rate of its own.
     pub share: Option<f64>,
@@ -37,6 +38,11 @@ pub struct FailoverView {
     pub p99_back_ns: Option<SpreadView>,
     /// CPU use of the busiest server in its busiest second after the fault, of one CPU.
     pub cpu_peak_share: Option<SpreadView>,
+    /// Time for which two servers had the role of primary, nanoseconds; null if the old primary
+    /// was gone, or no other server was promoted.
+    pub two_primaries_ns: Option<SpreadView>,
+    /// Number of faults after which no server was promoted; null if none was to be, or unknown.
+    pub not_promoted: Option<u32>,
     /// Acknowledged writes found lost in all faults, and writes that were checked.
     pub writes_lost: Option<(u64, u64)>,
     /// Writes without an answer in all faults.

@@ -4,7 +4,7 @@
 //! (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>). Nodes talk to
 //! each other on a second port, 10,000 above that of the clients.
 
-use super::group::{Group, count, port};
+use super::group::{Group, count, place};
 use super::listen::{LISTEN, TLS};
 use super::own::StartedServers;
 use crate::error::Result;
@@ -35,8 +35,9 @@ pub(super) fn start_cluster(guard: &Guard, spec: &ServerSpec) -> Result<StartedS
     let timeout = spec.settings.get(NODE_TIMEOUT.0).map_or(NODE_TIMEOUT.1, String::as_str);
     let lines = format!("cluster-enabled yes\n{} {timeout}\n", NODE_TIMEOUT.0);
     let mut servers = Vec::new();
-    for role in [vec![Role::Primary; shards], vec![Role::Replica; shards * replicas]].concat() {
-        servers.push(group.start(role, &lines)?);
+    let roles = [vec![Role::Primary; shards], vec![Role::Replica; shards * replicas]].concat();
+    for (number, role) in roles.into_iter().enumerate() {
+        servers.push(group.start(number, role, &lines)?);
     }
     for (shard, primary) in servers[..shards].iter().enumerate() {
         let slots = shard * SLOTS / shards..(shard + 1) * SLOTS / shards;
@@ -47,7 +48,7 @@ pub(super) fn start_cluster(guard: &Guard, spec: &ServerSpec) -> Result<StartedS
         }
     }
     for (_, other) in &servers[1..] {
-        let meet = format!("CLUSTER MEET 127.0.0.1 {}", port(other));
+        let meet = format!("CLUSTER MEET {}", place(other));
         group.wait(&servers[0], &meet, is_done)?;
     }
     let all = [

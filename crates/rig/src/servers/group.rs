@@ -1,5 +1,5 @@
 //! Servers that reach each other, which is not possible over Unix sockets: they listen on ports of
-//! 127.0.0.1 and require a common password, which is random for each start. With TLS they have a
+//! 127.0.0.1, or of networks of their own, and require a common password, which is random for each start. With TLS they have a
 //! common certificate, and use it among each other too; we ask them on Unix sockets.
 
 use super::listen::{Certificate, free_port, over_tls, quoted, random_password, tls_lines};
@@ -11,7 +11,7 @@ use crate::server::{Role, Server, ServerSpec};
 use model::{Endpoint, NetAddress, Secret};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -58,27 +58,29 @@ impl<'a> Group<'a> {
         Ok(Self { tls, ..self })
     }
 
-    /// Starts a primary or replica with further lines, and waits until it replies.
-    pub(super) fn start(&self, role: Role, line: &str) -> Result<(Role, Server)> {
+    /// Starts the primary or replica of this number with further lines, and waits until it replies.
+    pub(super) fn start(&self, number: usize, role: Role, line: &str) -> Result<(Role, Server)> {
         // By default the primary waits five seconds for more replicas before a transfer.
         let password = &self.password;
         let lines = format!("masterauth {password}\nrepl-diskless-sync-delay 0\n{line}");
-        let server = (role, self.listen((&lines, &[]), &self.spec)?);
+        let spec = if number == 0 { self.spec.clone() } else { self.spec.of_others() };
+        let server = (role, self.listen((&lines, &[]), &spec)?);
         self.wait(&server, "INFO replication", |info| info.contains("role:"))?;
         Ok(server)
     }
 
     /// Starts a Sentinel with these lines.
     pub(super) fn start_sentinel(&self, lines: &str) -> Result<Server> {
-        let spec = ServerSpec { settings: BTreeMap::new(), ..self.spec.clone() };
+        let spec = ServerSpec { settings: BTreeMap::new(), ..self.spec.of_others() };
         self.listen((lines, &["--sentinel"]), &spec)
     }
 
     fn listen(&self, (lines, arguments): (&str, &[&str]), spec: &ServerSpec) -> Result<Server> {
         let port = free_port(EXECUTABLE.or(spec.program).name, self.second_port)?;
         let password = &self.password;
-        let mut text = format!("bind 127.0.0.1\nrequirepass {password}\n{lines}\n").into_bytes();
-        let endpoint = Endpoint::redis(NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), port));
+        let host = spec.address();
+        let mut text = format!("bind {host}\nrequirepass {password}\n{lines}\n").into_bytes();
+        let endpoint = Endpoint::redis(NetAddress::Tcp(host.to_string(), port));
         let mut endpoint = endpoint.with_password(Some(Secret::new(password)));
         let files = Scratch::for_sockets(self.guard)?;
         text.extend(b"unixsocketperm 700\nunixsocket ");
@@ -131,6 +133,14 @@ pub(super) fn address(server: &Server) -> Option<NetAddress> {
     match &server.endpoint {
         Endpoint::Redis { address, .. } => Some(address.clone()),
         _ => None,
+    }
+}
+
+/// Its host and port, separated by a space as in commands and configuration files.
+pub(super) fn place(server: &Server) -> String {
+    match address(server) {
+        Some(NetAddress::Tcp(host, port)) => format!("{host} {port}"),
+        _ => String::new(),
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn start_proxied(
 ) -> Result<StartedServers> {
     let program = NUTCRACKER.find(&spec.search)?;
     let group = Group::new(guard, spec, |name| ![shards, PROXY].contains(&name));
-    let start = |_| group.start(Role::Primary, "");
+    let start = |number| group.start(number, Role::Primary, "");
     let mut servers = (0..count(spec, shards)).map(start).collect::<Result<Vec<_>>>()?;
     let [own, statistics] = [free_port(NUTCRACKER.name, 0)?, free_port(NUTCRACKER.name, 0)?];
     // The names decide which server has a key, so it is the same in each trial.

@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::iter;
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -86,11 +85,7 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let program = EXECUTABLE.or(spec.program).name;
     let own = match spec.settings.get(LISTEN).map(String::as_str) {
         None | Some("unix") => None,
-        Some(way) => {
-            let own = spec.network.as_ref().map(|network| network.address());
-            let address = own.unwrap_or(Ipv4Addr::LOCALHOST);
-            Some(Port::open(address, way == TLS, program, &sockets)?)
-        }
+        Some(way) => Some(Port::open(spec.address(), way == TLS, program, &sockets)?),
     };
     lines.extend(own.as_ref().map_or(&b"port 0"[..], |port| &port.lines));
     let (endpoint, password) = own.map_or_else(

@@ -3,7 +3,7 @@
 //! The plan sets their numbers (`COUNTS`) and the timeouts of the Sentinels (`SENTINEL_SETTINGS`);
 //! all other settings apply to both primary and replicas.
 
-use super::group::{Group, address, count, port};
+use super::group::{self, Group, count, place};
 use super::listen::LISTEN;
 use super::own::{StartedServers, single_server};
 use super::redis::{EXECUTABLE, start_redis};
@@ -28,26 +28,25 @@ pub(super) fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<Start
     let group = Group::new(guard, spec, |name| {
         !COUNTS.contains(&name) && SENTINEL_SETTINGS.iter().all(|(own, _)| *own != name)
     });
-    let primary = group.start(Role::Primary, "")?;
-    let port = port(&primary.1);
+    let primary = group.start(0, Role::Primary, "")?;
+    let place = place(&primary.1);
     let mut servers = vec![primary];
-    for _ in 0..replicas {
-        let line = format!("replicaof 127.0.0.1 {port}");
-        servers.push(group.start(Role::Replica, &line)?);
+    for number in 1..=replicas {
+        servers.push(group.start(number, Role::Replica, &format!("replicaof {place}"))?);
     }
     for replica in &servers[1..] {
         group.wait(replica, "INFO replication", |i| i.contains("master_link_status:up"))?;
     }
-    let watch = watch(spec, port, (sentinels, &group.password));
+    let watch = watch(spec, &place, (sentinels, &group.password));
     for _ in 0..sentinels {
         servers.push((Role::Sentinel, group.start_sentinel(&watch)?));
     }
-    let knows =
-        format!("status=ok,address=127.0.0.1:{port},slaves={replicas},sentinels={sentinels}");
+    let address = place.replace(' ', ":");
+    let knows = format!("status=ok,address={address},slaves={replicas},sentinels={sentinels}");
     for sentinel in &servers[1 + replicas..] {
         group.wait(sentinel, "INFO sentinel", |i| i.lines().any(|line| line.ends_with(&knows)))?;
     }
-    let watched = servers[1 + replicas..].iter().filter_map(|(_, s)| address(s)).collect();
+    let watched = servers[1 + replicas..].iter().filter_map(|(_, s)| group::address(s)).collect();
     let mut endpoint = servers[0].1.endpoint().clone();
     if let Endpoint::Redis { options, .. } = &mut endpoint {
         options.sentinels = watched;
@@ -77,13 +76,11 @@ fn setting_error(spec: &ServerSpec, name: &str, expected: &'static str) -> RigEr
 }
 
 /// Configuration lines that make Sentinels monitor the primary.
-fn watch(spec: &ServerSpec, port: u16, (sentinels, password): (usize, &str)) -> String {
+fn watch(spec: &ServerSpec, place: &str, (sentinels, password): (usize, &str)) -> String {
     let name = RedisOptions::SENTINEL_NAME;
     let quorum = sentinels / 2 + 1;
-    let mut lines = vec![
-        format!("monitor {name} 127.0.0.1 {port} {quorum}"),
-        format!("auth-pass {name} {password}"),
-    ];
+    let mut lines =
+        vec![format!("monitor {name} {place} {quorum}"), format!("auth-pass {name} {password}")];
     lines.extend(SENTINEL_SETTINGS.map(|(own, default)| {
         let value = spec.settings.get(own).map_or(default, String::as_str);
         format!("{own} {name} {value}")

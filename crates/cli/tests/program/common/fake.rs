@@ -1,6 +1,6 @@
 //! A faulty server of the Redis protocol, for defects that a real server does not show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,6 +18,9 @@ pub(crate) enum Defect {
     KeepsOldOneIn(u64),
     /// Every n-th write is acknowledged, but the key is removed.
     ForgetsOneIn(u64),
+    /// Of six overwrites, the old value is kept at one and the key removed at another, though both
+    /// are acknowledged; two, one of which is applied, end with a closed connection.
+    Loses,
     /// After this many reads, sends these bytes instead of a reply.
     BytesAfter(u64, &'static [u8]),
     /// `SCAN` finds no key and never ends; `DBSIZE` returns the largest integer.
@@ -26,6 +29,51 @@ pub(crate) enum Defect {
     KnowsLittle,
     /// Its version and settings contain terminal escape sequences.
     WithEscapes,
+}
+
+/// What a server acknowledged and what it had of it before its keys were removed.
+#[derive(Debug, Default)]
+struct Accounts {
+    /// The last acknowledged value of each key.
+    acknowledged: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Values without a reply. Clients cannot know whether the store has them.
+    unknown: BTreeSet<Vec<u8>>,
+    truth: Option<Truth>,
+}
+
+/// Keys whose last acknowledged value a server lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Truth {
+    /// Keys with an acknowledged value.
+    pub(crate) keys: u64,
+    /// Those with a value that an acknowledged one replaced.
+    pub(crate) older: u64,
+    /// Those without a value.
+    pub(crate) missing: u64,
+    /// Values without a reply.
+    pub(crate) unknown: u64,
+}
+
+impl Accounts {
+    /// Called before keys are removed; the state with the most keys counts.
+    fn settle(&mut self, keys: &BTreeMap<Vec<u8>, Vec<u8>>) {
+        if self.truth.is_some_and(|truth| truth.keys >= self.acknowledged.len() as u64) {
+            return;
+        }
+        let mut truth = Truth {
+            keys: self.acknowledged.len() as u64,
+            unknown: self.unknown.len() as u64,
+            ..Truth::default()
+        };
+        for (name, last) in &self.acknowledged {
+            match keys.get(name) {
+                None => truth.missing += 1,
+                Some(value) if value == last || self.unknown.contains(value) => {}
+                Some(_) => truth.older += 1,
+            }
+        }
+        self.truth = Some(truth);
+    }
 }
 
 /// Listens on a port of 127.0.0.1 until it is dropped.
@@ -37,6 +85,7 @@ pub(crate) struct Fake {
 struct Shared {
     defect: Defect,
     keys: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
+    accounts: Mutex<Accounts>,
     reads: AtomicU64,
     writes: AtomicU64,
     scans: AtomicU64,
@@ -50,6 +99,7 @@ impl Fake {
         let shared = Arc::new(Shared {
             defect,
             keys: Mutex::default(),
+            accounts: Mutex::default(),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             scans: AtomicU64::new(0),
@@ -78,6 +128,11 @@ impl Fake {
         self.shared.scans.load(Ordering::Relaxed)
     }
 
+    /// What was lost before keys were removed.
+    pub(crate) fn truth(&self) -> Truth {
+        self.shared.accounts.lock().unwrap().truth.unwrap()
+    }
+
     /// Number of stored keys.
     pub(crate) fn keys(&self) -> usize {
         self.shared.keys.lock().unwrap().len()
@@ -98,11 +153,16 @@ impl Shared {
         let mut requests = BufReader::new(stream.try_clone()?);
         let mut stream = stream;
         while let Some(request) = request(&mut requests)? {
-            stream.write_all(&self.answer(&request))?;
+            let answer = self.answer(&request);
+            if answer.is_empty() {
+                return Ok(());
+            }
+            stream.write_all(&answer)?;
         }
         Ok(())
     }
 
+    /// The reply to a request; empty to close the connection.
     fn answer(&self, request: &[Vec<u8>]) -> Vec<u8> {
         let mut keys = self.keys.lock().unwrap();
         let words: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
@@ -144,6 +204,11 @@ impl Shared {
                 [b"*2\r\n$1\r\n0\r\n", format!("*{}\r\n", keys.len()).as_bytes(), &found].concat()
             }
             [b"UNLINK", ref names @ ..] => {
+                let mut accounts = self.accounts.lock().unwrap();
+                accounts.settle(&keys);
+                for name in names {
+                    accounts.acknowledged.remove(*name);
+                }
                 let removed = names.iter().filter(|name| keys.remove(**name).is_some()).count();
                 format!(":{removed}\r\n").into()
             }
@@ -151,6 +216,9 @@ impl Shared {
             | [b"SET", name, value]
             | [b"SET", name, value, b"EX", _] => {
                 let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
+                if matches!(self.defect, Defect::Loses) {
+                    return self.lose(&mut keys, (name, value), number);
+                }
                 let is_lost = match self.defect {
                     Defect::KeepsOldOneIn(n) => number.is_multiple_of(n) && keys.contains_key(name),
                     Defect::ForgetsOneIn(n) => {
@@ -169,6 +237,27 @@ impl Shared {
             [b"SELECT", b"3"] => b"+OK\r\n".to_vec(),
             _ => b"-ERR unknown command\r\n".to_vec(),
         }
+    }
+
+    fn lose(
+        &self,
+        keys: &mut BTreeMap<Vec<u8>, Vec<u8>>,
+        (name, value): (&[u8], &[u8]),
+        number: u64,
+    ) -> Vec<u8> {
+        let turn = if keys.contains_key(name) { number % 6 } else { 0 };
+        if matches!(turn, 0 | 1 | 4) {
+            keys.insert(name.into(), value.into());
+        } else if turn == 3 {
+            keys.remove(name);
+        }
+        let mut accounts = self.accounts.lock().unwrap();
+        if turn >= 4 {
+            accounts.unknown.insert(value.into());
+            return Vec::new();
+        }
+        accounts.acknowledged.insert(name.into(), value.into());
+        b"+OK\r\n".to_vec()
     }
 
     fn read(&self, value: Option<Vec<u8>>) -> Vec<u8> {

@@ -52,6 +52,13 @@ pub(crate) fn skipped(reason: &str) -> bool {
     false
 }
 
+/// True if a target was not run here because a right or a program is missing.
+pub(crate) fn not_possible(summary: &Value, name: &str) -> bool {
+    let Some(why) = target(summary, name)["not_run"].as_str() else { return false };
+    assert!(why.contains("expected") || why.contains("apt-get"), "{why}");
+    !skipped(why)
+}
+
 /// The elements of a JSON list that match `keep`; panics if it is not a list.
 pub(crate) fn among(list: &Value, keep: impl Fn(&Value) -> bool) -> Vec<&Value> {
     let Some(list) = list.as_array() else { panic!("not a list: {list}") };
