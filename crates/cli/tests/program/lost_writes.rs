@@ -83,14 +83,14 @@ fn a_store_that_forgets_keys_is_invalid() {
 fn no_lost_write_is_miscounted() {
     let mut lost = 0;
     // Several loads, since at most 2,048 keys of one are read back.
-    for requests in ["2k", "5k", "9k"] {
+    for requests in ["2k", "3k", "4k"] {
         let (place, fake) = (Place::new(), Fake::new(Defect::Loses));
         let load = ["--op", "set=1", "--value", "40", "--clients", "1", "-n", requests];
         Place::finish(bench(&place, &[&[&*fake.url()], &load[..]].concat())).code(4);
         let (truth, outcome) = (fake.truth(), read_back(&place).remove(0));
         let counted = ["read", "older", "missing", "wrong"].map(|name| number(&outcome, name));
         assert_eq!(counted, [truth.keys, truth.older, truth.missing, 0], "{truth:?}, {outcome}");
-        assert!(truth.unknown > 500, "{truth:?}");
+        assert!(truth.unknown > 200, "{truth:?}");
         lost += truth.older + truth.missing;
     }
     assert!(lost >= 1_000, "{lost}");

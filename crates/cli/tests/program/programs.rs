@@ -168,7 +168,7 @@ fn valkey_runs_as_a_cluster_and_with_sentinels() {
             ["valkey", "--op", "get=0.5,set=0.5"].into_iter().chain(set).collect();
         let summary = Place::finish(bench(&place, &arguments)).measured().json();
         let valkey = target(&summary, "valkey");
-        assert!(valkey["version"].as_str().unwrap().starts_with("Valkey "), "{valkey}");
+        assert!(valkey["product"].as_str().unwrap().starts_with("Valkey "), "{valkey}");
         assert!(count(row(&summary, "valkey", "mixed"), "ok") > 500, "{settings:?}");
         assert_eq!(count(row(&summary, "valkey", "mixed"), "error"), 0, "{settings:?}");
         place.assert_nothing_left();

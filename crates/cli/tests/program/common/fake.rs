@@ -18,7 +18,7 @@ pub(crate) enum Defect {
     KeepsOldOneIn(u64),
     /// Every n-th write is acknowledged, but the key is removed.
     ForgetsOneIn(u64),
-    /// Of six overwrites, the old value is kept at one and the key removed at another, though both
+    /// Of twelve overwrites, the old value is kept at four and the key removed at two, though all
     /// are acknowledged; two, one of which is applied, end with a closed connection.
     Loses,
     /// After this many reads, sends these bytes instead of a reply.
@@ -245,14 +245,14 @@ impl Shared {
         (name, value): (&[u8], &[u8]),
         number: u64,
     ) -> Vec<u8> {
-        let turn = if keys.contains_key(name) { number % 6 } else { 0 };
-        if matches!(turn, 0 | 1 | 4) {
-            keys.insert(name.into(), value.into());
-        } else if turn == 3 {
-            keys.remove(name);
+        let turn = if keys.contains_key(name) { number % 12 } else { 0 };
+        match turn {
+            0..=3 | 10 => drop(keys.insert(name.into(), value.into())),
+            8 | 9 => drop(keys.remove(name)),
+            _ => {}
         }
         let mut accounts = self.accounts.lock().unwrap();
-        if turn >= 4 {
+        if turn >= 10 {
             accounts.unknown.insert(value.into());
             return Vec::new();
         }
