@@ -32,7 +32,7 @@ pub(crate) struct Latencies<'a> {
     /// operations.
     logged: (u64, Vec<RecordedOperation>),
     /// The latest time at which the measurement can have started, milliseconds since 1970: reports
-    /// come after what they cover, each by another time.
+    /// arrive after what they cover, with varying delays.
     started_unix_ms: u64,
     /// Operations since the last percentile, together.
     whole: Option<RecordedOperation>,

@@ -157,7 +157,7 @@ impl Tier {
         let mut pairs = Vec::new();
         for part in text.split(',').map(str::trim) {
             let Some((key, value)) = part.split_once('=') else {
-                return Err(format!("`{part}` is no limit (expected {})", Self::EXPECTED));
+                return Err(format!("`{part}` is not a limit (expected {})", Self::EXPECTED));
             };
             pairs.push((key.trim(), value.trim().to_string()));
         }
@@ -325,8 +325,8 @@ mod tests {
     fn wrong_limits_are_named() {
         let refused = |text: &str| Tier::parse(text).unwrap_err();
         for (text, problem) in [
-            ("C0", "`C0` is no limit (expected a tier of the study, or limits as in "),
-            ("", "`` is no limit"),
+            ("C0", "`C0` is not a limit (expected a tier of the study, or limits as in "),
+            ("", "`` is not a limit"),
             ("ram=1GiB", "unknown limit `ram` (known: `memory`, `cpus`, "),
             ("memory=1MiB", "limit `memory` is `1MiB` (expected 64MiB to 1TiB"),
             ("cpus=0", "limit `cpus` is `0` (expected 1 to 1024 CPUs)"),

@@ -156,8 +156,8 @@ fn a_neighbour_is_there_during_a_trial_and_ends_with_a_killed_run() {
 fn wrong_tiers_are_usage_errors() {
     let place = Place::new();
     for (set, parts) in [
-        ("tier.redis=C9", &["`C9` is no limit"][..]),
-        ("tier.x=cpus=1", &["`x` is no chosen target"]),
+        ("tier.redis=C9", &["`C9` is not a limit"][..]),
+        ("tier.x=cpus=1", &["`x` is not a chosen target"]),
         ("tier.redis=cpu=1", &["unknown limit `cpu`", "`cpus`"]),
         ("tier.redis=quota=2,cpus=1", &["limit `quota` is `2`"]),
     ] {

@@ -37,7 +37,7 @@ fn a_user_chooses_tiers_and_limits() {
     let plan = planned(&[("profile", "tiers"), ("tier.redis-C0", "memory=1GiB")], &[]).unwrap();
     assert_eq!(plan.target("redis-C0").unwrap().published, None);
     for (sets, targets, problem) in [
-        (("tier.redis", "C9"), &["redis"][..], "`C9` is no limit"),
+        (("tier.redis", "C9"), &["redis"][..], "`C9` is not a limit"),
         (("tier.x", "C0"), &["redis"], "no chosen target has this label or name"),
         (("tier.x", "C0"), &["x=redis://h"], "(expected a private server, without a URL)"),
         (("tier.redis", "distance=1ms"), &["redis-3-shards", "redis"], ""),
