@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use crate::demand::Demand;
 use crate::disk_demand::DiskDemand;
+use crate::fault_command::FaultCommand;
 use crate::groups::{Groups, Limits};
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
@@ -46,6 +47,8 @@ pub struct Setup {
     /// True if the user confirms that existing servers contain nobody else's data, so that
     /// evictions and user-defined commands harm nobody.
     pub i_own_this_server: bool,
+    /// The user's command that interrupts the service of servers at a URL; run by `sh -c`.
+    pub fault_command: Option<String>,
 }
 
 impl Setup {
@@ -200,6 +203,7 @@ impl<'a> TargetProvisioner<'a> {
             groups,
             neighbour,
             disk: self.disk_with_data(target),
+            fault_command: self.fault_command(target, workload),
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {
                 connections,
@@ -209,6 +213,17 @@ impl<'a> TargetProvisioner<'a> {
                 table: name,
                 directory,
             },
+        })
+    }
+
+    /// The user's command for a workload that needs one.
+    fn fault_command(&self, target: &PlannedTarget, workload: &Workload) -> Option<FaultCommand> {
+        workload.by_command()?;
+        Some(FaultCommand {
+            text: self.setup.fault_command.clone()?,
+            target: target.name.clone(),
+            endpoint: self.setup.endpoints.get(&target.name)?.clone(),
+            guard: self.setup.guard.clone(),
         })
     }
 

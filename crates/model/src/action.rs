@@ -13,6 +13,9 @@ pub struct Action {
     pub at_ns: u64,
     /// Kind of action.
     pub what: Act,
+    /// True if the user's command carries it out, on a server that cachedyno did not start.
+    #[serde(default)]
+    pub by_command: bool,
 }
 
 /// Kind of action on a target.
@@ -49,6 +52,18 @@ struct Properties {
 }
 
 impl Act {
+    /// Name of the fault, as in `[[profiles]]` of a study; empty for actions that are none.
+    pub fn fault(self) -> &'static str {
+        match self {
+            Self::KillPrimary => "kill",
+            Self::HangPrimary => "hang",
+            Self::RestartPrimary => "restart",
+            Self::FailOver => "failover",
+            Self::MigrateSlots => "migration",
+            Self::Save | Self::Rewrite | Self::Restore => "",
+        }
+    }
+
     fn properties(self) -> Properties {
         let (writes, cannot, interrupts) = match self {
             Self::Save => {

@@ -2,7 +2,7 @@
 //! store's rate at which clients are within their latency limit again after each fault, and stay
 //! there while a restored server gets its data.
 
-use model::{Act, Cell, PEAK, Schedule, Trial, Workload};
+use model::{Cell, PEAK, Schedule, Trial, Workload};
 use std::collections::BTreeMap;
 
 use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, UNAVAILABLE, UNKNOWN};
@@ -43,6 +43,7 @@ fn view(recorded: &Recorded, cell: &Cell, facts: &[FactView]) -> FailoverView {
         workload: cell.workload.profile().into(),
         load: cell.load.clone(),
         fault: fault(cell).into(),
+        by_command: cell.workload.by_command().is_some(),
         share,
         planned_per_s: over_faults(&planned),
         peak_per_s: over_faults(&peaks),
@@ -77,17 +78,10 @@ fn survives(trial: &Trial, limit_ns: u64) -> bool {
         })
 }
 
-/// Name of what the plan does to the primary.
+/// Name of the fault that the plan causes.
 fn fault(cell: &Cell) -> &'static str {
     let act = cell.workload.actions().iter().find(|action| action.what.interrupts_service());
-    match act.map(|action| action.what) {
-        Some(Act::KillPrimary) => "kill",
-        Some(Act::HangPrimary) => "hang",
-        Some(Act::RestartPrimary) => "restart",
-        Some(Act::FailOver) => "failover",
-        Some(Act::MigrateSlots) => "migration",
-        Some(Act::Save | Act::Rewrite | Act::Restore) | None => "",
-    }
+    act.map_or("", |action| action.what.fault())
 }
 
 /// The mean with the lowest and highest value; `None` without values.
@@ -150,7 +144,7 @@ fn sentence(
     (limit_ns, on_one_host): (u64, bool),
 ) -> String {
     let limit = show::ns(limit_ns as f64);
-    let what = phrase(&views[0].fault);
+    let what = phrase(views[0]);
     let healthy: Vec<f64> = views.iter().filter_map(|v| Some(v.peak_per_s?.center)).collect();
     let healthy = healthy.iter().sum::<f64>() / healthy.len().max(1) as f64;
     let healthy = format!("on a healthy day its highest rate is {}", show::rate(healthy));
@@ -182,8 +176,9 @@ fn sentence(
     )
 }
 
-fn phrase(fault: &str) -> &'static str {
-    match fault {
+fn phrase(view: &FailoverView) -> &'static str {
+    match &*view.fault {
+        _ if view.by_command => "what the fault command does to it",
         "kill" => "the death of its primary",
         "hang" => "a hang of its primary",
         "restart" => "a restart of its primary",

@@ -8,7 +8,6 @@ use dash::Listener;
 use lab::{Ended, Setup, Sinks};
 use model::leftovers;
 use model::record::RECORD_FORMAT;
-use model::target::mask_text;
 use model::{Condition, Conditions, ErrorClass, Header, Plan, Sink, TargetState, Trial, Workload};
 use rig::{FilesLeft, TrialDirs};
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ use crate::output;
 use crate::progress::{Collector, Display, RemovalDisplay};
 use crate::random::random;
 use crate::signals::watch_signals;
-use crate::{disks, reach, serve, studies, trust};
+use crate::{disks, fault_command, reach, serve, studies, trust};
 
 /// Delay before slow file removal is reported.
 const REMOVAL_NOTICE_AFTER: Duration = Duration::from_secs(1);
@@ -54,10 +53,7 @@ pub(super) fn header(
         host_mark: trust::host_mark(&run, &plan),
         run,
         tool: format!("cachedyno {}", studies::TOOL_VERSION),
-        // Also masks anything that looks like a password.
-        command: std::env::args_os()
-            .map(|argument| mask_text(&argument.to_string_lossy()))
-            .collect(),
+        command: fault_command::recorded(std::env::args_os()),
         started_unix_ms: lab::unix_ms(),
         plan,
         conditions: Conditions { facts },

@@ -18,7 +18,8 @@ pub(super) fn killed(with: impl Fn(&mut Trial)) -> Recorded {
     for cell in &mut recorded.header.plan.cells {
         let Workload::Kv(kv) = &mut cell.workload else { unreachable!("a key-value run") };
         let phase = kv.phases[0].name.clone();
-        kv.actions = vec![Action { phase, at_ns: 1_000_000_000, what: Act::KillPrimary }];
+        kv.actions =
+            vec![Action { phase, at_ns: 1_000_000_000, what: Act::KillPrimary, by_command: false }];
     }
     for trial in &mut recorded.trials {
         let series = &mut trial.series[0];

@@ -253,6 +253,7 @@ fn shards(rates: fixture::Rates) -> Recorded {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     });
     fixture::recorded(plan.unwrap(), 6, rates)
 }
@@ -350,6 +351,7 @@ fn saved() -> Recorded {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     });
     let mut recorded = fixture::recorded(plan.unwrap(), 3, |_, _, _| 50_000.0);
     let keys = match &recorded.header.plan.cells[0].workload {
