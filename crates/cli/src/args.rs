@@ -101,6 +101,13 @@ const OWN_HELP: &str = "Skip the checks that protect other data on existing serv
     With it, none of this is checked. Use it only if the server contains no data of other users. \
     The record notes the flag.";
 
+/// Help of --allow-fill.
+const FILL_BEYOND_HELP: &str = "Fill existing servers beyond their memory if they contain no keys\n\n\
+    Without this flag, a run is refused if it could fill more than 90 % of the memory of a Redis or \
+    memcached server at a URL (maxmemory, or else the machine's memory; -m), and stops at that \
+    limit. With it, a server that has no keys in any database may evict keys of the run or refuse \
+    its writes. A server with keys needs --i-own-this-server. The record notes the flag.";
+
 /// Help of --fault-command.
 const FAULT_COMMAND_HELP: &str = "Command that causes the fault on targets at a URL\n\n\
     cachedyno never kills, stops, restarts or fails over a server that it did not start. In the \
@@ -191,6 +198,9 @@ pub(crate) struct Common {
     /// Skip the checks that protect other data on existing servers
     #[arg(long, long_help = OWN_HELP)]
     pub(crate) i_own_this_server: bool,
+    /// Fill existing servers beyond their memory if they contain no keys
+    #[arg(long, long_help = FILL_BEYOND_HELP)]
+    pub(crate) allow_fill: bool,
     /// Directory on the disk under test, for data of private servers and for files; a target can
     /// have its own
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -219,6 +229,7 @@ impl Common {
             allow_shared: self.allow_shared,
             resumes,
             i_own_this_server: self.i_own_this_server,
+            allow_fill: self.allow_fill,
             fault_command: None,
         })
     }

@@ -199,6 +199,7 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>),
         allow_shared: true,
         resumes: false,
         i_own_this_server: true,
+        allow_fill: false,
         fault_command: None,
     };
     let planned = Search {

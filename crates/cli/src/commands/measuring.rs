@@ -62,14 +62,27 @@ pub(super) fn header(
     })
 }
 
-/// A warning that other users' data on existing stores is unprotected; `None` unless
-/// `--i-own-this-server` is set and there are such stores.
+/// A warning that existing stores may be filled, or other users' data on them evicted; `None`
+/// without `--allow-fill` and `--i-own-this-server`, or without such stores.
 pub(super) fn unprotected_stores(setup: &Setup) -> Option<Condition> {
-    (setup.i_own_this_server && !setup.endpoints.is_empty()).then(|| Condition {
+    let (value, warning) = if setup.i_own_this_server {
+        (
+            "filled regardless of evictions (--i-own-this-server)",
+            "other users' data on these servers was not protected",
+        )
+    } else if setup.allow_fill {
+        (
+            "filled regardless of their memory (--allow-fill)",
+            "these servers may have evicted keys of the run or refused its writes",
+        )
+    } else {
+        return None;
+    };
+    (!setup.endpoints.is_empty()).then(|| Condition {
         group: "targets".into(),
         name: "existing stores".into(),
-        value: "filled regardless of evictions (--i-own-this-server)".into(),
-        warning: Some("other users' data on these servers was not protected".into()),
+        value: value.into(),
+        warning: Some(warning.into()),
     })
 }
 

@@ -50,6 +50,7 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         allow_shared: false,
         resumes: false,
         i_own_this_server: false,
+        allow_fill: false,
         fault_command: None,
     })
 }
