@@ -50,7 +50,7 @@ fn the_effect_of_a_kill_on_the_rate_is_reported() {
 }
 
 /// A kill at a share of the highest rate, after which p99 stays above 10 ms for `late_ms`.
-fn at_share(permille: u32, late_ms: u64) -> Recorded {
+pub(super) fn at_share(permille: u32, late_ms: u64) -> Recorded {
     let mut recorded = killed(|trial| {
         let series = &mut trial.series[0];
         // 3 s in intervals of 100 ms; the kill is after 1 s.
