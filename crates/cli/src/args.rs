@@ -102,24 +102,25 @@ const OWN_HELP: &str = "Skip the checks that protect other data on existing serv
     The record notes the flag.";
 
 /// Help of --allow-fill.
-const FILL_BEYOND_HELP: &str = "Fill existing servers beyond their memory if they contain no keys\n\n\
-    Without this flag, a run is refused if it could fill more than 90 % of the memory of a Redis or \
-    memcached server at a URL (maxmemory, or else the machine's memory; -m), and stops at that \
-    limit. With it, a server that has no keys in any database may evict keys of the run or refuse \
-    its writes. A server with keys needs --i-own-this-server. The record notes the flag.";
+const FILL_BEYOND_HELP: &str = "Fill existing servers beyond their memory if they contain \
+    no keys\n\n\
+    Without this flag, a run is refused if it could fill more than 90 % of the memory of a Redis \
+    or memcached server at a URL (maxmemory, or else the machine's memory; -m). With it, a server \
+    that has no keys in any database may evict keys of the run or refuse its writes. A server with \
+    keys needs --i-own-this-server. The record notes the flag.";
 
 /// Help of --fault-command.
 const FAULT_COMMAND_HELP: &str = "Command that causes the fault on targets at a URL\n\n\
     cachedyno never kills, stops, restarts or fails over a server that it did not start. In the \
     study `failover`, this command does it instead, for example --fault-command 'kubectl delete \
     pod redis-0'. It is run with `sh -c` at the time of each fault, once per trial, in your \
-    environment with CACHEDYNO_FAULT (kill, hang, restart, failover or migration), \
-    CACHEDYNO_TARGET (the target's name) and CACHEDYNO_ADDRESS (HOST:PORT). The fault begins when \
-    the command does. An exit code other than 0, or a command that still runs when the measurement \
-    ends, is a failure of the trial, with the last line of its standard error. Nothing restores \
-    the server: the next trial needs it again. The record contains only the name of the program, \
-    but other users can read the process list: let the command read passwords from the environment \
-    or a file.";
+    environment (without CACHEDYNO_PASSWORD_NAME) with CACHEDYNO_FAULT (kill, hang, restart, \
+    failover or migration), CACHEDYNO_TARGET (the target's name) and CACHEDYNO_ADDRESS \
+    (HOST:PORT). The fault begins when the command does. An exit code other than 0, or a command \
+    that still runs when the measurement ends, is a failure of the trial, with the last line of \
+    its standard error. Nothing restores the server: the next trial needs it again. The record \
+    contains only the name of the program, but other users can read the process list: let the \
+    command read passwords from the environment or a file.";
 
 const SERVE_HELP: &str = "Serve a live page and Prometheus metrics during the run\n\n\
     The page is at /, the metrics at /metrics, and the page's data at /events; all are read-only. \

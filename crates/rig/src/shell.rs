@@ -1,5 +1,6 @@
 //! Runs a command of the user through a shell.
 
+use crate::child;
 use crate::guard::Guard;
 use crate::process::tail;
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -8,17 +9,17 @@ use nix::unistd::Pid;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 /// How often the command is checked for its end.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Runs `text` with `sh -c`, in the user's environment with additional variables and without
-/// standard input or output. `is_over` waits for the given time and returns true if the command
-/// must end; then it is killed with the processes that it started. Processes that a successful
-/// command leaves in the background keep running. Errors: how it failed, as a predicate, with the
-/// last line of its standard error.
+/// Runs `text` with `sh -c`, in the user's environment with additional variables, without passwords
+/// of targets, and without standard input or output. `is_over` waits for the given time and returns
+/// true if the command must end; then it is killed with the processes that it started. Processes
+/// that a successful command leaves in the background keep running. Errors: how it failed, as a
+/// predicate, with the last line of its standard error.
 pub fn run_shell(
     guard: &Guard,
     text: &str,
@@ -28,7 +29,7 @@ pub fn run_shell(
     let cannot = |e: io::Error| format!("cannot be run: {e}");
     let log = memfd_create("cachedyno-command", MFdFlags::MFD_CLOEXEC);
     let mut log = File::from(log.map_err(|e| cannot(e.into()))?);
-    let mut child = Command::new("sh")
+    let mut child = child::command_of_user("sh")
         .args(["-c", text])
         .envs(variables.iter().copied())
         .stdin(Stdio::null())

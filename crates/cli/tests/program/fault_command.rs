@@ -4,21 +4,24 @@ use std::fs;
 use std::time::Duration;
 
 use super::common::one_block::{events, started};
-use super::common::{Cluster, Finished, Place, PortServer, among, installed, row};
+use super::common::{Cluster, Finished, Place, PortServer, Started, among, installed, row};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 const SECRET: &str = "correct-horse";
 
-/// A run of a profile on a server, with a fault after 1.5 s and an end after 4 s.
+/// A block of a profile on a server, with a fault after 1.5 s and an end after 4 s.
 fn run(place: &Place, profile: &str, target: &str, command: &str) -> Finished {
     let profile = format!("profile={profile}");
     let mut arguments = vec!["failover", "--target", target, "--fault-command", command];
     for set in ["fault_ms=1500", "restore_ms=3000", "measure_ms=4000", "keys=2000", "rate=1000"] {
         arguments.extend(["--set", set]);
     }
-    arguments.extend(["--set", &profile]);
-    started(place, &arguments).finish_within(PATIENCE)
+    arguments.extend(["--set", &profile, "--set", "blocks_min=1"]);
+    arguments.extend(["--scale", "quick", "--format", "json", "--set", "blocks_max=1"]);
+    let mut run = place.run(&arguments);
+    run.env("CACHEDYNO_PASSWORD_OTHER", SECRET);
+    Started::new(run).finish_within(PATIENCE)
 }
 
 #[test]
@@ -50,15 +53,15 @@ fn a_command_interrupts_a_server_at_a_url() {
     let pid = pid.lines().find_map(|line| line.strip_prefix("process_id:")).unwrap().trim();
     let file = place.path().join("said");
     let command = format!(
-        "PASSWORD={SECRET} printenv CACHEDYNO_FAULT CACHEDYNO_TARGET CACHEDYNO_ADDRESS >> {}; \
-         kill -STOP {pid}; sleep 0.7; kill -CONT {pid}",
+        "PASSWORD={SECRET} printenv CACHEDYNO_FAULT CACHEDYNO_TARGET CACHEDYNO_ADDRESS >> {0}; \
+         env | grep -c CACHEDYNO_PASSWORD >> {0}; kill -STOP {pid}; sleep 0.7; kill -CONT {pid}",
         file.display()
     );
     let target = format!("own=redis://127.0.0.1:{}", server.port);
     let summary = run(&place, "hang", &target, &command).json();
     assert_eq!(summary["failures"], serde_json::json!([]));
     let said = fs::read_to_string(file).unwrap();
-    assert_eq!(said, format!("hang\nown\n127.0.0.1:{}\n", server.port));
+    assert_eq!(said, format!("hang\nown\n127.0.0.1:{}\n0\n", server.port));
     let [began, ended] =
         ["fault-command-began", "fault-command-ended"].map(|kind| events(&summary, kind)[0]);
     assert!((1.4..2.5).contains(&began) && ended > began + 0.6, "{began}, {ended}");

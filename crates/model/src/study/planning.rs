@@ -357,8 +357,8 @@ fn check_fault_command(is_given: bool, study: &str, cells: &[Cell]) -> Result<()
             act.fault()
         ),
         (None, true) => format!(
-            "--fault-command has no effect: study `{study}` interrupts no server at a URL (expected \
-             the study `failover` with --target NAME=URL, or no --fault-command)"
+            "--fault-command has no effect: study `{study}` interrupts no server at a URL \
+             (expected the study `failover` with --target NAME=URL, or no --fault-command)"
         ),
         _ => return Ok(()),
     }))
