@@ -21,6 +21,7 @@ fn header(run: &str, started_unix_ms: u64) -> Header {
             timeout_ms: None,
             stall_ns: None,
             files: None,
+            has_fault_command: false,
         })
         .unwrap();
     Header {

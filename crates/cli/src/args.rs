@@ -101,6 +101,27 @@ const OWN_HELP: &str = "Skip the checks that protect other data on existing serv
     With it, none of this is checked. Use it only if the server contains no data of other users. \
     The record notes the flag.";
 
+/// Help of --allow-fill.
+const FILL_BEYOND_HELP: &str = "Fill existing servers beyond their memory if they contain \
+    no keys\n\n\
+    Without this flag, a run is refused if it could fill more than 90 % of the memory of a Redis \
+    or memcached server at a URL (maxmemory, or else the machine's memory; -m). With it, a server \
+    that has no keys in any database may evict keys of the run or refuse its writes. A server with \
+    keys needs --i-own-this-server. The record notes the flag.";
+
+/// Help of --fault-command.
+const FAULT_COMMAND_HELP: &str = "Command that causes the fault on targets at a URL\n\n\
+    cachedyno never kills, stops, restarts or fails over a server that it did not start. In the \
+    study `failover`, this command does it instead, for example --fault-command 'kubectl delete \
+    pod redis-0'. It is run with `sh -c` at the time of each fault, once per trial, in your \
+    environment (without CACHEDYNO_PASSWORD_NAME) with CACHEDYNO_FAULT (kill, hang, restart, \
+    failover or migration), CACHEDYNO_TARGET (the target's name) and CACHEDYNO_ADDRESS \
+    (HOST:PORT). The fault begins when the command does. An exit code other than 0, or a command \
+    that still runs when the measurement ends, is a failure of the trial, with the last line of \
+    its standard error. Nothing restores the server: the next trial needs it again. The record \
+    contains only the name of the program, but other users can read the process list: let the \
+    command read passwords from the environment or a file.";
+
 const SERVE_HELP: &str = "Serve a live page and Prometheus metrics during the run\n\n\
     The page is at /, the metrics at /metrics, and the page's data at /events; all are read-only. \
     Port 0 picks a free port. With 127.0.0.1 only this machine can connect, with 0.0.0.0 everyone \
@@ -139,6 +160,9 @@ pub(crate) struct Run {
     /// Measure only this target; with a URL, an existing store; with a directory, data there
     #[arg(long = "target", value_name = "[LABEL:]NAME[=URL|=DIR]", long_help = targets_help())]
     pub(crate) targets: Vec<String>,
+    /// Command that causes the fault on targets at a URL, which cachedyno never interrupts itself
+    #[arg(long, value_name = "COMMAND", long_help = FAULT_COMMAND_HELP)]
+    pub(crate) fault_command: Option<String>,
     /// Measure one target twice under two names; no difference is expected
     #[arg(long, conflicts_with = "resume")]
     pub(crate) aa: bool,
@@ -175,6 +199,9 @@ pub(crate) struct Common {
     /// Skip the checks that protect other data on existing servers
     #[arg(long, long_help = OWN_HELP)]
     pub(crate) i_own_this_server: bool,
+    /// Fill existing servers beyond their memory if they contain no keys
+    #[arg(long, long_help = FILL_BEYOND_HELP)]
+    pub(crate) allow_fill: bool,
     /// Directory on the disk under test, for data of private servers and for files; a target can
     /// have its own
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -203,6 +230,8 @@ impl Common {
             allow_shared: self.allow_shared,
             resumes,
             i_own_this_server: self.i_own_this_server,
+            allow_fill: self.allow_fill,
+            fault_command: None,
         })
     }
 }

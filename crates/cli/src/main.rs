@@ -8,6 +8,7 @@ mod command_line;
 mod commands;
 mod disks;
 mod exit;
+mod fault_command;
 mod foreign;
 mod limits;
 mod measurement_lock;

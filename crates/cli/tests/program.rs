@@ -24,6 +24,7 @@ mod program {
     mod existing;
     mod existing_files;
     mod failover;
+    mod fault_command;
     mod faults;
     mod find_max;
     mod foreign;

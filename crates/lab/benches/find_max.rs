@@ -199,6 +199,8 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>),
         allow_shared: true,
         resumes: false,
         i_own_this_server: true,
+        allow_fill: false,
+        fault_command: None,
     };
     let planned = Search {
         slos: vec![format!("p99<{limit_ms}ms").parse()?],

@@ -1,8 +1,8 @@
 //! Planned actions on a target during a phase, such as a save or a kill, and their events.
 
 use model::{
-    Action, BackgroundWrite, Endpoint, EventKind, Fact, Failure, Sample, Trial, TrialEvent,
-    Workload,
+    Action, BackgroundWrite, Endpoint, ErrorClass, EventKind, Fact, Failure, Product, Sample,
+    Trial, TrialEvent, Workload,
 };
 use rig::ServerProcess;
 use std::mem;
@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::address::place;
+use crate::fault_command::FaultCommand;
 use crate::faults::{FaultPlace, is_over_by};
 use crate::roles::{self, Happened};
 use crate::server_load;
@@ -26,6 +27,8 @@ pub(crate) struct Subjects {
     pub(crate) stores: Vec<Endpoint>,
     /// Every private server.
     pub(crate) faults: FaultPlace,
+    /// The user's command that interrupts service; `None` without one.
+    pub(crate) command: Option<FaultCommand>,
 }
 
 /// The thread that carries out the actions of one phase.
@@ -52,7 +55,10 @@ impl Acting {
             let takes_away = actions.iter().any(|action| action.what.interrupts_service());
             let servers = &subjects.faults.servers;
             let watched = servers.iter().filter(|_| takes_away);
-            let watched: Vec<Endpoint> = watched.map(|(endpoint, _)| endpoint.clone()).collect();
+            let watched = watched.map(|(endpoint, _)| endpoint);
+            let at_url = subjects.command.iter().map(|command| &command.endpoint);
+            let has_role = |endpoint: &&Endpoint| endpoint.product() == Product::Redis;
+            let watched: Vec<Endpoint> = watched.chain(at_url.filter(has_role)).cloned().collect();
             let done = AtomicBool::new(false);
             thread::scope(|scope| {
                 let watching = scope.spawn(|| roles::watch(&watched, &done));
@@ -101,6 +107,11 @@ fn act(
     let mut faults = subjects.faults.clone();
     for action in actions {
         let due = begins + Duration::from_nanos(action.at_ns);
+        if action.by_command {
+            let command = subjects.command.as_ref().ok_or_else(no_command)?;
+            happened.extend(command.run(action.what, (due, stopped))?);
+            continue;
+        }
         let Some(what) = action.what.writes() else {
             happened.extend(faults.act(action.what, (due, stopped))?);
             continue;
@@ -115,6 +126,11 @@ fn act(
     let _ = stopped.recv();
     let failed = begun.into_iter().find_map(|what| write_failure(subjects, what));
     failed.map_or(Ok(happened), Err)
+}
+
+fn no_command() -> Failure {
+    let message = "no command of the user interrupts service (expected --fault-command)".into();
+    Failure { class: ErrorClass::Other, message }
 }
 
 /// Makes every server write to disk in the background.

@@ -13,6 +13,7 @@ fn plan() -> Plan {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     };
     study.plan(&choices).unwrap()
 }

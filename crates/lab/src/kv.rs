@@ -61,8 +61,8 @@ impl<'a> Offered<'a> {
         let stores = ready.endpoints().cloned().collect();
         // A proxy has no role that could change.
         let servers = ready.servers().filter(|(role, _)| *role != Role::Proxy).map(server);
-        let subjects =
-            Subjects { stores, faults: FaultPlace::new(servers.collect(), ready.groups.cable()) };
+        let faults = FaultPlace::new(servers.collect(), ready.groups.cable());
+        let subjects = Subjects { stores, faults, command: ready.fault_command.clone() };
         Ok(Opened { subjects, ..opened })
     }
 

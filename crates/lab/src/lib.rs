@@ -5,8 +5,9 @@
 //! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine, `app_cache` and
 //!   `cache_aside` open the clients of their workloads, `sampler` samples resource usage of server
 //!   and generator.
-//! - `actions`: planned actions on a target, such as a save; `roles`: which server is the primary;
-//!   `deadline`: work with a deadline.
+//! - `actions`: planned actions on a target, such as a save; `faults`: those that interrupt
+//!   service; `fault_command`: the same by a command of the user; `roles`: which server is the
+//!   primary; `deadline`: work with a deadline.
 //! - [`data_files`]: records and operation lists of an application cache, read from files.
 //! - [`calibrate`]: limits of this machine, and CPU cost of the generator on it.
 //! - [`mod@null`]: rate of the generator with the same load on a null server.
@@ -34,6 +35,7 @@ mod disk_demand;
 pub mod effort;
 mod entries;
 mod error_hints;
+mod fault_command;
 mod faults;
 mod groups;
 mod kv;

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use crate::demand::Demand;
 use crate::disk_demand::DiskDemand;
+use crate::fault_command::FaultCommand;
 use crate::groups::{Groups, Limits};
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
@@ -46,6 +47,10 @@ pub struct Setup {
     /// True if the user confirms that existing servers contain nobody else's data, so that
     /// evictions and user-defined commands harm nobody.
     pub i_own_this_server: bool,
+    /// True if existing servers without any keys may be filled beyond their memory.
+    pub allow_fill: bool,
+    /// The user's command that interrupts the service of servers at a URL; run by `sh -c`.
+    pub fault_command: Option<String>,
 }
 
 impl Setup {
@@ -204,6 +209,7 @@ impl<'a> TargetProvisioner<'a> {
             groups,
             neighbour,
             disk: self.disk_with_data(target),
+            fault_command: self.fault_command(target, workload),
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {
                 connections,
@@ -213,6 +219,17 @@ impl<'a> TargetProvisioner<'a> {
                 table: name,
                 directory,
             },
+        })
+    }
+
+    /// The user's command for a workload that needs one.
+    fn fault_command(&self, target: &PlannedTarget, workload: &Workload) -> Option<FaultCommand> {
+        workload.by_command()?;
+        Some(FaultCommand {
+            text: self.setup.fault_command.clone()?,
+            target: target.name.clone(),
+            endpoint: self.setup.endpoints.get(&target.name)?.clone(),
+            guard: self.setup.guard.clone(),
         })
     }
 
@@ -323,7 +340,7 @@ impl<'a> TargetProvisioner<'a> {
         admin: &mut dyn Admin,
         own: &str,
     ) -> Result<Vec<MemoryStats>, Failure> {
-        let Setup { allow_shared, i_own_this_server, .. } = *self.setup;
+        let Setup { allow_shared, i_own_this_server, allow_fill, .. } = *self.setup;
         let rooms = admin.memory_stats()?;
         let by_size_class = rooms.iter().any(|room| room.by_size_class);
         let is_allowed = if by_size_class { i_own_this_server } else { allow_shared };
@@ -333,13 +350,14 @@ impl<'a> TargetProvisioner<'a> {
                 return Err(not_ours(endpoint, (target.backend, by_size_class), empty));
             }
         }
-        if i_own_this_server || by_size_class {
+        // Beyond its memory, a server without keys evicts or refuses only what this run writes.
+        if i_own_this_server || (allow_fill && room::is_empty(&rooms)) {
             return Ok(Vec::new());
         }
         if let Some(demand) = Demand::of_target(self.plan, &target.name, own)? {
             room::fits(endpoint, &rooms, demand)?;
         }
-        Ok(rooms)
+        Ok(if by_size_class { Vec::new() } else { rooms })
     }
 
     /// Creates a directory below `parent`, which the guard removes should this process die.

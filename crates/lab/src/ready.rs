@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use workloads::kv::{Key, KeyNames};
 
 use crate::address::place;
+use crate::fault_command::FaultCommand;
 use crate::groups::Groups;
 use crate::machine::Machine;
 
@@ -43,6 +44,8 @@ pub struct Ready {
     pub(crate) disk: Option<PathBuf>,
     /// A process that uses their CPU from time to time.
     pub(crate) neighbour: Option<RunningNeighbour>,
+    /// The user's command that interrupts service at a URL; `None` for a workload without one.
+    pub(crate) fault_command: Option<FaultCommand>,
     /// Control groups of servers and of clients of files. Dropped after the servers.
     pub(crate) groups: Groups,
 }

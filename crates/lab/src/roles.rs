@@ -40,7 +40,9 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
         let asked = Instant::now();
         // Retry once: a Sentinel closes the connections of a server that it promotes.
         let now = reader.role().or_else(|_| reader.role()).ok();
-        let was_silent = mem::replace(&mut is_silent, now.is_none());
+        // A server that never reports its role may not be allowed to.
+        let is_known = now.is_some() || before.is_some();
+        let was_silent = mem::replace(&mut is_silent, is_known && now.is_none());
         let of_silence = match (was_silent, is_silent) {
             (false, true) => Some(EventKind::Silent),
             (true, false) => Some(EventKind::Back),

@@ -33,10 +33,16 @@ const FILLED_PER_S: u64 = 200 << 20;
 /// memory of its machine. `None` if the server does not report it.
 fn memory(room: &MemoryStats) -> Option<(u64, &'static str)> {
     match (room.limit_bytes?, room.system_bytes) {
+        (limit, _) if room.by_size_class => Some((limit, "its memory limit (-m)")),
         (0, system) => Some((system?, "the memory of its machine (it has no maxmemory)")),
         (limit, Some(system)) if system < limit => Some((system, "the memory of its machine")),
         (limit, _) => Some((limit, "its maxmemory")),
     }
+}
+
+/// True if no database of any server has keys.
+pub(crate) fn is_empty(rooms: &[MemoryStats]) -> bool {
+    rooms.iter().all(|room| room.keys == Some(0))
 }
 
 /// Refuses a demand that does not fit on every server; the error gives the estimate and a remedy.
@@ -45,8 +51,13 @@ pub(crate) fn fits(
     rooms: &[MemoryStats],
     demand: Demand,
 ) -> Result<(), Failure> {
-    let is_shared = rooms.iter().any(|room| room.keys != Some(0));
-    let demand = if is_shared { demand.with_load() } else { demand };
+    let is_empty = is_empty(rooms);
+    let demand = if is_empty { demand } else { demand.with_load() };
+    let anyway = if is_empty {
+        "--allow-fill to fill it anyway, which evicts or refuses keys of this run"
+    } else {
+        "--i-own-this-server if nobody else's data is on that server"
+    };
     let demand_bytes = demand.bytes_on_one_of(rooms.len());
     for room in rooms {
         let (Some((memory_bytes, memory)), Some(used_bytes)) = (memory(room), room.used_bytes)
@@ -59,8 +70,7 @@ pub(crate) fn fits(
         }
         let message = format!(
             "{endpoint} has no room for this run: {}{}, this run may add {} ({demand}), and at \
-             most {} may be in use, 90 % of {memory} of {}{} ({}, raise maxmemory, or use \
-             --i-own-this-server if nobody else's data is on that server)",
+             most {} may be in use, 90 % of {memory} of {}{} ({}, raise {memory}, or use {anyway})",
             using(room, used_bytes),
             room.keys.map_or_else(String::new, |keys| format!(" by {keys} keys in all databases")),
             format_bytes(demand_bytes),
@@ -92,11 +102,18 @@ fn beyond(room: &MemoryStats) -> String {
 }
 
 fn unreadable(endpoint: &Endpoint, room: &MemoryStats) -> Failure {
+    let server = &room.server;
+    let lacks = if room.by_size_class {
+        format!("`stats` of {server} lacks bytes or a limit_maxbytes (start it with -m, ")
+    } else {
+        format!(
+            "`INFO` of {server} lacks used_memory, maxmemory, or both maxmemory and \
+             total_system_memory (allow INFO for this account, "
+        )
+    };
     let message = format!(
-        "{endpoint} does not report how much memory is left: `INFO` of {} lacks used_memory, \
-         maxmemory, or both maxmemory and total_system_memory (allow INFO for this account, or \
-         use --i-own-this-server if nobody else has data on that server)",
-        room.server
+        "{endpoint} does not report how much memory is left: {lacks}or use --i-own-this-server if \
+         nobody else has data on that server)"
     );
     Failure { class: ErrorClass::NotOurs, message }
 }

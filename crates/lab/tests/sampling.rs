@@ -35,6 +35,7 @@ fn plan(study: (&str, &str), target: &str, sets: &[(&str, &str)]) -> Plan {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     };
     Study::parse(study.0, study.1).unwrap().plan(&choices).unwrap()
 }

@@ -13,6 +13,9 @@ pub struct Action {
     pub at_ns: u64,
     /// Kind of action.
     pub what: Act,
+    /// True if the user's command carries it out, on a server that cachedyno did not start.
+    #[serde(default)]
+    pub by_command: bool,
 }
 
 /// Kind of action on a target.
@@ -130,6 +133,11 @@ impl Act {
     /// The fault that it causes; `None` if it causes none.
     pub fn fault(self) -> Option<Fault> {
         self.properties().fault
+    }
+
+    /// Name of the fault that it causes; empty if it causes none.
+    pub fn fault_name(self) -> &'static str {
+        self.fault().map_or("", |fault| fault.name)
     }
 
     /// True if clients may get no answers, or errors, for a while.

@@ -92,6 +92,9 @@ pub fn resuming(
     words.extend(out.into_iter().flat_map(|out| ["--out".into(), out.into()]));
     words.extend(stores.into_iter().flat_map(|store| ["--target".into(), store]));
     words.extend(header.command.iter().find(|word| *word == SHARED).cloned());
+    if header.plan.cells.iter().any(|cell| cell.workload.by_command().is_some()) {
+        words.extend(["--fault-command", "COMMAND"].map(String::from));
+    }
     shell_words(&words)
 }
 
@@ -256,6 +259,7 @@ mod tests {
             timeout_ms: None,
             stall_ns: None,
             files: None,
+            has_fault_command: false,
         });
         let plan = plan.unwrap();
         let header = header(plan, &[]);
@@ -356,6 +360,7 @@ mod tests {
             timeout_ms: None,
             stall_ns: None,
             files: None,
+            has_fault_command: false,
         });
         let plan = plan.unwrap();
         let header = header(plan, &[]);

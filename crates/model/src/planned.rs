@@ -1,5 +1,6 @@
 //! What a plan does to a store before and besides its phases.
 
+use crate::action::Act;
 use crate::load::FILL;
 use crate::plan::{Kv, Workload};
 use crate::trial::BackgroundWrite;
@@ -8,6 +9,11 @@ impl Workload {
     /// True if an action makes the servers write this in the background.
     pub fn requests(&self, write: BackgroundWrite) -> bool {
         self.actions().iter().any(|action| action.what.writes() == Some(write))
+    }
+
+    /// The action that the user's command carries out; `None` without one.
+    pub fn by_command(&self) -> Option<Act> {
+        Some(self.actions().iter().find(|action| action.by_command)?.what)
     }
 
     /// True if it may be part of a full resync of a reattached replica: the plan kills servers and

@@ -62,7 +62,7 @@ impl PlannedTarget {
         self.settings.iter().filter_map(own).collect()
     }
 
-    /// True for a server at a URL, on which nothing except load is allowed.
+    /// True for a server at a URL, on which cachedyno does nothing except load.
     pub fn is_at_url(&self) -> bool {
         self.address.is_some() && self.product.has_server()
     }

@@ -74,14 +74,21 @@ impl Plan {
         let (actions, memory) = (cell.workload.actions(), cell.workload.memory());
         let Some(target) = self.target(&cell.target) else { return Ok(()) };
         let name = &target.name;
-        if target.is_at_url() && (!actions.is_empty() || memory.is_some()) {
+        let own = actions.iter().filter(|action| !action.by_command);
+        if !target.is_at_url() && own.clone().count() < actions.len() {
+            return Err(format!(
+                "target `{name}` is a private server, with an action by a command of the user \
+                 (expected an action of cachedyno's own)"
+            ));
+        }
+        if target.is_at_url() && (own.clone().count() > 0 || memory.is_some()) {
             return Err(format!(
                 "cachedyno does not limit, save or kill the server of target `{name}`, which it \
                  did not start (expected a private server: leave out its URL; or a run without \
                  these actions)"
             ));
         }
-        let Some(action) = actions.first().filter(|_| !target.product.supports_actions()) else {
+        let Some(action) = own.clone().next().filter(|_| !target.product.supports_actions()) else {
             return Ok(());
         };
         let (product, cannot) = (target.product.name(), action.what.cannot());

@@ -2,7 +2,7 @@
 //! store's rate at which clients are within their latency limit again after each fault, and stay
 //! there while a restored server gets its data.
 
-use model::{Act, Cell, EventKind, Fault, PEAK, Schedule, Trial, Workload};
+use model::{Act, Cell, EventKind, PEAK, Schedule, Trial, Workload};
 use std::collections::BTreeMap;
 
 use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, TWO_PRIMARIES, UNAVAILABLE, UNKNOWN};
@@ -42,7 +42,8 @@ fn view(recorded: &Recorded, cell: &Cell, facts: &[FactView]) -> FailoverView {
         target: cell.target.clone(),
         workload: cell.workload.profile().into(),
         load: cell.load.clone(),
-        fault: fault(&cell.workload).map_or("", |fault| fault.name).into(),
+        fault: fault_name(&cell.workload).into(),
+        by_command: cell.workload.by_command().is_some(),
         share,
         planned_per_s: over_faults(&planned),
         peak_per_s: over_faults(&peaks),
@@ -84,15 +85,16 @@ fn survives(trial: &Trial, limit_ns: u64) -> bool {
 fn not_promoted(recorded: &Recorded, cell: &Cell, trials: &[&Trial]) -> Option<u32> {
     let target = recorded.header.plan.targets.iter().find(|own| own.name == cell.target)?;
     let has_replicas = !target.is_at_url() && target.settings.contains_key("replicas");
-    let is_gone = !matches!(fault(&cell.workload)?.name, "restart" | "migration");
+    let is_gone = !matches!(fault_name(&cell.workload), "restart" | "migration");
     let promotes = |trial: &Trial| trial.events.iter().any(|e| e.kind == EventKind::Promoted);
     let without = trials.iter().filter(|trial| !promotes(trial)).count() as u32;
     (has_replicas && is_gone).then_some(without)
 }
 
-/// The fault that the plan of a workload causes.
-fn fault(workload: &Workload) -> Option<Fault> {
-    workload.actions().iter().find_map(|action| action.what.fault())
+/// Name of the fault that the plan of a workload causes.
+fn fault_name(workload: &Workload) -> &'static str {
+    let mut faults = workload.actions().iter().filter_map(|action| action.what.fault());
+    faults.next().map_or("", |fault| fault.name)
 }
 
 /// The mean with the lowest and highest value; `None` without values.
@@ -155,7 +157,7 @@ fn sentence(
     (limit_ns, on_one_host): (u64, bool),
 ) -> String {
     let limit = show::ns(limit_ns as f64);
-    let what = Act::of_fault(&views[0].fault).and_then(Act::fault).map_or("", |fault| fault.phrase);
+    let what = phrase(views[0]);
     let healthy: Vec<f64> = views.iter().filter_map(|v| Some(v.peak_per_s?.center)).collect();
     let healthy = healthy.iter().sum::<f64>() / healthy.len().max(1) as f64;
     let healthy = format!("on a healthy day its highest rate is {}", show::rate(healthy));
@@ -185,4 +187,11 @@ fn sentence(
          {limit} again{back}, after each of {} faults{failed}; {healthy}{host}",
         best.faults
     )
+}
+
+fn phrase(view: &FailoverView) -> &'static str {
+    if view.by_command {
+        return "what the fault command does to it";
+    }
+    Act::of_fault(&view.fault).and_then(Act::fault).map_or("", |fault| fault.phrase)
 }

@@ -380,14 +380,18 @@ fn oom_kills() -> u64 {
 
 /// The last lines of a log that are not blank, joined by ` | `.
 fn log_tail(log: &Path) -> io::Result<String> {
-    let mut file = File::open(log)?;
+    tail(&mut File::open(log)?, LOG_TAIL_LINES)
+}
+
+/// The last `lines` lines of a file that are not blank, joined by ` | `.
+pub(crate) fn tail(file: &mut File, lines: usize) -> io::Result<String> {
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL_BYTES)))?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
+    file.take(LOG_TAIL_BYTES).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    Ok(lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join(" | "))
+    let all: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    Ok(all[all.len().saturating_sub(lines)..].join(" | "))
 }
 
 #[cfg(test)]

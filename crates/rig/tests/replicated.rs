@@ -93,7 +93,7 @@ fn a_replica_takes_over_and_nothing_is_left_behind() {
         [Role::Primary, Role::Replica, Role::Sentinel, Role::Sentinel, Role::Sentinel]
     );
     let Endpoint::Redis { options, .. } = &endpoint else { panic!("{endpoint}") };
-    assert_eq!(options.sentinels.len(), 3);
+    assert_eq!(options.seeds.len(), 3);
     for (role, server) in &servers {
         assert_eq!(host_and_port(server.endpoint()).0, "127.0.0.1");
         assert!(ask(server, "INFO server").starts_with("-NOAUTH"), "{role:?}");

@@ -100,6 +100,7 @@ fn plan_data_set(arguments: &DataSet, seed: u64) -> Result<DataSetPlan, CliError
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     };
     let all = study.plan(&choices)?;
     let Some((cell, _)) = all.caches().find(|(_, cache)| cache.as_original) else {

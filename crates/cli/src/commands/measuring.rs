@@ -8,7 +8,6 @@ use dash::Listener;
 use lab::{Ended, Setup, Sinks};
 use model::leftovers;
 use model::record::RECORD_FORMAT;
-use model::target::mask_text;
 use model::{Condition, Conditions, ErrorClass, Header, Plan, Sink, TargetState, Trial, Workload};
 use rig::{FilesLeft, TrialDirs};
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ use crate::output;
 use crate::progress::{Collector, Display, RemovalDisplay};
 use crate::random::random;
 use crate::signals::watch_signals;
-use crate::{disks, reach, serve, studies, trust};
+use crate::{disks, fault_command, reach, serve, studies, trust};
 
 /// Delay before slow file removal is reported.
 const REMOVAL_NOTICE_AFTER: Duration = Duration::from_secs(1);
@@ -54,10 +53,7 @@ pub(super) fn header(
         host_mark: trust::host_mark(&run, &plan),
         run,
         tool: format!("cachedyno {}", studies::TOOL_VERSION),
-        // Also masks anything that looks like a password.
-        command: std::env::args_os()
-            .map(|argument| mask_text(&argument.to_string_lossy()))
-            .collect(),
+        command: fault_command::recorded(std::env::args_os()),
         started_unix_ms: lab::unix_ms(),
         plan,
         conditions: Conditions { facts },
@@ -66,14 +62,27 @@ pub(super) fn header(
     })
 }
 
-/// A warning that other users' data on existing stores is unprotected; `None` unless
-/// `--i-own-this-server` is set and there are such stores.
+/// A warning that existing stores may be filled, or other users' data on them evicted; `None`
+/// without `--allow-fill` and `--i-own-this-server`, or without such stores.
 pub(super) fn unprotected_stores(setup: &Setup) -> Option<Condition> {
-    (setup.i_own_this_server && !setup.endpoints.is_empty()).then(|| Condition {
+    let (value, warning) = if setup.i_own_this_server {
+        (
+            "filled regardless of evictions (--i-own-this-server)",
+            "other users' data on these servers was not protected",
+        )
+    } else if setup.allow_fill {
+        (
+            "filled regardless of their memory (--allow-fill)",
+            "these servers may have evicted keys of the run or refused its writes",
+        )
+    } else {
+        return None;
+    };
+    (!setup.endpoints.is_empty()).then(|| Condition {
         group: "targets".into(),
         name: "existing stores".into(),
-        value: "filled regardless of evictions (--i-own-this-server)".into(),
-        warning: Some("other users' data on these servers was not protected".into()),
+        value: value.into(),
+        warning: Some(warning.into()),
     })
 }
 

@@ -14,7 +14,7 @@ use crate::exit::CliError;
 use crate::measurement_lock::acquire;
 use crate::orphaned;
 use crate::random::random;
-use crate::{disks, limits, output, preflight, serve, studies, trust};
+use crate::{disks, fault_command, limits, output, preflight, serve, studies, trust};
 
 /// Option that sets the number of clients, for error messages.
 const CLIENTS: &str = "--set clients";
@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     // Bind before the record is created, so that wrong arguments leave nothing behind.
     let served = serve::bind(&arguments.common.serve)?;
     let setup = arguments.common.setup(&choices, arguments.resume.run.is_some())?;
+    let setup = Setup { fault_command: arguments.fault_command.clone(), ..setup };
     let (header, writer, earlier, _lock) = match &arguments.resume.run {
         Some(run) => resume(arguments, run, &choices, &setup)?,
         None => start_new(arguments, &choices, &setup)?,
@@ -111,6 +112,7 @@ fn resume(
     }
     trust::check_settings(plan)?;
     check_existing_stores(arguments, &record.header, targets)?;
+    fault_command::check(plan, arguments.fault_command.is_some())?;
     trust::consent(&record.header, setup, arguments.resume.trust_record)?;
     check_data_set_files(plan)?;
     limits::allow_connections(CLIENTS, plan)?;
@@ -203,5 +205,6 @@ fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliErro
         timeout_ms: timeout_ms(arguments.timeout.as_deref())?,
         stall_ns: stall_ns(arguments.stall_limit.as_deref())?,
         files: files.map_err(|e| CliError::usage(format!("--data-set: {e}")))?,
+        has_fault_command: arguments.fault_command.is_some(),
     })
 }

@@ -26,6 +26,13 @@ const VALUE_HELP: &str = "Size of a value, such as 1KiB\n\n\
     It counts if it was measured, or lies between two sizes that were: then the larger one stands \
     for it.";
 
+const SURVIVE_HELP: &str = "Number of servers that may fail at the same time: the others must \
+    carry the rate\n\n\
+    With 1, a record of `cachedyno run failover` of the same product and settings limits the rate \
+    to the share of the highest one at which clients were within the limits again after every \
+    fault, and its replicas take the place of spare servers. Without such a record the answer says \
+    that the failure was not measured, and prints the command that measures it.";
+
 const PRICE_HELP: &str = "Prices of servers: a TOML file with `currency` and a table `per_hour` by \
     target\n\n\
     currency = \"EUR\"\n\
@@ -80,6 +87,7 @@ pub(crate) struct Size {
     headroom: String,
     /// Number of servers that may fail at the same time: the others must carry the rate
     #[arg(long, value_name = "SERVERS", default_value_t = 0, requires = "rate")]
+    #[arg(long_help = SURVIVE_HELP)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=100))]
     survive: u32,
     /// Prices of servers: a TOML file with `currency` and a table `per_hour` by target

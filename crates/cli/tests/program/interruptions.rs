@@ -210,6 +210,31 @@ fn clusters_fail_over_and_move_slots_without_losses() {
 }
 
 #[test]
+fn a_pair_without_sentinels_fails_over_on_request_without_losses() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["fault_ms=1500", "restore_ms=4000", "measure_ms=5000", "keys=5000", "rate=1000"];
+    let profiles = ["profile=failover"];
+    let summary = run(&place, &profiles, &sets, "redis-pair").finish_within(PATIENCE).json();
+    assert_eq!(summary["failures"], serde_json::json!([]));
+    let [requested, promoted, demoted] =
+        ["failover-requested", "promoted", "demoted"].map(|kind| events(&summary, kind));
+    assert_eq!((requested.len(), promoted.len(), demoted.len()), (1, 1, 1), "{summary}");
+    assert!(promoted[0] > requested[0], "{requested:?}, {promoted:?}");
+    let one = noticed(&summary, "failover");
+    assert_eq!(one["writes_lost"][0], 0, "{one}");
+    assert!(one["writes_lost"][1].as_u64() > Some(100), "{one}");
+    assert!(one["writes_unavailable_ns"]["median"].as_f64() >= Some(0.0), "{one}");
+    // Clients find the new primary: all later sets are answered.
+    let set = row(&summary, "redis-pair", "steady.set");
+    assert!(set["counts"]["ok"].as_u64() > Some(2_000), "{set}");
+    assert!(set["counts"]["error"].as_u64() < Some(500), "{set}");
+    place.assert_nothing_left();
+}
+
+#[test]
 fn a_single_server_that_restarts_keeps_what_is_in_its_log() {
     if !installed(&["redis-server"]) {
         return;

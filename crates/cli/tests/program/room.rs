@@ -364,3 +364,55 @@ fn a_private_server_too_large_for_this_machine_is_refused() {
     assert_contains(&reason, &[&sum[..], &["--set sessions=NUMBER"]].concat());
     place.assert_nothing_left();
 }
+
+/// The URL of a server whose memory is a fraction of what a run needs, and flags of that run.
+fn small(server: &PortServer, scheme: &str) -> (String, [&'static str; 4]) {
+    (format!("{scheme}://127.0.0.1:{}", server.port), ["--keys", "12000", "--value", "8KiB"])
+}
+
+#[test]
+fn a_small_redis_is_filled_only_with_allow_fill() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = PortServer::redis(&["--maxmemory", "20mb", "--maxmemory-policy", "allkeys-lru"]);
+    let (place, (url, many)) = (Place::new(), small(&server, "redis"));
+    let reason = refusal(Place::finish(bench(&place, &url, &many)), "x");
+    assert_contains(&reason, &["12000 keys", "maxmemory of 20 MiB", "--value", "--allow-fill"]);
+    assert!(!reason.contains(OWN), "{reason}");
+    let mut study = place.run(&["ramp", "--scale", "quick", "--format", "json"]);
+    study.args(["--target", &format!("redis={url}"), "--set", "keys=1000000"]);
+    assert_contains(&refusal(Place::finish(study), "redis"), &["1000000 keys", "--allow-fill"]);
+    assert_eq!(server.calls("set"), 0, "nothing was written");
+
+    let allowed = [&many[..], &["--allow-fill"]].concat();
+    Place::finish(bench(&place, &url, &allowed));
+    assert!(field(&server, "evicted_keys") > 0, "the server was filled");
+    let shown = place.on_records(&["show", "--details"]).stdout;
+    assert_contains(&shown, &["existing stores", "--allow-fill"]);
+
+    // Keys of others in any database are not evicted.
+    server.ask(&["-n", "5", "SET", "order:1", "foreign"]);
+    let reason = refusal(Place::finish(bench(&place, &url, &allowed)), "x");
+    assert_contains(&reason, &["12000 keys", "maxmemory of 20 MiB", OWN]);
+    assert_eq!(server.ask(&["-n", "5", "DBSIZE"]), "1");
+}
+
+#[test]
+fn a_small_memcached_is_filled_only_with_allow_fill() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    let server = PortServer::memcached(&["-m", "8"]);
+    let (place, (url, many)) = (Place::new(), small(&server, "memcached"));
+    let reason = refusal(Place::finish(bench(&place, &url, &many)), "x");
+    assert_contains(&reason, &["12000 keys", "memory limit (-m) of 8 MiB", "--allow-fill"]);
+    assert_eq!(server.stat("cmd_set"), 0, "nothing was written");
+    Place::finish(bench(&place, &url, &[&many[..], &["--allow-fill"]].concat()));
+    assert!(server.stat("evictions") > 0, "the server was filled");
+    assert_eq!(server.stat("curr_items"), 0);
+    // Items of others are not evicted.
+    server.say("set cart:17 0 0 3\r\nyes");
+    let finished = Place::finish(bench(&place, &url, &[&many[..], &["--allow-fill"]].concat()));
+    assert_contains(&refusal(finished, "x"), &["is not empty", OWN]);
+}

@@ -1,8 +1,12 @@
 //! `size`: questions, price files and records that it refuses, and answers from real records.
 
 use std::fs;
+use std::time::Duration;
 
-use super::common::{Finished, Place, among, installed};
+use super::common::{Finished, Place, among, installed, one_block};
+
+/// Timeout, far more than any run here takes even on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A question that every rate answers: one request per second of which few may fail.
 const EASY: [&str; 6] = ["--rate", "1", "--slo", "error<50%", "--value", "100"];
@@ -118,6 +122,51 @@ fn a_real_record_answers_or_is_left_out_with_its_reason() {
     let other = ["--rate", "1", "--slo", "error<50%", "--value", "1KiB"];
     let text = size(&place, &other).code(6).stdout;
     assert!(text.contains("with values of 1 KiB (measured: 100 B;"), "{text}");
+}
+
+#[test]
+fn a_real_failover_limits_the_rate_unless_it_is_left_out() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.command();
+    command.args(["bench", "redis", "--rate", "300", "--duration", "700ms", "--warmup", "50ms"]);
+    command.args(["--value", "100", "--keys", "500", "--quiet", "--blocks", "3"]);
+    command.args(["--set", "save=", "--set", "appendonly=no"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    Place::finish(command).measured();
+    let asked = [&EASY[..], &["--survive", "1", "--format", "json"]].concat();
+    let finished = size(&place, &asked);
+    let answer = finished.json();
+    if finished.code == Some(0) {
+        let command = &answer["missing"][0]["commands"][0];
+        let expected = "cachedyno run failover --set value_bytes=100 --out ";
+        assert!(command.as_str().unwrap().starts_with(expected), "{answer}");
+        assert!(answer["deployments"][0]["rate"]["survived_share"].is_null(), "{answer}");
+    }
+
+    let sets = ["profile=failover-proof", "shares=20", "fault_ms=1500", "restore_ms=5000"];
+    let sets = sets.into_iter().chain(["measure_ms=9000", "keys=5000"]);
+    let sets: Vec<&str> = sets.flat_map(|set| ["--set", set]).collect();
+    let arguments = [&["failover", "--target", "redis"], &sets[..]].concat();
+    one_block::started(&place, &arguments).finish_within(PATIENCE);
+    let answer = size(&place, &asked).json();
+    let own = &answer["deployments"][0];
+    if own["rate"]["survived_share"].is_null() {
+        // A disturbed machine: a record is not VALID, or no share survived.
+        let is_left_out = !answer["left_out"].as_array().unwrap().is_empty();
+        assert!(is_left_out || answer["outcome"] == "not-covered", "{answer}");
+        return;
+    }
+    assert_eq!((&own["rate"]["survived_share"], &own["servers"]), (&0.2.into(), &2.into()));
+    assert_eq!((&own["replicas"], &own["spare_shards"]), (&1.into(), &0.into()), "{answer}");
+    let survived = |m: &serde_json::Value| {
+        let what = m["what"].as_str().unwrap();
+        what.contains("the death of its primary") && what.contains("all servers on one host")
+    };
+    assert_eq!(among(&own["measurements"], survived).len(), 1, "{answer}");
+    assert_eq!(answer["missing"], serde_json::json!([]));
 }
 
 #[test]

@@ -1,9 +1,11 @@
-//! A primary with replicas and Sentinels that promote a replica if it dies: finds the current
-//! primary and the role of each server.
+//! A primary with replicas, with or without Sentinels that promote a replica if it dies: finds the
+//! current primary and the role of each server.
 //!
-//! A client queries the Sentinels in turn, and asks the server they name whether it is the primary,
-//! because Sentinels learn of a promotion one after the other. Source:
-//! <https://redis.io/docs/latest/develop/reference/sentinel-clients/>.
+//! A client queries the servers that it knows in turn. A Sentinel names the primary, a replica the
+//! server that it follows, and the primary itself; the server they name is asked whether it is the
+//! primary, because servers learn of a promotion one after the other. Sources:
+//! <https://redis.io/docs/latest/develop/reference/sentinel-clients/> and
+//! <https://redis.io/docs/latest/commands/role/>.
 
 use std::time::Duration;
 
@@ -161,10 +163,10 @@ fn unexpected(question: &str) -> StoreError {
     StoreError::fatal(ErrorClass::Protocol, message)
 }
 
-/// The Sentinels of an endpoint; empty if it has none.
-fn sentinels(endpoint: &Endpoint) -> &[NetAddress] {
+/// The servers that know the primary of an endpoint; empty for a fixed server.
+fn seeds(endpoint: &Endpoint) -> &[NetAddress] {
     match endpoint {
-        Endpoint::Redis { options, .. } => &options.sentinels,
+        Endpoint::Redis { options, .. } => &options.seeds,
         _ => &[],
     }
 }
@@ -174,22 +176,21 @@ fn at(endpoint: &Endpoint, server: &NetAddress) -> Endpoint {
     let mut one = endpoint.clone();
     if let Endpoint::Redis { address, options, .. } = &mut one {
         *address = server.clone();
-        options.sentinels.clear();
+        options.seeds.clear();
     }
     one
 }
 
-/// The current primary of an endpoint with Sentinels, as its own endpoint; `None` without
-/// Sentinels. Errors: no Sentinel names a server that confirms that it is the primary.
+/// The current primary of an endpoint whose primary can change, as its own endpoint; `None` for a
+/// fixed server. Errors: no server names one that confirms that it is the primary.
 pub(super) fn current_primary(
     endpoint: &Endpoint,
     timeout: Duration,
 ) -> Option<Result<Endpoint, StoreError>> {
-    let sentinels = sentinels(endpoint);
     let mut last = None;
     let mut seen = Vec::new();
-    for sentinel in sentinels {
-        match confirmed_primary(endpoint, sentinel, &mut seen, timeout) {
+    for seed in seeds(endpoint) {
+        match confirmed_primary(endpoint, seed, &mut seen, timeout) {
             Ok(primary) => return Some(Ok(primary)),
             Err(e) => last = Some(Err(e)),
         }
@@ -197,22 +198,26 @@ pub(super) fn current_primary(
     last
 }
 
-/// The primary according to one Sentinel. A server in `seen` is known not to be the primary and is
-/// not queried again.
+/// The primary according to one server. One in `seen` is known not to be the primary and is not
+/// queried again.
 fn confirmed_primary(
     endpoint: &Endpoint,
-    sentinel: &NetAddress,
+    seed: &NetAddress,
     seen: &mut Vec<NetAddress>,
     timeout: Duration,
 ) -> Result<Endpoint, StoreError> {
     // Sentinels have no databases.
-    let mut queried = at(endpoint, sentinel);
+    let mut queried = at(endpoint, seed);
     if let Endpoint::Redis { database, .. } = &mut queried {
         *database = 0;
     }
-    let address = primary_of(&mut Wire::open(&queried, None, timeout)?)?;
+    let address = match ask_role(&mut Wire::open(&queried, None, timeout)?)? {
+        Role::Primary { .. } => return Ok(at(endpoint, seed)),
+        Role::Replica { of, .. } => of,
+        Role::Sentinel { primary } => primary,
+    };
     let no = |why: String| {
-        let message = format!("{sentinel} names {address} as the primary, {why}");
+        let message = format!("{seed} names {address} as the primary, {why}");
         StoreError::fatal(ErrorClass::Refused, message)
     };
     if seen.contains(&address) {
@@ -228,20 +233,20 @@ fn confirmed_primary(
     }
 }
 
-/// Creates a survey of an endpoint's Sentinels during a load; `None` without Sentinels.
+/// Creates a survey of the primary during a load; `None` for a fixed server.
 pub(crate) fn survey(endpoint: &Endpoint, timeout: Duration) -> Option<Box<dyn Survey>> {
     let survey =
-        SentinelSurvey { endpoint: endpoint.clone(), timeout: timeout.min(QUERY_TIMEOUT_MAX) };
-    (!sentinels(endpoint).is_empty()).then(|| Box::new(survey) as Box<_>)
+        PrimarySurvey { endpoint: endpoint.clone(), timeout: timeout.min(QUERY_TIMEOUT_MAX) };
+    (!seeds(endpoint).is_empty()).then(|| Box::new(survey) as Box<_>)
 }
 
 #[derive(Debug)]
-struct SentinelSurvey {
+struct PrimarySurvey {
     endpoint: Endpoint,
     timeout: Duration,
 }
 
-impl Survey for SentinelSurvey {
+impl Survey for PrimarySurvey {
     fn ask(&self, known: &[Address], _named: &[String]) -> Option<Layout> {
         let Endpoint::Redis { address, .. } =
             current_primary(&self.endpoint, self.timeout)?.ok()?

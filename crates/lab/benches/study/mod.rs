@@ -35,6 +35,7 @@ pub(crate) fn plan(
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     };
     Ok(study.plan(&choices)?)
 }
@@ -49,6 +50,8 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         allow_shared: false,
         resumes: false,
         i_own_this_server: false,
+        allow_fill: false,
+        fault_command: None,
     })
 }
 

@@ -23,6 +23,8 @@ pub(crate) fn setup(disk: &tempfile::TempDir) -> Setup {
         allow_shared: false,
         resumes: false,
         i_own_this_server: false,
+        allow_fill: false,
+        fault_command: None,
     }
 }
 

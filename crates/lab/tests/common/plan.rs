@@ -18,6 +18,7 @@ pub(crate) fn plan(sets: &[(&str, &str)], load: Load, (warmup_ns, ns): (u64, u64
         timeout_ms: Some(20_000),
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     };
     let study = include_str!("../../../../studies/ramp.toml");
     let mut plan = Study::parse("ramp", study).unwrap().plan(&choices).unwrap();

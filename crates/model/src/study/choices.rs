@@ -41,6 +41,8 @@ pub struct Choices {
     pub stall_ns: Option<u64>,
     /// Application cache: files with records and lists.
     pub files: Option<DataFiles>,
+    /// True if a command of the user interrupts the service of servers at a URL.
+    pub has_fault_command: bool,
 }
 
 impl TargetChoice {

@@ -124,9 +124,10 @@ impl Keys for Defaults {
                         None => Schedule::Steady(run.defaults.rate),
                     };
                     let load = Load::planned(Arrivals::Poisson, schedule, clients);
-                    let kv = workload((profile, share), run);
                     let own = measured.iter().copied();
-                    cells.extend(on_targets(own, &load, |_| Workload::Kv(kv.clone())));
+                    cells.extend(on_targets(own, &load, |target| {
+                        Workload::Kv(workload((profile, share), target, run))
+                    }));
                 }
             }
         }
@@ -184,7 +185,11 @@ impl Profile {
     }
 }
 
-fn workload((profile, share): (&Profile, Option<u32>), run: &Run<'_, Defaults>) -> Kv {
+fn workload(
+    (profile, share): (&Profile, Option<u32>),
+    target: &PlannedTarget,
+    run: &Run<'_, Defaults>,
+) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
     let length_ns = scale.measure_ms * 1_000_000;
     let steady = timed(PHASE, &OPERATIONS, length_ns, scale);
@@ -192,10 +197,16 @@ fn workload((profile, share): (&Profile, Option<u32>), run: &Run<'_, Defaults>) 
         share.map(|_| timed(PEAK, &OPERATIONS, (length_ns as f64 * PEAK_LENGTH) as u64, scale));
     let act = profile.act();
     let is_restored = act.and_then(Act::fault).is_some_and(|fault| fault.is_restored);
-    let restore = is_restored.then_some((size.restore_ms, Act::Restore));
+    // Whoever runs a server at a URL restores it.
+    let by_command = target.is_at_url();
+    let restore = (is_restored && !by_command).then_some((size.restore_ms, Act::Restore));
     let actions = [act.map(|act| (size.fault_ms, act)), restore].into_iter().flatten();
-    let actions =
-        actions.map(|(at_ms, what)| Action { phase: PHASE.into(), at_ns: at_ms * 1_000_000, what });
+    let actions = actions.map(|(at_ms, what)| Action {
+        phase: PHASE.into(),
+        at_ns: at_ms * 1_000_000,
+        what,
+        by_command,
+    });
     let name = profile.name.get_ref();
     Kv {
         profile: share.map_or_else(|| name.clone(), |percent| format!("{name}-{percent}")),

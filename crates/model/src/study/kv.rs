@@ -407,6 +407,7 @@ fn workload(
     let phases: Vec<Phase> = operations.iter().map(phase).collect();
     let planned_ns: u64 = phases.iter().map(|phase| phase.warmup_ns + length_ns).sum();
     let action = |(_, at, what): (&str, &Spanned<f64>, Act)| Action {
+        by_command: false,
         phase: operations.first().cloned().unwrap_or_default(),
         at_ns: (length_ns as f64 * at.get_ref()) as u64,
         what,

@@ -117,7 +117,7 @@ fn a_rewrite_is_measured_on_the_store_with_a_log() {
     assert_eq!(thp.target("redis-thp").unwrap().settings["disable-thp"], "no");
     assert_eq!((thp.cells.len(), kv(&thp, "redis")), (2, kv(&thp, "redis-thp")));
     let Kv { phases, actions, .. } = kv(&plan, "redis-aof");
-    let [Action { phase, at_ns: 2_000_000_000, what: Act::Rewrite }] = &actions[..] else {
+    let [Action { phase, at_ns: 2_000_000_000, what: Act::Rewrite, .. }] = &actions[..] else {
         panic!("{actions:?}")
     };
     assert_eq!(phase, &phases[0].name);

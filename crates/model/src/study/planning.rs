@@ -345,6 +345,25 @@ fn measured<K: Keys>(
     Ok(targets.into_iter().filter(has_cells).collect())
 }
 
+/// Errors: cells need a command that interrupts service, or have no use for it.
+fn check_fault_command(is_given: bool, study: &str, cells: &[Cell]) -> Result<(), StudyError> {
+    let mut faults = cells.iter().filter_map(|cell| Some((cell, cell.workload.by_command()?)));
+    Err(StudyError::Choice(match (faults.next(), is_given) {
+        (Some((cell, act)), false) => format!(
+            "cachedyno does not interrupt the server of target `{}`, which it did not start \
+             (expected --fault-command COMMAND, which causes the fault `{}` there; or a private \
+             server: leave out the URL)",
+            cell.target,
+            act.fault_name()
+        ),
+        (None, true) => format!(
+            "--fault-command has no effect: study `{study}` interrupts no server at a URL \
+             (expected the study `failover` with --target NAME=URL, or no --fault-command)"
+        ),
+        _ => return Ok(()),
+    }))
+}
+
 impl Study {
     pub(super) fn planned<K: Keys>(&self, choices: &Choices) -> Result<Plan, StudyError> {
         let run = Run::<K>::new(self, choices)?;
@@ -354,6 +373,7 @@ impl Study {
         }
         let Run { study, scale, defaults, targets, profiles, .. } = run;
         let targets = measured::<K>(targets, &cells, (&study, &profiles))?;
+        check_fault_command(choices.has_fault_command, &study.name, &cells)?;
         let profiles = study.profiles.iter().filter(|profile| study.runs(profile));
         Ok(Plan {
             scale: choices.scale,

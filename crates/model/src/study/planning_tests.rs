@@ -19,6 +19,7 @@ pub(in crate::study) fn choices() -> Choices {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     }
 }
 

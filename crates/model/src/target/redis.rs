@@ -15,8 +15,9 @@ pub struct RedisOptions {
     pub is_cluster: bool,
     /// True for RESP3.
     pub is_resp3: bool,
-    /// Sentinels that know the current primary and have its password; empty for a fixed server.
-    pub sentinels: Vec<NetAddress>,
+    /// Servers to ask for the current primary, with its password: Sentinels, or the primary and its
+    /// replicas themselves; empty for a fixed server.
+    pub seeds: Vec<NetAddress>,
     /// The servers with the data if the address is that of a proxy; empty without one. They answer
     /// what a proxy refuses, with the same login and TLS.
     pub behind: Vec<NetAddress>,
@@ -33,7 +34,7 @@ impl RedisOptions {
             tls: scheme.starts_with("rediss").then(TlsFiles::default),
             is_cluster: scheme.ends_with("+cluster") || is_cluster(url)?,
             is_resp3: is_resp3(url)?,
-            sentinels: Vec::new(),
+            seeds: Vec::new(),
             behind: behind(url)?,
         };
         if options.is_cluster && !options.behind.is_empty() {

@@ -40,6 +40,10 @@ pub enum EventKind {
     ShutDown,
     /// The plan asked for a failover.
     FailoverRequested,
+    /// The user's command that interrupts service was started.
+    FaultCommandBegan,
+    /// The user's command ended, with exit code 0.
+    FaultCommandEnded,
     /// Slots started to move to another shard.
     MigrationBegan,
     /// Slots stopped moving.
@@ -66,12 +70,13 @@ pub enum EventKind {
 
 impl EventKind {
     /// Interruptions of service by the plan; one that ends has its end.
-    pub const FAULTS: [(Self, Option<Self>); 6] = [
+    pub const FAULTS: [(Self, Option<Self>); 7] = [
         (Self::Killed, None),
         (Self::Hung, None),
         (Self::Partitioned, None),
         (Self::ShutDown, None),
         (Self::FailoverRequested, None),
+        (Self::FaultCommandBegan, None),
         (Self::MigrationBegan, Some(Self::MigrationEnded)),
     ];
 
@@ -94,6 +99,8 @@ impl EventKind {
             Self::Partitioned => "cut off from the other servers",
             Self::ShutDown => "shut down",
             Self::FailoverRequested => "asked to fail over",
+            Self::FaultCommandBegan => "fault command began",
+            Self::FaultCommandEnded => "fault command ended",
             Self::MigrationBegan => "slots began to move",
             Self::MigrationEnded => "slots stopped moving",
             Self::Restored => "restored",

@@ -107,7 +107,7 @@ fn cells(of: &FailoverView) -> [Cell; 14] {
     [
         of.workload.clone().into(),
         Cell::target(&of.target),
-        of.fault.clone().into(),
+        fault(of).into(),
         planned.into(),
         of.faults.to_string().into(),
         survived.into(),
@@ -120,6 +120,12 @@ fn cells(of: &FailoverView) -> [Cell; 14] {
         lost.into(),
         show::commas(of.writes_unknown).into(),
     ]
+}
+
+/// `kill`, or `kill, by command`.
+fn fault(of: &FailoverView) -> String {
+    let by_command = if of.by_command { ", by command" } else { "" };
+    format!("{}{by_command}", of.fault)
 }
 
 /// `2.1 s (2.5 s)`.

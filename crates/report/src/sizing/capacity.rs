@@ -5,6 +5,7 @@ use super::coverage::Base;
 use super::deployment::Deployment;
 use super::evidence::{MeasuredRate, Reach, Scaling};
 use super::question::{Mix, RateAsked};
+use super::survival::Survival;
 use super::view::Measurement;
 use crate::show;
 use crate::view::Value;
@@ -20,6 +21,8 @@ pub(super) struct Capacity<'a> {
     pub(super) rate: Value,
     /// Lower end of that, requests per second.
     pub(super) lowest_per_s: f64,
+    /// What is known of the failure of a server; `None` if it is not asked for or not known.
+    pub(super) survival: Option<&'a Survival>,
 }
 
 impl Capacity<'_> {
@@ -28,9 +31,21 @@ impl Capacity<'_> {
         self.deployment.shards.unwrap_or(1)
     }
 
+    /// Share of the measured rate that may be counted on.
+    pub(super) fn usable_share(&self, rate: &RateAsked) -> f64 {
+        self.survival.map_or(rate.headroom, |survival| rate.headroom.min(survival.share))
+    }
+
     /// What may be counted on, requests per second.
     pub(super) fn usable_per_s(&self, rate: &RateAsked) -> f64 {
-        self.lowest_per_s * rate.headroom
+        self.lowest_per_s * self.usable_share(rate)
+    }
+
+    /// The servers to run: with the replicas that survived.
+    pub(super) fn deployed(&self) -> Deployment {
+        let measured = self.survival.map_or(0, |survival| survival.deployment.replicas);
+        let replicas = self.deployment.replicas.max(measured);
+        Deployment { replicas, ..self.deployment.clone() }
     }
 
     /// True if the servers answer at most this.
@@ -67,7 +82,9 @@ impl Capacity<'_> {
             );
             Measurement::new(what, &scaling.origin)
         });
-        [Measurement::new(what, &measured.origin)].into_iter().chain(scaled).collect()
+        let survived = self.survival.map(Survival::measurement);
+        let rate = Measurement::new(what, &measured.origin);
+        [rate].into_iter().chain(scaled).chain(survived).collect()
     }
 }
 
@@ -107,6 +124,7 @@ fn direct<'a>(base: &'a Base<'a>) -> Capacity<'a> {
         scaled: None,
         rate: whole(&base.measured.rate),
         lowest_per_s: base.lowest_per_s,
+        survival: None,
     }
 }
 
@@ -142,5 +160,6 @@ fn by_ratio<'a>(
         scaled: Some(scaling),
         rate: Value::new(center, Some(lo * least), Some(hi * most)),
         lowest_per_s: lo * base.lowest_per_s,
+        survival: None,
     })
 }

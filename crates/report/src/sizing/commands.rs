@@ -1,15 +1,18 @@
 //! The commands of the runs that would measure what is missing.
 
-use model::shell_words;
+use model::{Slo, shell_words};
 
 use super::deployment::{Deployment, LISTEN};
-use super::question::{Amount, Mix, Question, RateAsked};
+use super::question::{Amount, Mix, Question, RateAsked, is_implied};
+use super::view::DeploymentView;
 
 /// Most shards that a run starts itself.
 const SHARDS_MAX: u32 = 9;
 /// Settings of a private Redis like those of the study `sizing`, whose clusters it can then be
 /// compared with; in addition to where it listens.
 const SETTINGS: [&str; 2] = ["save=", "appendonly=no"];
+/// Nanoseconds per millisecond, in which limits of a study are given.
+const NS_PER_MS: u64 = 1_000_000;
 /// Blocks of a search that several targets are compared by; with fewer, a rate has no interval over
 /// blocks.
 const BLOCKS: &str = "3";
@@ -117,6 +120,38 @@ pub(super) fn memory(question: &Question) -> String {
             .flat_map(|bytes| ["--set".to_string(), format!("value_bytes={bytes}")]),
     );
     shell_words(words)
+}
+
+/// The study that measures which rate survives the failure of a server; empty if no study does.
+pub(super) fn failover(
+    question: &Question,
+    rate: &RateAsked,
+    deployment: &DeploymentView,
+) -> Vec<String> {
+    let at_url = deployment.address.is_some();
+    let is_redis = !deployment.product.starts_with("memcached");
+    let limit_ms = rate.slos.iter().filter_map(Slo::time_ns).map(|ns| ns / NS_PER_MS).min();
+    let limit_ns = limit_ms.map_or(u64::MAX, |ms| ms.max(1) * NS_PER_MS);
+    let kept = Slo::Percentile { thousandths: 99_000, limit_ns };
+    let is_kept = rate.slos.iter().all(|slo| is_implied(slo, &kept));
+    // Private replicas do not use TLS.
+    let has_replicas = at_url || (is_redis && !deployment.tls);
+    if rate.survive > 1 || !has_replicas || !is_kept {
+        return Vec::new();
+    }
+    let mut words: Vec<String> = ["cachedyno", "run", "failover"].map(String::from).into();
+    let mut add = |flag: &str, value: String| words.extend([flag.to_string(), value]);
+    if at_url {
+        add("--target", format!("{}=URL", deployment.target));
+        add("--fault-command", "COMMAND".into());
+    }
+    if let Some(bytes) = question.value_bytes {
+        add("--set", format!("value_bytes={bytes}"));
+    }
+    if let Some(ms) = limit_ms {
+        add("--set", format!("limit_ms={}", ms.max(1)));
+    }
+    vec![shell_words(words)]
 }
 
 /// Adds the directory of records to commands, if it is not the default one.

@@ -5,8 +5,9 @@ use model::{Cell, Kv, Load, Slo};
 use super::deployment::Deployment;
 use super::measured_memory::{self, MeasuredMemory};
 use super::origin::{LeftOut, Origin};
-use super::question::Mix;
+use super::question::{Mix, is_implied};
 use super::record::{Reader, kv_of, value_bytes};
+use super::survival::Survival;
 use crate::recorded::Recorded;
 use crate::view::{RampOutcome, Row, SearchOutcome, Status, Validity, Value, View};
 
@@ -29,6 +30,7 @@ pub struct Evidence {
     pub(super) rates: Vec<MeasuredRate>,
     pub(super) scalings: Vec<Scaling>,
     pub(super) memories: Vec<MeasuredMemory>,
+    pub(super) survivals: Vec<Survival>,
     /// Names of all targets with key-value loads, sorted.
     pub(super) targets: Vec<String>,
     /// Number of records that were read.
@@ -91,12 +93,6 @@ impl MeasuredRate {
     }
 }
 
-/// True if keeping `own` means keeping `asked`. Failed requests are slower than any limit, so a
-/// limit of times is also one of failures.
-fn is_implied(asked: &Slo, own: &Slo) -> bool {
-    own.limit_ns() <= asked.limit_ns() && own.allowed() <= asked.allowed() + f64::EPSILON
-}
-
 impl Evidence {
     /// What one record shows; `when` is its start in text form. A record that is not VALID, or that
     /// has no complete run, is left out with the reason.
@@ -118,6 +114,7 @@ impl Evidence {
         }
         reader.scalings(&mut found);
         found.memories = measured_memory::measured(&reader);
+        found.survivals = reader.survivals();
         found
     }
 
@@ -126,6 +123,7 @@ impl Evidence {
         self.rates.extend(other.rates);
         self.scalings.extend(other.scalings);
         self.memories.extend(other.memories);
+        self.survivals.extend(other.survivals);
         self.targets.extend(other.targets);
         self.targets.sort();
         self.targets.dedup();

@@ -8,7 +8,7 @@
 //! - `record`: one record, with the `origin` of its measurements; `evidence`: its usable rates and
 //!   ratios; `measured_memory`: its memory of keys and of saves.
 //! - `coverage`: the measurement that stands for each target, or the condition that none meets.
-//! - `memory`: memory that the data need.
+//! - `memory`: memory that the data need; `survival`: what a store survived.
 //! - `capacity`: rates of several servers; `servers`: how many of them are needed.
 //! - `commands`: runs that would measure what is missing.
 //! - `view`: the answer as data; [`text`]: the answer for a terminal.
@@ -24,6 +24,7 @@ mod origin;
 mod question;
 mod record;
 mod servers;
+mod survival;
 pub mod text;
 mod view;
 
@@ -56,7 +57,10 @@ pub fn size(
         Some(rate) => match covering(question, rate, evidence) {
             Ok((bases, superseded)) => {
                 left_out.extend(superseded);
-                let all = capacities(&bases, &evidence.scalings);
+                let mut all = capacities(&bases, &evidence.scalings);
+                for own in &mut all {
+                    own.survival = survival::of(&evidence.survivals, rate, own.deployment);
+                }
                 by_family(all)
                     .map(|sizes| servers::of_family(question, rate, &sizes, &evidence.memories))
                     .collect()
@@ -73,13 +77,14 @@ pub fn size(
             Err(_) => {}
         }
     }
-    commands::in_records(&mut missing, records);
     if let Some(prices) = prices {
         for own in &mut deployments {
             servers::priced(question, prices, own);
         }
     }
     deployments.sort_by(order);
+    missing.extend(deployments.first().and_then(|best| survival::missing(question, best)));
+    commands::in_records(&mut missing, records);
     let outcome = if deployments.is_empty() { Outcome::NotCovered } else { Outcome::Covered };
     SizingView {
         format: SIZING_FORMAT,

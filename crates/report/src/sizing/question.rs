@@ -102,6 +102,12 @@ impl RateAsked {
     }
 }
 
+/// True if keeping `own` means keeping `asked`. Failed requests are slower than any limit, so a
+/// limit of times is also one of failures.
+pub(super) fn is_implied(asked: &Slo, own: &Slo) -> bool {
+    own.limit_ns() <= asked.limit_ns() && own.allowed() <= asked.allowed() + f64::EPSILON
+}
+
 impl Question {
     /// The question for a heading: `40,000/s with p99 < 1 ms, values of 1 KiB, TLS`.
     pub(super) fn words(&self) -> String {

@@ -39,9 +39,12 @@ fn of_size(
     carrying: &Capacity<'_>,
     memories: &[MeasuredMemory],
 ) -> Result<DeploymentView, Missing> {
-    let deployment = carrying.deployment;
-    let spare = rate.survive / (deployment.replicas + 1);
-    if deployment.shards.is_none() && rate.survive > 0 {
+    let deployment = &carrying.deployed();
+    let spare = match carrying.survival {
+        Some(_) => 0,
+        None => rate.survive / (deployment.replicas + 1),
+    };
+    if deployment.shards.is_none() && rate.survive > 0 && carrying.survival.is_none() {
         return Err(Missing {
             text: format!(
                 "`{}` is a cluster whose number of servers is in no record, so what remains when \
@@ -89,9 +92,10 @@ fn of_size(
             value_bytes: measured.value_bytes,
             keys: measured.keys,
             is_highest: carrying.is_highest(),
+            survived_share: carrying.survival.map(|survival| survival.share),
         }),
         memory,
-        notes: notes(question, carrying, spare),
+        notes: notes(question, (carrying, deployment), spare),
         measurements,
         ..empty(deployment, (shards, spare))
     })
@@ -150,18 +154,20 @@ pub(super) fn priced(question: &Question, prices: &Prices, own: &mut DeploymentV
 
 /// Why no measured number of servers of a family carries the rate.
 fn too_slow(question: &Question, rate: &RateAsked, sizes: &[Capacity<'_>]) -> Missing {
-    let most = sizes.iter().max_by(|a, b| a.lowest_per_s.total_cmp(&b.lowest_per_s));
+    let usable = |own: &Capacity<'_>| own.usable_per_s(rate);
+    let most = sizes.iter().max_by(|a, b| usable(a).total_cmp(&usable(b)));
     let (Some(most), Some(largest)) = (most, sizes.last()) else {
         return Missing { text: "no number of servers was measured".into(), commands: Vec::new() };
     };
     let (deployment, measured) = (most.deployment, most.base.measured);
     let usable = most.usable_per_s(rate);
     let short = format!(
-        "`{}` ({}) carries {}: {} of at least {}, fewer than {}",
+        "`{}` ({}) carries {}: {}{} of at least {}, fewer than {}",
         deployment.target,
         described(deployment),
         show::rate(usable),
-        show::percent(rate.headroom),
+        show::percent(most.usable_share(rate)),
+        survived(rate, most),
         show::rate(most.lowest_per_s),
         show::rate(rate.per_s as f64)
     );
@@ -187,12 +193,18 @@ fn too_slow(question: &Question, rate: &RateAsked, sizes: &[Capacity<'_>]) -> Mi
         ),
         _ => format!("{beyond}{}", shared(largest.deployment)),
     };
-    let wanted = (rate.per_s as f64 / usable * f64::from(most.shards())).ceil();
+    let wanted = (rate.per_s as f64 / usable.max(1.0) * f64::from(most.shards())).ceil();
     let wanted = (wanted as u32).max(largest.shards() + 1);
     Missing {
         text: format!("{short}; {beyond}"),
         commands: commands::of_shards(question, (rate, &measured.mix), deployment, wanted),
     }
+}
+
+/// That the failure of a server is the limit, for a sentence; empty if it is not.
+fn survived(rate: &RateAsked, most: &Capacity<'_>) -> &'static str {
+    let is_limit = most.survival.is_some_and(|survival| survival.share < rate.headroom);
+    if is_limit { ", at which it survives the failure of a server," } else { "" }
 }
 
 /// What the servers of a target share, for a sentence; empty if they share nothing.
@@ -226,10 +238,20 @@ fn larger_value(question: &Question, measured: u64) -> Option<String> {
     ))
 }
 
+/// The primaries with which the failure of a server was measured, if they are not as many.
+fn other_shards(carrying: &Capacity<'_>) -> Option<String> {
+    let measured = carrying.survival?.deployment.shards;
+    let other = measured.filter(|_| measured != carrying.deployment.shards)?;
+    Some(if other == 1 { "one primary".into() } else { format!("{other} primaries") })
+}
+
 /// Assumptions of a deployment, and limits of its measurements.
-fn notes(question: &Question, carrying: &Capacity<'_>, spare: u32) -> Vec<String> {
+fn notes(
+    question: &Question,
+    (carrying, deployment): (&Capacity<'_>, &Deployment),
+    spare: u32,
+) -> Vec<String> {
     let measured: &MeasuredRate = carrying.base.measured;
-    let deployment = carrying.deployment;
     let mut notes: Vec<String> = larger_value(question, measured.value_bytes).into_iter().collect();
     if let Reach::AtLeast(why) = measured.reach {
         notes.push(format!("the rate is a lower bound, because {why}"));
@@ -259,6 +281,12 @@ fn notes(question: &Question, carrying: &Capacity<'_>, spare: u32) -> Vec<String
              without limits"
                 .into(),
         );
+    }
+    if let Some(shards) = other_shards(carrying) {
+        notes.push(format!(
+            "the failure of a server was measured with {shards}, and each primary is to survive \
+             the same share of its rate"
+        ));
     }
     if deployment.shares_host() {
         notes.push(format!(

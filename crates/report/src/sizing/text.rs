@@ -53,10 +53,14 @@ pub(super) fn sentence(question: &Question, deployments: &[DeploymentView]) -> S
     };
     let carry = question.rate.as_ref().map(|rate| {
         let verb = if best.servers == 1 { "carries" } else { "carry" };
+        let is_known = best.rate.as_ref().is_some_and(|own| own.survived_share.is_some());
         let failed = match rate.survive {
             0 => String::new(),
-            1 => ", also when one has failed".into(),
-            several => format!(", also when {several} have failed"),
+            1 if is_known => ", also after one has failed".into(),
+            1 => ", with one to spare for a failure, which was not measured".into(),
+            several => {
+                format!(", with {several} to spare for failures, which were not measured")
+            }
         };
         format!("{verb} {}/s with {}{failed}", show::commas(rate.per_s), rate.limits())
     });

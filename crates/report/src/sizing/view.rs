@@ -103,6 +103,10 @@ pub struct DeploymentRate {
     pub keys: u64,
     /// False if `measured_per_s` is only a lower bound of what the servers answer.
     pub is_highest: bool,
+    /// Share of its highest rate at which the store survived the failure of a server, which limits
+    /// `usable_per_s`; omitted if that was not asked for or not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub survived_share: Option<f64>,
 }
 
 /// Memory of a deployment.

@@ -32,6 +32,7 @@ fn run_of(profiles: &str, rate: impl Fn(&str) -> f64) -> Recorded {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     });
     let mut recorded = recorded(plan.unwrap(), 3, |_, _, _| 1_000.0);
     let mut samples = Vec::new();

@@ -31,6 +31,7 @@ fn run() -> Recorded {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     });
     let mut recorded = recorded(plan.unwrap(), 4, rates);
     let mut samples = Vec::new();

@@ -18,7 +18,8 @@ pub(super) fn killed(with: impl Fn(&mut Trial)) -> Recorded {
     for cell in &mut recorded.header.plan.cells {
         let Workload::Kv(kv) = &mut cell.workload else { unreachable!("a key-value run") };
         let phase = kv.phases[0].name.clone();
-        kv.actions = vec![Action { phase, at_ns: 1_000_000_000, what: Act::KillPrimary }];
+        kv.actions =
+            vec![Action { phase, at_ns: 1_000_000_000, what: Act::KillPrimary, by_command: false }];
     }
     for trial in &mut recorded.trials {
         let series = &mut trial.series[0];
@@ -49,7 +50,7 @@ fn the_effect_of_a_kill_on_the_rate_is_reported() {
 }
 
 /// A kill at a share of the highest rate, after which p99 stays above 10 ms for `late_ms`.
-fn at_share(permille: u32, late_ms: u64) -> Recorded {
+pub(super) fn at_share(permille: u32, late_ms: u64) -> Recorded {
     let mut recorded = killed(|trial| {
         let series = &mut trial.series[0];
         // 3 s in intervals of 100 ms; the kill is after 1 s.

@@ -3,6 +3,7 @@
 use model::study::{Choices, Study};
 use model::{EventKind, Fact, Sample, Scale, Series, StoreCounters, Trial, TrialEvent, Workload};
 
+use super::happened::at_share;
 use super::search::{STORE, Store, of as searched};
 use crate::fixture;
 use crate::judge;
@@ -253,6 +254,7 @@ fn shards(rates: fixture::Rates) -> Recorded {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     });
     fixture::recorded(plan.unwrap(), 6, rates)
 }
@@ -296,6 +298,59 @@ fn several_servers_carry_what_a_cluster_was_measured_to_carry() {
     let lack = &view.missing[0];
     assert!(lack.text.contains("more than 6 servers were not measured"), "{}", lack.text);
     assert!(lack.commands[0].contains("--set shards=8"), "{:?}", lack.commands);
+}
+
+/// A primary with a replica, whose death at half of the highest rate lets p99 exceed 10 ms for
+/// `late_ms`.
+fn survived(late_ms: u64) -> Recorded {
+    let mut recorded = at_share(500, late_ms);
+    recorded.header.run = "0000fa11".into();
+    for setting in [("save", ""), ("appendonly", "no"), ("replicas", "1"), ("sentinels", "3")] {
+        set(&mut recorded, setting);
+    }
+    recorded
+}
+
+#[test]
+fn the_share_that_survives_a_failure_limits_the_rate() {
+    let asked = |per_s, limit: &str| {
+        let slos = vec![limit.parse().unwrap()];
+        question(RateAsked { survive: 1, slos, ..rate(per_s) }, 1024)
+    };
+    let records = [found("redis", 1024, 1e5), survived(300)];
+    let view = answered(&asked(40_000, "p99<10ms"), &records);
+    let own = only_deployment(&view);
+    // A primary with its replica instead of a spare server without data.
+    assert_eq!((own.servers, own.shards, own.spare_shards, own.replicas), (2, 1, 0, 1));
+    let of_rate = own.rate.as_ref().unwrap();
+    let (lowest, _) = of_rate.measured_per_s.interval().unwrap();
+    assert!((of_rate.usable_per_s - lowest * 0.5).abs() < 1e-6, "{of_rate:?}");
+    assert_eq!((of_rate.survived_share, view.missing.len()), (Some(0.5), 0));
+    let origin = own.measurements.last().unwrap();
+    assert_eq!(origin.run, "0000fa11");
+    for part in ["50 % of its highest rate, through the death of its primary", "on one host"] {
+        assert!(origin.what.contains(part), "no `{part}` in {}", origin.what);
+    }
+    assert!(view.sentence.contains("also after one has failed"), "{}", view.sentence);
+    let too_much = answered(&asked(60_000, "p99<10ms"), &records);
+    let survives = "50 %, at which it survives the failure of a server, of at least";
+    assert!(lack(&too_much).0.contains(survives), "{too_much:#?}");
+    // Nothing is known of a stricter limit, of TLS, or of two failures.
+    let view = answered(&asked(40_000, "p99<2ms"), &records);
+    assert_eq!((view.outcome, only_deployment(&view).spare_shards), (Outcome::Covered, 1));
+    assert!(view.sentence.contains("which was not measured"), "{}", view.sentence);
+    let command = "cachedyno run failover --set value_bytes=1024 --set limit_ms=2";
+    assert_eq!(view.missing[0].commands, [command]);
+    let twice = Question {
+        rate: asked(40_000, "p99<10ms").rate.map(|rate| RateAsked { survive: 2, ..rate }),
+        ..asked(40_000, "p99<10ms")
+    };
+    let view = answered(&twice, &records);
+    assert!(view.missing[0].text.contains("after 2 servers fail at once was not measured"));
+    assert!(view.missing[0].commands.is_empty());
+    // No share survived.
+    let view = answered(&asked(1, "p99<10ms"), &[found("redis", 1024, 1e5), survived(1_900)]);
+    assert_eq!(view.outcome, Outcome::NotCovered);
 }
 
 #[test]
@@ -350,6 +405,7 @@ fn saved() -> Recorded {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     });
     let mut recorded = fixture::recorded(plan.unwrap(), 3, |_, _, _| 50_000.0);
     let keys = match &recorded.header.plan.cells[0].workload {

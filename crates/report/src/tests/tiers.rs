@@ -23,6 +23,7 @@ fn run(profiles: &str) -> Recorded {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     });
     recorded(plan.unwrap(), 3, |_, _, _| 10_000.0)
 }

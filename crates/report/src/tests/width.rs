@@ -36,6 +36,7 @@ pub(super) fn everything() -> Recorded {
         timeout_ms: None,
         stall_ns: None,
         files: None,
+        has_fault_command: false,
     });
     let mut recorded = recorded(plan.unwrap(), 4, rates);
     for trial in &mut recorded.trials {

@@ -17,6 +17,8 @@ pub struct FailoverView {
     /// What the plan does: `kill`, `hang`, `restart`, `partition`, `failover`,
     /// `migration`.
     pub fault: String,
+    /// True if a command of the user caused it, on a server that cachedyno did not start.
+    pub by_command: bool,
     /// Rate as a share of the highest one of the same trial; null for a rate of its own.
     pub share: Option<f64>,
     /// Planned rate, requests per second: mean over faults, with the lowest and highest.

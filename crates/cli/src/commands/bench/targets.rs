@@ -192,7 +192,9 @@ fn parse_tiers(
             let chosen: Vec<String> =
                 choices.iter().map(|choice| format!("`{}`", choice.name)).collect();
             let chosen = chosen.join(", ");
-            return Err(format!("`{of}` is not a chosen target or the label of one (chosen: {chosen})"));
+            return Err(format!(
+                "`{of}` is not a chosen target or the label of one (chosen: {chosen})"
+            ));
         }
         Ok((of.to_string(), Tier::parse(text)?))
     };
