@@ -87,12 +87,16 @@ export interface RowCharts {
   rate_series: number[][];
   /** 99th percentile of the response time, one series per block: seconds at the end of an interval, and nanoseconds. */
   p99_series: [number, number][][];
+  /** Failed operations per second in the intervals of `rate_series`, one series per block; empty if none failed. */
+  failed_series: number[][];
   /** Hit ratio of reads, one series per block with misses; null for an interval without reads. */
   hit_series: (number | null)[][];
   /** Length of an interval of `rate_series` and `hit_series`, seconds. */
   interval_s: number;
   /** Absent unless the memory of the target is limited. */
   resources?: ResourceCharts;
+  /** Absent unless the plan caused a fault. */
+  servers?: ServerCharts;
   by_block: BlockPoint[];
 }
 
@@ -104,6 +108,35 @@ export interface ResourceCharts {
   read_bytes_per_s: (number | null)[][];
   written_bytes_per_s: (number | null)[][];
 }
+
+/** CPU use and roles of servers around a fault. */
+export interface ServerCharts {
+  /** Length of an interval of `cpu_share`, seconds. */
+  interval_s: number;
+  /** The block, from 0, in which clients were affected longest. */
+  worst: number;
+  /** In the order of `by_block`, by name. */
+  blocks: ServerCourse[][];
+}
+
+/** One server in one block. */
+export interface ServerCourse {
+  /** Its address, as in events. */
+  name: string;
+  /** Share of one CPU in each interval; null while it does not run. */
+  cpu_share: (number | null)[];
+  roles: RoleSpan[];
+}
+
+/** A server's role in a span of time, seconds since the start of the measurement. */
+export interface RoleSpan {
+  from_s: number;
+  to_s: number;
+  role: ServerRole;
+}
+
+/** Role of a server, or why it has none. */
+export type ServerRole = "primary" | "replica" | "behind" | "sentinel" | "gone" | "hangs" | "unknown";
 
 /** A row's result in one block (from 0); failed blocks are not in the list. */
 export interface BlockPoint {
@@ -155,7 +188,10 @@ export interface EventView {
   at_s: number;
   kind: string;
   what: string;
+  /** Address of the affected server; empty if the target is one server. */
   subject: string;
+  /** The primary that a promoted server replaces. */
+  in_place_of?: string;
 }
 
 /** Comparison of two targets at the same operation and load; `ratio` above 1 means that `a` is faster. */

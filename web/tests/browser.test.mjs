@@ -381,6 +381,42 @@ describe("events", () => {
   });
 });
 
+describe("the time line of a fault", () => {
+  const written_ = () => written("failed-over", variants.failedOver());
+  for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
+    it(`has clients, servers and roles on one axis, at ${width} pixels, ${colorScheme}`, async () => {
+      await open(written_(), async (page) => {
+        const chart = page.locator("#chart-failover");
+        await chart.locator(".canvas").scrollIntoViewIfNeeded();
+        const texts = await chart.locator("svg text").allTextContents();
+        for (const quantity of ["operations/s", "p99", "failed/s", "CPU of each server", "role of each server"]) assert.ok(texts.includes(quantity), `${quantity}: ${texts.join(", ")}`);
+        for (const name of [":13500", ":13501", ":13502", "80 %"]) assert.ok(texts.includes(name), `${name}: ${texts.join(", ")}`);
+        for (const role of ["primary", "gone", "Sentinel"]) assert.ok(texts.includes(role), `${role}: ${texts.join(", ")}`);
+        assert.ok(texts.some((text) => text.startsWith(":13501 promoted to primary in place of")), texts.join(", "));
+        const note = await chart.locator(".chart-note").innerText();
+        assert.match(note, /:13500: primary until 3\.00 s, gone until 7\.10 s, not in sync until 9\.97 s, then replica\./);
+        assert.equal(await chart.locator("select[aria-label=Block]").inputValue(), "block 3 (worst)");
+        assert.equal(await overflow(page), 0);
+        const shots = process.env.CACHEDYNO_SHOTS;
+        if (shots) await chart.screenshot({ path: join(shots, `failover-${width}.png`) });
+      }, { width, colorScheme });
+    });
+  }
+
+  it("tells roles and CPU use at a time, and shows another block by keyboard", async () => {
+    await open(written_(), async (page) => {
+      const told = await tooltip(page, "#chart-failover");
+      assert.match(told, /operations\/s/);
+      assert.match(told, /(primary|gone|replica)/);
+      await page.locator("#chart-failover select[aria-label=Block]").focus();
+      const first = await drawing(page, "#chart-failover");
+      await page.keyboard.press("ArrowDown");
+      assert.notEqual(await drawing(page, "#chart-failover"), first, "the other block looks the same");
+      await zoomRoundTrip(page, "#chart-failover");
+    });
+  });
+});
+
 describe("paper", () => {
   it("has the study's weights and no controls", async () => {
     await open(written("paper", variants.sessions()), async (page) => {

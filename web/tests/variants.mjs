@@ -94,6 +94,30 @@ export function killed() {
   return view;
 }
 
+const PRIMARY = "127.0.0.1:13500";
+const REPLICA = "127.0.0.1:13501";
+
+/** The same kill with the roles and the CPU use of its servers; failed requests before the promotion, and the third block is the worst. */
+export function failedOver() {
+  const view = killed();
+  const span = (from_s, to_s, role) => ({ from_s, to_s, role });
+  const until = (to, from = 0) => (_, i) => (i < to && i >= from ? 0.3 + 0.02 * (i % 4) : null);
+  const servers = () => [
+    { name: PRIMARY, cpu_share: Array.from({ length: 20 }, (_, i) => (i < 6 ? 0.52 : i < 15 ? null : 0.9)), roles: [span(0, 2.998, "primary"), span(2.998, 7.1, "gone"), span(7.1, 9.97, "behind"), span(9.97, 10, "replica")] },
+    { name: REPLICA, cpu_share: Array.from({ length: 20 }, until(20)), roles: [span(0, 3.014, "replica"), span(3.014, 4.433, "behind"), span(4.433, 10, "primary")] },
+    { name: "127.0.0.1:13502", cpu_share: Array.from({ length: 20 }, () => 0.01), roles: [span(0, 10, "sentinel")] },
+  ];
+  const row = view.cells.find(({ operation }) => operation === "write");
+  Object.assign(row.charts, {
+    p99_series: row.charts.by_block.map(() => Array.from({ length: 20 }, (_, i) => [(i + 1) / 2, i > 5 && i < 12 ? 9e8 : 1.2e6])),
+    failed_series: row.charts.by_block.map(() => Array.from({ length: 100 }, (_, i) => (i > 40 && i < 44 ? 320 : 0))),
+    servers: { interval_s: 0.5, worst: 2, blocks: row.charts.by_block.map(servers) },
+  });
+  const promoted = view.events.filter(({ kind }) => kind === "promoted");
+  for (const event of promoted) Object.assign(event, { subject: REPLICA, in_place_of: PRIMARY });
+  return view;
+}
+
 /** Too few blocks to decide anything, with intervals made by `of`. */
 function fewBlocks(blocks, of) {
   const view = sessions();

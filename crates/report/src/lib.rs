@@ -88,6 +88,8 @@ mod rules;
 mod search;
 mod section;
 mod series;
+mod server_roles;
+mod servers;
 mod sheet;
 mod show;
 mod standings;

@@ -23,6 +23,7 @@ mod noise;
 mod ramps;
 mod rows;
 mod searches;
+mod servers;
 mod tiers;
 mod value;
 mod words;
@@ -44,6 +45,7 @@ pub use ramps::{
 };
 pub use rows::{BlockPoint, CurvePoint, Required, ResourceCharts, Row, RowCharts};
 pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};
+pub use servers::{RoleSpan, ServerCharts, ServerCourse, ServerRole};
 pub use stats::Time;
 pub use tiers::{ReachedLimit, TierPhase, TierView};
 pub use value::Value;

@@ -92,4 +92,7 @@ pub struct EventView {
     pub what: &'static str,
     /// Affected server; empty if the target is one server.
     pub subject: String,
+    /// The primary that a promoted server replaces; omitted for other events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_place_of: Option<String>,
 }
