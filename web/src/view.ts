@@ -6,7 +6,9 @@
  */
 
 import type { Section } from "./blocks";
+import type { GridView } from "./gridview";
 import type { SearchView } from "./searchview";
+import type { ServerCharts } from "./serverview";
 
 /** Format version that this page reads: `VIEW_FORMAT` of the crate. */
 export const VIEW_FORMAT = 1;
@@ -108,35 +110,6 @@ export interface ResourceCharts {
   read_bytes_per_s: (number | null)[][];
   written_bytes_per_s: (number | null)[][];
 }
-
-/** CPU use and roles of servers around a fault. */
-export interface ServerCharts {
-  /** Length of an interval of `cpu_share`, seconds. */
-  interval_s: number;
-  /** The block, from 0, in which clients were affected longest. */
-  worst: number;
-  /** In the order of `by_block`, by name. */
-  blocks: ServerCourse[][];
-}
-
-/** One server in one block. */
-export interface ServerCourse {
-  /** Its address, as in events. */
-  name: string;
-  /** Share of one CPU in each interval; null while it does not run. */
-  cpu_share: (number | null)[];
-  roles: RoleSpan[];
-}
-
-/** A server's role in a span of time, seconds since the start of the measurement. */
-export interface RoleSpan {
-  from_s: number;
-  to_s: number;
-  role: ServerRole;
-}
-
-/** Role of a server, or why it has none. */
-export type ServerRole = "primary" | "replica" | "behind" | "sentinel" | "gone" | "hangs" | "unknown";
 
 /** A row's result in one block (from 0); failed blocks are not in the list. */
 export interface BlockPoint {
@@ -482,6 +455,8 @@ export interface View {
   growth?: GrowthView[];
   facts?: FactView[];
   events?: EventView[];
+  /** Absent if no rows form a grid. */
+  grids?: GridView[];
   /** Absent if no load has stages. */
   ramps?: RampView[];
   /** Absent without a search. */

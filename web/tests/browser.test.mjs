@@ -417,6 +417,31 @@ describe("the time line of a fault", () => {
   });
 });
 
+describe("the heat map of a grid", () => {
+  for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
+    it(`has readable figures and selectors for axes, at ${width} pixels, ${colorScheme}`, async () => {
+      await open(written("gridded", variants.gridded()), async (page) => {
+        const chart = page.locator("#chart-heatmap");
+        assert.equal(await overflow(page), 0);
+        assert.match(await chart.locator("tbody").innerText(), /not measured/);
+        const figures = () => chart.locator("tbody td").allInnerTexts();
+        const before = await figures();
+        assert.equal(before.length, 9);
+        assert.ok(before.every((text) => /^(not measured|[\d.,]+( k| M)?(\/s)?)$/.test(text)), before.join(", "));
+        await chart.locator("select[aria-label=Figure]").selectOption("p99");
+        assert.ok((await figures()).some((text) => /(µs|ms)$/.test(text)));
+        await chart.locator("select[aria-label=Rows]").focus();
+        await page.keyboard.press("ArrowDown");
+        assert.deepEqual(await chart.locator("tbody th").allInnerTexts(), ["1", "50", "500"]);
+        const colours = await chart.locator("tbody td").evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).backgroundColor));
+        assert.ok(new Set(colours).size > 3, colours.join(", "));
+        const shots = process.env.CACHEDYNO_SHOTS;
+        if (shots) await chart.screenshot({ path: join(shots, `heatmap-${width}.png`) });
+      }, { width, colorScheme });
+    });
+  }
+});
+
 describe("paper", () => {
   it("has the study's weights and no controls", async () => {
     await open(written("paper", variants.sessions()), async (page) => {

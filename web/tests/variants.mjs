@@ -118,6 +118,29 @@ export function failedOver() {
   return view;
 }
 
+/** Gets and sets over sizes of values, connections and requests at once; one combination was not measured. */
+export function gridded() {
+  const view = alone();
+  const axes = [{ name: "value_bytes", values: [64, 1024, 16384] }, { name: "clients", values: [1, 50, 500] }, { name: "pipeline", values: [1, 16] }];
+  const [model] = view.cells;
+  const at = axes[0].values.flatMap((_, a) => axes[1].values.flatMap((__, b) => axes[2].values.map((___, c) => [a, b, c])));
+  const measured = at.filter(([a, b, c]) => !(a === 2 && b === 2 && c === 0));
+  const cells = [];
+  view.cells = measured.flatMap((place) => ["get", "set"].map((operation, i) => {
+    const [bytes, clients, pipeline] = axes.map(({ values }, axis) => values[place[axis]]);
+    const rate = (Math.round((40_000 * Math.sqrt(clients) * Math.sqrt(pipeline)) / (1 + bytes / 4096)) * (10 - i)) / 10;
+    const row = structuredClone(model);
+    Object.assign(row, { operation, workload: `grid-${bytes}B-P${pipeline}`, load: { arrivals: "closed", schedule: { steady: clients }, clients, pipeline, one_session: false } });
+    Object.assign(row.metrics, { rate_per_s: { center: rate, lo: rate * 0.98, hi: rate * 1.02 }, service_ns_p99: { center: 1e9 / rate, lo: null, hi: null } });
+    delete row.charts;
+    cells.push({ at: place, row: cells.length });
+    return row;
+  }));
+  const load = { arrivals: "closed", schedule: { steady: 1 }, clients: 1, pipeline: 1, one_session: false };
+  view.grids = [{ target: "redis", profile: "grid", load, axes, cells }];
+  return view;
+}
+
 /** Too few blocks to decide anything, with intervals made by `of`. */
 function fewBlocks(blocks, of) {
   const view = sessions();

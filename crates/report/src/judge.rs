@@ -18,6 +18,7 @@ use crate::facts::{events, facts};
 use crate::failover::{failovers, survivals};
 use crate::findings::Findings;
 use crate::footnotes;
+use crate::grids::grids;
 use crate::growth::growth;
 use crate::hits;
 use crate::measurement::measurements;
@@ -75,6 +76,7 @@ fn judge_cells(recorded: &Recorded) -> View {
         memory_needs: memory_needs(recorded, &facts),
         outgrown: outgrown(recorded, &phases),
         tiers: tiers(recorded, &cells),
+        grids: grids(plan, &cells),
         facts,
         events: events(recorded),
         deletions: deletions(recorded, &phases, &cells),

@@ -65,6 +65,7 @@ mod failover;
 mod fault_facts;
 mod findings;
 mod footnotes;
+mod grids;
 mod growth;
 mod highest;
 mod hits;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use super::tiers::TierView;
 use super::{
-    DeletionView, FailoverView, MemoryNeedView, MissCostView, OutgrownView, SurvivalView, Value,
+    DeletionView, FailoverView, GridView, MemoryNeedView, MissCostView, OutgrownView, SurvivalView,
+    Value,
 };
 
 /// Numbers about stores, events, deletion of expired sessions, what a miss may cost, and
@@ -41,6 +42,10 @@ pub struct Happened {
     /// Targets with the limits of a tier; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierView>,
+    /// Rows that form a grid over size of values, connections, requests at once and threads;
+    /// omitted if none do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grids: Vec<GridView>,
 }
 
 /// A number about a target under one load.

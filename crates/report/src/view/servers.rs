@@ -9,7 +9,8 @@ pub struct ServerCharts {
     pub interval_s: f64,
     /// The block, from 0, in which clients were affected longest.
     pub worst: u32,
-    /// The servers of each block, in the order of [`RowCharts::by_block`](super::RowCharts), by name.
+    /// The servers of each block, by name, in the order of
+    /// [`RowCharts::by_block`](super::RowCharts::by_block).
     pub blocks: Vec<Vec<ServerCourse>>,
 }
 
