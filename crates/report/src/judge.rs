@@ -32,6 +32,7 @@ use crate::rows::rows;
 use crate::rules::{self, OfPhases, rules};
 use crate::search;
 use crate::series::{MeasuredPoint, measured};
+use crate::shards::shards;
 use crate::tiers::tiers;
 use crate::view::{
     Advised, Answer, Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT, Value, View,
@@ -77,6 +78,7 @@ fn judge_cells(recorded: &Recorded) -> View {
         outgrown: outgrown(recorded, &phases),
         tiers: tiers(recorded, &cells),
         grids: grids(plan, &cells),
+        shards: shards(recorded, &cells, &comparisons),
         facts,
         events: events(recorded),
         deletions: deletions(recorded, &phases, &cells),

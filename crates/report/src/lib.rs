@@ -91,6 +91,7 @@ mod section;
 mod series;
 mod server_roles;
 mod servers;
+mod shards;
 mod sheet;
 mod show;
 mod standings;

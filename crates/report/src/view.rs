@@ -25,6 +25,7 @@ mod ramps;
 mod rows;
 mod searches;
 mod servers;
+mod shards;
 mod tiers;
 mod value;
 mod words;
@@ -48,6 +49,7 @@ pub use ramps::{
 pub use rows::{BlockPoint, CurvePoint, Required, ResourceCharts, Row, RowCharts};
 pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};
 pub use servers::{RoleSpan, ServerCharts, ServerCourse, ServerRole};
+pub use shards::ShardsView;
 pub use stats::Time;
 pub use tiers::{ReachedLimit, TierPhase, TierView};
 pub use value::Value;

@@ -35,6 +35,7 @@ mod rows;
 mod schedules;
 mod search;
 mod search_told;
+mod shards;
 mod sheets;
 mod sizing;
 mod sizing_run;

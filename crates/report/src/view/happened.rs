@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::tiers::TierView;
 use super::{
-    DeletionView, FailoverView, GridView, MemoryNeedView, MissCostView, OutgrownView, SurvivalView,
-    Value,
+    DeletionView, FailoverView, GridView, MemoryNeedView, MissCostView, OutgrownView, ShardsView,
+    SurvivalView, Value,
 };
 
 /// Numbers about stores, events, deletion of expired sessions, what a miss may cost, and
@@ -46,6 +46,10 @@ pub struct Happened {
     /// omitted if none do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grids: Vec<GridView>,
+    /// What shards add to the rate of one; omitted unless a target was measured with one shard and
+    /// with several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardsView>,
 }
 
 /// A number about a target under one load.
