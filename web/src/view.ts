@@ -6,7 +6,9 @@
  */
 
 import type { Section } from "./blocks";
+import type { GridView } from "./gridview";
 import type { SearchView } from "./searchview";
+import type { ServerCharts } from "./serverview";
 
 /** Format version that this page reads: `VIEW_FORMAT` of the crate. */
 export const VIEW_FORMAT = 1;
@@ -87,12 +89,16 @@ export interface RowCharts {
   rate_series: number[][];
   /** 99th percentile of the response time, one series per block: seconds at the end of an interval, and nanoseconds. */
   p99_series: [number, number][][];
+  /** Failed operations per second in the intervals of `rate_series`, one series per block; empty if none failed. */
+  failed_series: number[][];
   /** Hit ratio of reads, one series per block with misses; null for an interval without reads. */
   hit_series: (number | null)[][];
   /** Length of an interval of `rate_series` and `hit_series`, seconds. */
   interval_s: number;
   /** Absent unless the memory of the target is limited. */
   resources?: ResourceCharts;
+  /** Absent unless the plan caused a fault. */
+  servers?: ServerCharts;
   by_block: BlockPoint[];
 }
 
@@ -155,7 +161,10 @@ export interface EventView {
   at_s: number;
   kind: string;
   what: string;
+  /** Address of the affected server; empty if the target is one server. */
   subject: string;
+  /** The primary that a promoted server replaces. */
+  in_place_of?: string;
 }
 
 /** Comparison of two targets at the same operation and load; `ratio` above 1 means that `a` is faster. */
@@ -446,6 +455,8 @@ export interface View {
   growth?: GrowthView[];
   facts?: FactView[];
   events?: EventView[];
+  /** Absent if no rows form a grid. */
+  grids?: GridView[];
   /** Absent if no load has stages. */
   ramps?: RampView[];
   /** Absent without a search. */

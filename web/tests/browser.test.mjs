@@ -381,6 +381,67 @@ describe("events", () => {
   });
 });
 
+describe("the time line of a fault", () => {
+  const written_ = () => written("failed-over", variants.failedOver());
+  for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
+    it(`has clients, servers and roles on one axis, at ${width} pixels, ${colorScheme}`, async () => {
+      await open(written_(), async (page) => {
+        const chart = page.locator("#chart-failover");
+        await chart.locator(".canvas").scrollIntoViewIfNeeded();
+        const texts = await chart.locator("svg text").allTextContents();
+        for (const quantity of ["operations/s", "p99", "failed/s", "CPU of each server", "role of each server"]) assert.ok(texts.includes(quantity), `${quantity}: ${texts.join(", ")}`);
+        for (const name of [":13500", ":13501", ":13502", "80 %"]) assert.ok(texts.includes(name), `${name}: ${texts.join(", ")}`);
+        for (const role of ["primary", "gone", "Sentinel"]) assert.ok(texts.includes(role), `${role}: ${texts.join(", ")}`);
+        assert.ok(texts.some((text) => text.startsWith(":13501 promoted to primary in place of")), texts.join(", "));
+        const note = await chart.locator(".chart-note").innerText();
+        assert.match(note, /:13500: primary until 3\.00 s, gone until 7\.10 s, not in sync until 9\.97 s, then replica\./);
+        assert.equal(await chart.locator("select[aria-label=Block]").inputValue(), "block 3 (worst)");
+        assert.equal(await overflow(page), 0);
+        const shots = process.env.CACHEDYNO_SHOTS;
+        if (shots) await chart.screenshot({ path: join(shots, `failover-${width}.png`) });
+      }, { width, colorScheme });
+    });
+  }
+
+  it("tells roles and CPU use at a time, and shows another block by keyboard", async () => {
+    await open(written_(), async (page) => {
+      const told = await tooltip(page, "#chart-failover");
+      assert.match(told, /operations\/s/);
+      assert.match(told, /(primary|gone|replica)/);
+      await page.locator("#chart-failover select[aria-label=Block]").focus();
+      const first = await drawing(page, "#chart-failover");
+      await page.keyboard.press("ArrowDown");
+      assert.notEqual(await drawing(page, "#chart-failover"), first, "the other block looks the same");
+      await zoomRoundTrip(page, "#chart-failover");
+    });
+  });
+});
+
+describe("the heat map of a grid", () => {
+  for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
+    it(`has readable figures and selectors for axes, at ${width} pixels, ${colorScheme}`, async () => {
+      await open(written("gridded", variants.gridded()), async (page) => {
+        const chart = page.locator("#chart-heatmap");
+        assert.equal(await overflow(page), 0);
+        assert.match(await chart.locator("tbody").innerText(), /not measured/);
+        const figures = () => chart.locator("tbody td").allInnerTexts();
+        const before = await figures();
+        assert.equal(before.length, 9);
+        assert.ok(before.every((text) => /^(not measured|[\d.,]+( k| M)?(\/s)?)$/.test(text)), before.join(", "));
+        await chart.locator("select[aria-label=Figure]").selectOption("p99");
+        assert.ok((await figures()).some((text) => /(µs|ms)$/.test(text)));
+        await chart.locator("select[aria-label=Rows]").focus();
+        await page.keyboard.press("ArrowDown");
+        assert.deepEqual(await chart.locator("tbody th").allInnerTexts(), ["1", "50", "500"]);
+        const colours = await chart.locator("tbody td").evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).backgroundColor));
+        assert.ok(new Set(colours).size > 3, colours.join(", "));
+        const shots = process.env.CACHEDYNO_SHOTS;
+        if (shots) await chart.screenshot({ path: join(shots, `heatmap-${width}.png`) });
+      }, { width, colorScheme });
+    });
+  }
+});
+
 describe("paper", () => {
   it("has the study's weights and no controls", async () => {
     await open(written("paper", variants.sessions()), async (page) => {

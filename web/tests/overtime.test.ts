@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { shortNames } from "../src/charts/events";
+import { blockChoices, story } from "../src/charts/failover";
 import { byteScale, drawn, RATE } from "../src/charts/overtime";
 import type { ResourceCharts, Row } from "../src/view";
 import * as variants from "./variants.mjs";
@@ -44,5 +46,32 @@ describe("quantities below the rate", () => {
     expect(byteScale(64 << 20)).toEqual({ interval: 32 << 20, max: 64 << 20 });
     expect(byteScale(65 << 20)).toEqual({ interval: 64 << 20, max: 128 << 20 });
     expect(byteScale(1)).toEqual({ interval: 1, max: 1 });
+  });
+});
+
+describe("the time line of a fault", () => {
+  const row = (): Row => variants.failedOver().cells.find((r) => r.operation === "write") as Row;
+
+  it("has failed requests below p99", () => {
+    expect(drawn(RATE, [row()]).map((over) => over.quantity)).toEqual(["operations/s", "p99", "failed/s"]);
+  });
+
+  it("starts with the worst block and offers each block once", () => {
+    const names = blockChoices(row()).map(({ name }) => name);
+    expect(names.slice(0, 3)).toEqual(["block 3 (worst)", "block 1", "block 2"]);
+    expect(names).toHaveLength(row().charts?.by_block.length ?? 0);
+  });
+
+  it("tells roles in words", () => {
+    const [first, , sentinel] = row().charts?.servers?.blocks[0] ?? [];
+    expect(story(first?.roles ?? [])).toBe("primary until 3.00 s, gone until 7.10 s, not in sync until 9.97 s, then replica");
+    expect(story(sentinel?.roles ?? [])).toBe("Sentinel");
+  });
+
+  it("leaves out a host that all servers have", () => {
+    const one = shortNames(["127.0.0.1:7001", "", "127.0.0.1:7002"]);
+    expect([one("127.0.0.1:7001"), one("10.0.0.9:7001"), one("")]).toEqual([":7001", "10.0.0.9:7001", ""]);
+    expect(shortNames(["10.0.0.1:1", "10.0.0.2:1"])("10.0.0.1:1")).toBe("10.0.0.1:1");
+    expect(shortNames(["/run/a.sock"])("/run/a.sock")).toBe("/run/a.sock");
   });
 });

@@ -7,6 +7,8 @@ export const HOSTILE: string;
 export function sessions(): Raw;
 export function alone(): Raw;
 export function killed(): Raw;
+export function failedOver(): Raw;
+export function gridded(): Raw;
 export function oneBlock(): Raw;
 export function twoBlocks(): Raw;
 export function nothingMeasured(): Raw;

@@ -94,6 +94,53 @@ export function killed() {
   return view;
 }
 
+const PRIMARY = "127.0.0.1:13500";
+const REPLICA = "127.0.0.1:13501";
+
+/** The same kill with the roles and the CPU use of its servers; failed requests before the promotion, and the third block is the worst. */
+export function failedOver() {
+  const view = killed();
+  const span = (from_s, to_s, role) => ({ from_s, to_s, role });
+  const until = (to, from = 0) => (_, i) => (i < to && i >= from ? 0.3 + 0.02 * (i % 4) : null);
+  const servers = () => [
+    { name: PRIMARY, cpu_share: Array.from({ length: 20 }, (_, i) => (i < 6 ? 0.52 : i < 15 ? null : 0.9)), roles: [span(0, 2.998, "primary"), span(2.998, 7.1, "gone"), span(7.1, 9.97, "behind"), span(9.97, 10, "replica")] },
+    { name: REPLICA, cpu_share: Array.from({ length: 20 }, until(20)), roles: [span(0, 3.014, "replica"), span(3.014, 4.433, "behind"), span(4.433, 10, "primary")] },
+    { name: "127.0.0.1:13502", cpu_share: Array.from({ length: 20 }, () => 0.01), roles: [span(0, 10, "sentinel")] },
+  ];
+  const row = view.cells.find(({ operation }) => operation === "write");
+  Object.assign(row.charts, {
+    p99_series: row.charts.by_block.map(() => Array.from({ length: 20 }, (_, i) => [(i + 1) / 2, i > 5 && i < 12 ? 9e8 : 1.2e6])),
+    failed_series: row.charts.by_block.map(() => Array.from({ length: 100 }, (_, i) => (i > 40 && i < 44 ? 320 : 0))),
+    servers: { interval_s: 0.5, worst: 2, blocks: row.charts.by_block.map(servers) },
+  });
+  const promoted = view.events.filter(({ kind }) => kind === "promoted");
+  for (const event of promoted) Object.assign(event, { subject: REPLICA, in_place_of: PRIMARY });
+  return view;
+}
+
+/** Gets and sets over sizes of values, connections and requests at once; one combination was not measured. */
+export function gridded() {
+  const view = alone();
+  const axes = [{ name: "value_bytes", values: [64, 1024, 16384] }, { name: "clients", values: [1, 50, 500] }, { name: "pipeline", values: [1, 16] }];
+  const [model] = view.cells;
+  const at = axes[0].values.flatMap((_, a) => axes[1].values.flatMap((__, b) => axes[2].values.map((___, c) => [a, b, c])));
+  const measured = at.filter(([a, b, c]) => !(a === 2 && b === 2 && c === 0));
+  const cells = [];
+  view.cells = measured.flatMap((place) => ["get", "set"].map((operation, i) => {
+    const [bytes, clients, pipeline] = axes.map(({ values }, axis) => values[place[axis]]);
+    const rate = (Math.round((40_000 * Math.sqrt(clients) * Math.sqrt(pipeline)) / (1 + bytes / 4096)) * (10 - i)) / 10;
+    const row = structuredClone(model);
+    Object.assign(row, { operation, workload: `grid-${bytes}B-P${pipeline}`, load: { arrivals: "closed", schedule: { steady: clients }, clients, pipeline, one_session: false } });
+    Object.assign(row.metrics, { rate_per_s: { center: rate, lo: rate * 0.98, hi: rate * 1.02 }, service_ns_p99: { center: 1e9 / rate, lo: null, hi: null } });
+    delete row.charts;
+    cells.push({ at: place, row: cells.length });
+    return row;
+  }));
+  const load = { arrivals: "closed", schedule: { steady: 1 }, clients: 1, pipeline: 1, one_session: false };
+  view.grids = [{ target: "redis", profile: "grid", load, axes, cells }];
+  return view;
+}
+
 /** Too few blocks to decide anything, with intervals made by `of`. */
 function fewBlocks(blocks, of) {
   const view = sessions();

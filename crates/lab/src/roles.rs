@@ -48,8 +48,10 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
             (true, false) => Some(EventKind::Back),
             _ => None,
         };
-        let changed =
-            before.as_ref().zip(now.as_ref()).and_then(|(before, now)| change(before, now));
+        let changed = now.as_ref().and_then(|now| match &before {
+            Some(before) => change(before, now),
+            None => Some((first(now), None)),
+        });
         let all = of_silence.map(|kind| (kind, None)).into_iter().chain(changed);
         // Silence starts with the first unanswered request.
         let at = if is_silent { asked } else { Instant::now() };
@@ -58,6 +60,15 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
         thread::sleep(EVERY);
     }
     happened
+}
+
+/// The event of the first reply.
+fn first(role: &Role) -> EventKind {
+    match role {
+        Role::Primary { .. } => EventKind::IsPrimary,
+        Role::Replica { .. } => EventKind::IsReplica,
+        Role::Sentinel { .. } => EventKind::IsSentinel,
+    }
 }
 
 /// The event between two roles, and the server it concerns if that is another one.

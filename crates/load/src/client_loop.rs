@@ -278,7 +278,9 @@ impl<'a> ClientLoop<'a> {
         done: Instant,
     ) -> Instant {
         if self.counts(done) {
-            self.recorder.failed(operation, error.class, &error.message, due_ns);
+            let done_ns = nanos(done.saturating_duration_since(self.measured_from));
+            let why = (error.class, error.message.as_str());
+            self.recorder.failed(operation, why, (due_ns, done_ns));
         }
         self.failures_in_a_row += 1;
         if error.fatal {

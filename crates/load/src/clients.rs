@@ -125,6 +125,7 @@ impl Shared<'_> {
             interval_ns,
             done_per_interval,
             reads_per_interval: Vec::new(),
+            failed_per_interval: Vec::new(),
             p99: Vec::new(),
         };
         let rate_per_s = recorder.answered() as f64 / (length_ns.max(1) as f64 / 1e9);
@@ -218,6 +219,7 @@ impl Shared<'_> {
             interval_ns,
             done_per_interval,
             reads_per_interval: recorder.reads_per_interval(),
+            failed_per_interval: recorder.failed_per_interval().to_vec(),
             p99: Vec::new(),
         };
         let point = Point {

@@ -8,8 +8,6 @@ use stats::Time;
 use std::time::Instant;
 use workloads::kv::Written;
 
-use crate::intervals;
-
 /// CPU time used by the server and taken by other processes so far, nanoseconds. Each field counts
 /// from an arbitrary but fixed point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -203,10 +201,8 @@ impl PhaseRecord {
         let from_ns = later.map_or(0, |later| later.as_nanos() as u64);
         let at = |point: Point| Point { begun_ns: point.begun_ns + from_ns, ..point };
         self.points.extend(next.points.into_iter().map(at));
-        let first = from_ns / self.series.interval_ns.max(1);
-        for (interval, done) in (first..).zip(next.series.done_per_interval) {
-            intervals::add_at(&mut self.series.done_per_interval, interval as usize, done);
-        }
+        let first = (from_ns / self.series.interval_ns.max(1)) as usize;
+        self.series.add(first, &next.series);
     }
 
     /// Appends `next`, which followed almost without a pause, as part of the same steady span.
@@ -231,7 +227,7 @@ impl PhaseRecord {
         own.generator_run_delay_ns += theirs.generator_run_delay_ns;
         own.server_cpu_ns =
             own.server_cpu_ns.zip(theirs.server_cpu_ns).map(|(own, theirs)| own + theirs);
-        self.series.done_per_interval.extend(next.series.done_per_interval);
+        self.series.add(self.series.done_per_interval.len(), &next.series);
     }
 
     /// All operations of a steady phase together; `None` if there were none.

@@ -135,7 +135,7 @@ mod tests {
         let known = reporter.take(&inbox).response_ns_p99;
         assert!(matches!(known, Some(Time::Of(990..=1_010))), "{known:?}");
         let mut failed = Recorder::new(0, 5_000_000, 5_000_000);
-        (0..2).for_each(|_| failed.failed(0, ErrorClass::Timeout, "", 0));
+        (0..2).for_each(|_| failed.failed(0, (ErrorClass::Timeout, ""), (0, 0)));
         lock(&inbox).merge(&failed);
         let progress = reporter.take(&inbox);
         assert_eq!(progress.response_ns_p99, Some(Time::Bound { at_least: 5_000_000_000 }));

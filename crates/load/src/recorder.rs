@@ -165,6 +165,8 @@ pub struct Recorder {
     done_per_interval: Vec<u64>,
     /// Reads finished in each interval, and how many of them missed.
     reads_per_interval: Vec<(u64, u64)>,
+    /// Operations that failed in each interval; empty without any.
+    failed_per_interval: Vec<u64>,
     interval_ns: u64,
     /// Measurement time that these records cover, summed over all clients, nanoseconds.
     pub(crate) covered_ns: u64,
@@ -205,8 +207,16 @@ impl Recorder {
         own.counts.deleted += answer.deleted;
     }
 
-    /// Records a failed call, which also fails its operation; `due_ns` as in [`Timed`].
-    pub fn failed(&mut self, operation: usize, class: ErrorClass, text: &str, due_ns: u64) {
+    /// Records a failed call, which also fails its operation. `due_ns` as in [`Timed`]; it failed
+    /// `done_ns` after the start of the measurement.
+    pub fn failed(
+        &mut self,
+        operation: usize,
+        (class, text): (ErrorClass, &str),
+        (due_ns, done_ns): (u64, u64),
+    ) {
+        let interval = (done_ns / self.interval_ns) as usize;
+        intervals::add_at(&mut self.failed_per_interval, interval, 1);
         if let Some(own) = self.by_operation.get_mut(operation) {
             own.fail(class, text, due_ns);
         }
@@ -255,6 +265,7 @@ impl Recorder {
             own.merge(theirs);
         }
         intervals::merge(&mut self.done_per_interval, &other.done_per_interval);
+        intervals::merge(&mut self.failed_per_interval, &other.failed_per_interval);
         self.reads_per_interval.resize(self.done_per_interval.len(), (0, 0));
         for (own, theirs) in self.reads_per_interval.iter_mut().zip(&other.reads_per_interval) {
             *own = (own.0 + theirs.0, own.1 + theirs.1);
@@ -269,6 +280,7 @@ impl Recorder {
         self.by_operation.iter_mut().for_each(OperationRecorder::clear);
         self.done_per_interval.fill(0);
         self.reads_per_interval.fill((0, 0));
+        self.failed_per_interval.clear();
         self.covered_ns = 0;
     }
 
@@ -293,6 +305,11 @@ impl Recorder {
     pub fn reads_per_interval(&self) -> Vec<(u64, u64)> {
         let any_missed = self.reads_per_interval.iter().any(|(_, missed)| *missed > 0);
         if any_missed { self.reads_per_interval.clone() } else { Vec::new() }
+    }
+
+    /// Operations that failed in each interval, up to the last one with a failure.
+    pub fn failed_per_interval(&self) -> &[u64] {
+        &self.failed_per_interval
     }
 
     /// Whole operations, for a progress report.

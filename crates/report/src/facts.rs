@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, TWO_PRIMARIES, UNAVAILABLE, UNKNOWN};
 use crate::recorded::Recorded;
+use crate::server_roles;
 use crate::show;
 use crate::trial_number::TrialNumber;
 use crate::view::{EventView, FactView, Value};
@@ -128,26 +129,38 @@ pub(crate) fn facts(recorded: &Recorded) -> Vec<FactView> {
 }
 
 /// The events of every target.
-pub(crate) fn events<'a>(recorded: &'a Recorded) -> Vec<EventView> {
-    let of_cell = |cell: &'a Cell| {
+pub(crate) fn events(recorded: &Recorded) -> Vec<EventView> {
+    let of_cell = |cell: &Cell| -> Vec<EventView> {
         let trials = recorded.latest(&cell.id);
-        trials.into_iter().flat_map(move |trial| trial.events.iter().map(move |e| (cell, trial, e)))
+        let of_trial = |trial: &Trial| {
+            let replaced = server_roles::replaced(&trial.events);
+            let each = trial.events.iter().zip(replaced);
+            let view = |(event, of): (_, Option<&str>)| event_view(cell, trial, (event, of));
+            each.map(view).collect::<Vec<_>>()
+        };
+        trials.into_iter().flat_map(of_trial).collect()
     };
-    let view = |(cell, trial, event): (&Cell, &Trial, &TrialEvent)| {
-        let series = trial.series.iter().find(|series| series.covers(event.at_ns));
-        EventView {
-            target: cell.target.clone(),
-            workload: cell.workload.profile().into(),
-            load: cell.load.clone(),
-            block: trial.block,
-            phase: series.map(|series| series.phase.clone()),
-            at_s: (event.at_ns - series.map_or(0, |series| series.begun_ns)) as f64 / 1e9,
-            kind: event.kind,
-            what: words(cell, event.kind),
-            subject: event.subject.clone(),
-        }
-    };
-    recorded.header.plan.cells.iter().flat_map(of_cell).map(view).collect()
+    recorded.header.plan.cells.iter().flat_map(of_cell).collect()
+}
+
+fn event_view(
+    cell: &Cell,
+    trial: &Trial,
+    (event, replaced): (&TrialEvent, Option<&str>),
+) -> EventView {
+    let series = trial.series.iter().find(|series| series.covers(event.at_ns));
+    EventView {
+        target: cell.target.clone(),
+        workload: cell.workload.profile().into(),
+        load: cell.load.clone(),
+        block: trial.block,
+        phase: series.map(|series| series.phase.clone()),
+        at_s: (event.at_ns - series.map_or(0, |series| series.begun_ns)) as f64 / 1e9,
+        kind: event.kind,
+        what: words(cell, event.kind),
+        subject: event.subject.clone(),
+        in_place_of: replaced.map(String::from),
+    }
 }
 
 /// Description of an event.

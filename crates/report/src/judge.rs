@@ -18,6 +18,7 @@ use crate::facts::{events, facts};
 use crate::failover::{failovers, survivals};
 use crate::findings::Findings;
 use crate::footnotes;
+use crate::grids::grids;
 use crate::growth::growth;
 use crate::hits;
 use crate::measurement::measurements;
@@ -31,6 +32,7 @@ use crate::rows::rows;
 use crate::rules::{self, OfPhases, rules};
 use crate::search;
 use crate::series::{MeasuredPoint, measured};
+use crate::shards::shards;
 use crate::tiers::tiers;
 use crate::view::{
     Advised, Answer, Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT, Value, View,
@@ -75,6 +77,8 @@ fn judge_cells(recorded: &Recorded) -> View {
         memory_needs: memory_needs(recorded, &facts),
         outgrown: outgrown(recorded, &phases),
         tiers: tiers(recorded, &cells),
+        grids: grids(plan, &cells),
+        shards: shards(recorded, &cells, &comparisons),
         facts,
         events: events(recorded),
         deletions: deletions(recorded, &phases, &cells),

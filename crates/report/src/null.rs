@@ -32,6 +32,11 @@ pub(crate) enum Nearness {
     Disturbed,
 }
 
+/// CPUs that the servers of a run share; `None` without a null server.
+pub(crate) fn server_cpus(header: &Header) -> Option<u32> {
+    header.null_rates.iter().map(|rate| rate.server_cpus).max()
+}
+
 /// Compares `rate` with the null rate; `own_limit` returns the share of its CPUs that the target
 /// used if it was the slower side ([`at_its_limit`]).
 pub(crate) fn nearness(

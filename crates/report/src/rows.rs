@@ -1,9 +1,10 @@
 //! One result row for each operation of each measured phase.
 
-use model::{Counts, OperationResult, Plan, Point, Restored, Slowest, Workload};
+use model::{Counts, OperationResult, Plan, Point, Restored, Sample, Slowest, Workload};
 use stats::episodes::EPISODES_MIN;
 use stats::{Histogram, Times};
 use std::collections::BTreeMap;
+use std::iter;
 
 use crate::blocks::{Doubt, over_blocks};
 use crate::cache;
@@ -15,8 +16,9 @@ use crate::recorded::Recorded;
 use crate::requirements;
 use crate::resources;
 use crate::series::{InBlock, MeasuredPoint, Operation};
+use crate::servers;
 use crate::show;
-use crate::view::{BlockPoint, CurvePoint, ResourceCharts, Row, RowCharts, Value};
+use crate::view::{BlockPoint, CurvePoint, Row, RowCharts, Value};
 
 /// Quantiles of a charted curve: evenly spread by the logarithm of the share above them.
 const CURVE: [f64; 22] = [
@@ -105,7 +107,8 @@ fn row(
         footnotes,
         required,
         charts: Some(RowCharts {
-            resources: resources(operation, recorded),
+            resources: resources::over_time(&sampled(operation, recorded)),
+            servers: servers::over_time(&sampled(operation, recorded), plan.limit_ns),
             ..charts(operation, times, &lock_wait.all, plan.timeout_ns)
         }),
     }
@@ -351,18 +354,35 @@ fn charts(
             Vec::new()
         },
         p99_series: if operation.whole { usable.iter().map(p99).collect() } else { Vec::new() },
+        failed_series: if with_series { failures(&usable, interval_s) } else { Vec::new() },
         hit_series: of_reads.map(hits).filter(|series| !series.is_empty()).collect(),
         interval_s,
         resources: None,
+        servers: None,
         by_block: usable.iter().map(|p| block_point(p, timeout_ns)).collect(),
     }
 }
 
-/// What the target of a whole phase used over time.
-fn resources(operation: &Operation<'_>, recorded: &Recorded) -> Option<ResourceCharts> {
+/// Failed operations per second in each whole interval of each block; empty if none failed.
+fn failures(blocks: &[&InBlock<'_>], interval_s: f64) -> Vec<Vec<f64>> {
+    let of_block = |p: &&InBlock<'_>| {
+        let series = p.series()?;
+        let whole = (p.point.length_ns / series.interval_ns.max(1)) as usize;
+        let failed = series.failed_per_interval.iter().copied().chain(iter::repeat(0));
+        let failed = failed.take(whole.min(series.done_per_interval.len()));
+        Some(failed.map(|n| n as f64 / interval_s).collect())
+    };
+    let all: Vec<Vec<f64>> = blocks.iter().filter_map(of_block).collect();
+    if all.iter().flatten().any(|n| *n > 0.0) { all } else { Vec::new() }
+}
+
+/// Samples of the charted blocks of a whole phase; empty for other operations.
+fn sampled<'a>(
+    operation: &'a Operation<'a>,
+    recorded: &'a Recorded,
+) -> Vec<(&'a InBlock<'a>, &'a [Sample])> {
     let usable = operation.blocks.iter().filter(|p| p.usable() && operation.whole);
-    let blocks: Vec<_> = usable.map(|p| (p, recorded.samples_of(p.trial))).collect();
-    resources::over_time(&blocks)
+    usable.map(|p| (p, recorded.samples_of(p.trial))).collect()
 }
 
 fn block_point(point: &InBlock<'_>, timeout_ns: u64) -> BlockPoint {

@@ -31,12 +31,23 @@ const PAPER = 660;
 /** Small, because there can be many labels. */
 const FONT = "11px system-ui, -apple-system, \"Segoe UI\", Roboto, \"Liberation Sans\", sans-serif";
 
+/** A function that leaves the host out of addresses if it is that of all. */
+export function shortNames(names: readonly string[]): (name: string) => string {
+  const host = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf(":")));
+  const hosts = new Set(names.filter((name) => name !== "").map(host));
+  const [common] = hosts;
+  return (name) => (hosts.size === 1 && host(name) === common ? name.slice(host(name).length) : name);
+}
+
 /** Events of a row's store in one block of its phase, in order of time. */
 export function happenings(events: readonly EventView[], row: Row, block: number, length_s: number): Happening[] {
   const phase = row.operation.split(".")[0];
   const own = events.filter((e) => e.target === row.target && e.workload === row.workload && e.phase === phase && e.block === block);
+  const short = shortNames(own.map((e) => e.subject));
   const found: { at_s: number; last_s: number; what: string; times: number }[] = [];
-  for (const { at_s, what } of own.sort((a, b) => a.at_s - b.at_s)) {
+  for (const { at_s, what: happened, subject, in_place_of } of own.sort((a, b) => a.at_s - b.at_s)) {
+    const replaced = in_place_of === undefined ? "" : ` in place of ${short(in_place_of)}`;
+    const what = `${short(subject)} ${happened}${replaced}`.trim();
     const same = found.find((known) => known.what === what && at_s - known.last_s <= SAME * length_s);
     if (same === undefined) found.push({ at_s, last_s: at_s, what, times: 1 });
     else Object.assign(same, { last_s: at_s, times: same.times + 1 });

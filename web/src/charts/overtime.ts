@@ -6,23 +6,23 @@ import * as format from "../format";
 import type { OperationGroup } from "../groups";
 import type { ResourceCharts, Row } from "../view";
 import { secondsAxis, valueAxis } from "./axes";
-import { axis, axisTip, type Drawing, endMarked, entries, items, line, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, axisTip, type Drawing, endMarked, entries, items, line, type LegendEntry, mount, type TipLine, tip, zoom } from "./base";
 import { eventSeries, type Happening, happenings, room, type Told } from "./events";
 import { type Choice, cellSelectors, figure, selector } from "./figure";
 
 const ALL_BLOCKS = -1;
 
 /** Height of a chart below its event labels, pixels, and of each further one that shares its time axis. */
-const [HEIGHT, FURTHER] = [330, 118] as const;
+export const [HEIGHT, FURTHER] = [330, 118] as const;
 
 /** Height of the axis of seconds and of the name of a vertical axis, pixels. */
 const [SECONDS, NAME] = [30, 28] as const;
 
 /** A drawn point: seconds since the start of the measurement, and the value; null in an interval without data. */
-type Point = [number, number | null];
+export type Point = [number, number | null];
 
 /** A chart over time: data and texts. */
-interface Over {
+export interface Over {
   id: string;
   title: string;
   hint: string;
@@ -39,12 +39,14 @@ interface Over {
   tick: (value: number) => string;
   /** The vertical axis of a chart below another one, for this highest value. */
   scale?: (top: number) => object;
+  /** Height below another chart, pixels; by default that of all further ones. */
+  height?: number;
   /** Further quantities, drawn below on the same time axis where there are data. */
   further?: Over[];
 }
 
 /** Points at the ends of intervals of this many seconds. */
-function evenly(step: number, series: readonly (readonly (number | null)[])[]): Point[][] {
+export function evenly(step: number, series: readonly (readonly (number | null)[])[]): Point[][] {
   return series.map((values) => values.map((value, i) => [(i + 1) * step, value]));
 }
 
@@ -76,6 +78,19 @@ const P99: Over = {
   scale: () => ({ splitNumber: 2 }),
 };
 
+/** Failed operations, below the rate. */
+const FAILED: Over = {
+  id: "",
+  title: "",
+  hint: "",
+  quantity: "failed/s",
+  series: (row) => evenly(row.charts?.interval_s ?? 0, row.charts?.failed_series ?? []),
+  short: format.rate,
+  long: (text) => text,
+  tick: format.rateShort,
+  scale: () => ({ splitNumber: 2 }),
+};
+
 export const RATE: Over = {
   id: "chart-time",
   title: "Rate over time",
@@ -87,6 +102,7 @@ export const RATE: Over = {
   tick: format.rateShort,
   further: [
     P99,
+    FAILED,
     resource("memory used", (charts) => charts.memory_bytes),
     resource("on swap", (charts) => charts.swapped_bytes),
     resource("read from disk", (charts) => charts.read_bytes_per_s, "/s"),
@@ -107,11 +123,11 @@ const HITS: Over = {
 };
 
 /** Block of a series, from 0; failed blocks have no series. */
-function blockOf(row: Row, series: number): number {
+export function blockOf(row: Row, series: number): number {
   return row.charts?.by_block[series]?.block ?? series;
 }
 
-function lines(over: Over, entry: LegendEntry, row: Row, block: number, grid: number): LineSeriesOption[] {
+export function lines(over: Over, entry: LegendEntry, row: Row, block: number, grid: number): LineSeriesOption[] {
   return over
     .series(row)
     .map((points, i) => ({ points, i }))
@@ -128,12 +144,12 @@ function lines(over: Over, entry: LegendEntry, row: Row, block: number, grid: nu
 }
 
 /** Length of a row's longest series, seconds. */
-function length(over: Over, row: Row): number {
+export function length(over: Over, row: Row): number {
   return Math.max(0, ...over.series(row).map((points) => points[points.length - 1]?.[0] ?? 0));
 }
 
 /** Events of each drawn store. Blocks repeat each other, so for all blocks the first one's events are shown. */
-function told(over: Over, context: Context, rows: readonly Row[], legend: readonly LegendEntry[], block: number): Told[] {
+export function told(over: Over, context: Context, rows: readonly Row[], legend: readonly LegendEntry[], block: number): Told[] {
   const events = context.view.events ?? [];
   const found = rows.map((row, i): Told => {
     const shown = block === ALL_BLOCKS ? blockOf(row, 0) : block;
@@ -145,14 +161,16 @@ function told(over: Over, context: Context, rows: readonly Row[], legend: readon
   return some.map(({ entry, happened }) => ({ entry, happened: happened.map(named(entry.name)) }));
 }
 
-interface Item {
+/** An item of a tooltip. */
+export interface Item {
   seriesId: string;
   seriesName: string;
   seriesType: string;
   value: [number, number | null];
 }
 
-function timeTip(overs: readonly Over[], params: unknown, legend: readonly LegendEntry[]): HTMLElement {
+/** Tooltip of quantities with the same time axis; `more` adds lines for a time. */
+export function timeTip(overs: readonly Over[], params: unknown, legend: readonly LegendEntry[], more: (at_s: number) => TipLine[] = () => []): HTMLElement {
   const shown = items<Item>(params).filter((item) => item.seriesType === "line");
   const at = shown[0]?.value[0] ?? 0;
   let hasMany = false;
@@ -169,7 +187,7 @@ function timeTip(overs: readonly Over[], params: unknown, legend: readonly Legen
       return { name: `${name}${quantity}`, look: legend.find((entry) => entry.name === name)?.look, value: over.long(value) };
     });
   });
-  return tip(`after ${format.threeDigits(at)} s`, rows, hasMany ? "lowest to highest block" : "");
+  return tip(`after ${format.threeDigits(at)} s`, [...rows, ...more(at)], hasMany ? "lowest to highest block" : "");
 }
 
 /** The vertical axis; with a maximum it has these ticks, and room for a line at the last one. */
@@ -202,14 +220,23 @@ export function drawn(over: Over, rows: readonly Row[]): Over[] {
   return [over, ...(over.further ?? []).filter((further) => rows.some((row) => isDrawn(further, row)) && highest(further, rows) > 0)];
 }
 
+function heightOf(over: Over): number {
+  return over.height ?? FURTHER;
+}
+
+/** Height of all quantities below the first one, pixels. */
+export function below(overs: readonly Over[]): number {
+  return overs.slice(1).reduce((sum, over) => sum + heightOf(over), 0);
+}
+
 /** Grids and axes of quantities above each other; only the lowest has the labels of the time axis. */
-function stacked(overs: readonly Over[], rows: readonly Row[], above: number, longest: number): object {
+export function stacked(overs: readonly Over[], rows: readonly Row[], above: number, longest: number): object {
   const last = overs.length - 1;
   const first = HEIGHT - (last === 0 ? 8 : SECONDS);
-  const grids = overs.map((_, i) => {
+  const grids = overs.map((over, i) => {
     if (last === 0) return { left: 8, right: 20, top: NAME + above, bottom: 8, containLabel: true };
-    const top = i === 0 ? NAME + above : above + first + (i - 1) * FURTHER + NAME + 8;
-    return { left: 84, right: 20, top, height: i === 0 ? first - NAME : FURTHER - NAME - 16 };
+    const top = i === 0 ? NAME + above : above + first + below(overs.slice(0, i)) + NAME + 8;
+    return { left: 84, right: 20, top, height: i === 0 ? first - NAME : heightOf(over) - NAME - 16 };
   });
   const seconds = (i: number): object => {
     const base = secondsAxis();
@@ -234,7 +261,7 @@ function drawing(over: Over, context: Context, op: OperationGroup, [block, width
   const ofFirst = block === ALL_BLOCKS && rows.some((row) => over.series(row).length > 1);
   const marked = events.length === 0 ? "" : `Vertical lines: events${ofFirst ? " in the first block" : ""}.`;
   const overs = drawn(over, rows);
-  const further = (overs.length - 1) * FURTHER;
+  const further = below(overs);
   const series = overs.flatMap((one, grid) => rows.flatMap((row, i): SeriesOption[] => lines(one, legend[i] as LegendEntry, row, block, grid)));
   return {
     legend,
@@ -250,7 +277,7 @@ function drawing(over: Over, context: Context, op: OperationGroup, [block, width
 }
 
 /** A line needs two intervals. */
-function isDrawn(over: Over, row: Row): boolean {
+export function isDrawn(over: Over, row: Row): boolean {
   return over.series(row).some((series) => series.length > 1);
 }
 

@@ -1,6 +1,8 @@
 /** The charts: the one that shows the answer first, all others below the tables. */
 
+import { failovers } from "../charts/failover";
 import { growth } from "../charts/growth";
+import { heatMap } from "../charts/heatmap";
 import { hitsOverTime, overTime } from "../charts/overtime";
 import { latency, lockWaits } from "../charts/percentiles";
 import { rampLatency } from "../charts/ramp";
@@ -15,7 +17,7 @@ export function charts(context: Context): HTMLElement[][] {
   const hasEvents = (context.view.events ?? []).length > 0;
   const time = overTime(context);
   const [before, after] = hasEvents ? [time, null] : [null, time];
-  const single = [rampLatency(context), before, rates(context), rampInTime(context), growth(context), latency(context), after, hitsOverTime(context), lockWaits(context)];
+  const single = [rampLatency(context), failovers(context), before, rates(context), heatMap(context), rampInTime(context), growth(context), latency(context), after, hitsOverTime(context), lockWaits(context)];
   const kinds = [searchCurves(context), ...single.map((chart) => (chart === null ? [] : [chart]))];
   return kinds.filter((drawn) => drawn.length > 0);
 }

@@ -72,6 +72,7 @@ impl Outcome {
             interval_ns: INTERVAL_NS,
             done_per_interval: self.recorder.done_per_interval().to_vec(),
             reads_per_interval: Vec::new(),
+            failed_per_interval: self.recorder.failed_per_interval().to_vec(),
             p99: Vec::new(),
         };
         let of_phase = |outage| Outage { phase: phase.into(), ..outage };

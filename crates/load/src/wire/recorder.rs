@@ -22,6 +22,8 @@ pub struct WireRecorder {
     pub(crate) stages: Vec<StageRows>,
     /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
     done_per_interval: Vec<u64>,
+    /// Requests that failed in the same intervals; empty without any.
+    failed_per_interval: Vec<u64>,
     /// Requests due in each interval; `None` without limits.
     pub(crate) due: Option<Box<DueCounts>>,
     /// Measurement time that these records cover, summed over all threads, nanoseconds.
@@ -85,12 +87,13 @@ impl WireRecorder {
             let done_ns = succeeded.then_some(times.done_ns);
             due.count(times.intended_ns, done_ns, counted);
         }
+        let at_ns = times.done_ns - from_ns;
+        let interval = (at_ns / INTERVAL_NS) as usize;
         if !self.rows[operation].reply(times, judged, counted) {
+            intervals::add_at(&mut self.failed_per_interval, interval, requests);
             return;
         }
-        let at_ns = times.done_ns - from_ns;
         self.served[operation].at(at_ns);
-        let interval = (at_ns / INTERVAL_NS) as usize;
         intervals::add_at(&mut self.done_per_interval, interval, requests);
     }
 
@@ -130,6 +133,8 @@ impl WireRecorder {
             due.count(intended_ns, None, (1, from_ns));
         }
         self.rows[operation].fail(times, failed, from_ns);
+        let interval = (times.done_ns.saturating_sub(from_ns) / INTERVAL_NS) as usize;
+        intervals::add_at(&mut self.failed_per_interval, interval, 1);
     }
 
     /// Adds all of `other`.
@@ -152,6 +157,7 @@ impl WireRecorder {
             }
         }
         intervals::merge(&mut self.done_per_interval, &other.done_per_interval);
+        intervals::merge(&mut self.failed_per_interval, &other.failed_per_interval);
         match (&mut self.due, &other.due) {
             (Some(own), Some(theirs)) => own.merge(theirs),
             (own, _) => *own = own.take().or_else(|| other.due.clone()),
@@ -174,6 +180,7 @@ impl WireRecorder {
         self.served.iter_mut().for_each(AnswerTimeline::clear);
         self.stages.iter_mut().for_each(StageRows::clear);
         self.done_per_interval.fill(0);
+        self.failed_per_interval.clear();
         if let Some(due) = &mut self.due {
             due.clear();
         }
@@ -195,6 +202,11 @@ impl WireRecorder {
     /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
     pub fn done_per_interval(&self) -> &[u64] {
         &self.done_per_interval
+    }
+
+    /// Requests that failed in the same intervals, up to the last one with a failure.
+    pub fn failed_per_interval(&self) -> &[u64] {
+        &self.failed_per_interval
     }
 
     /// All operations together.
@@ -230,6 +242,24 @@ mod tests {
         assert_eq!((row.counts().error, row.answered(), row.response().count()), (2, 0, 0));
         let lag = row.lag().unwrap();
         assert_eq!((lag.count(), lag.max_ns()), (2, 500));
+    }
+
+    #[test]
+    fn failures_count_in_the_interval_in_which_they_were_noticed() {
+        let mut recorder = WireRecorder::new(1, true, 1_000);
+        let at = |done_ns| Times { intended_ns: 1_000, sent_ns: 1_500, done_ns };
+        let refused = Judged::Error(ErrorClass::Full, "OOM".into());
+        recorder.answered(0, &at(9_000), &Judged::Ok { verified: false }, (1, 0));
+        recorder.answered(0, &at(INTERVAL_NS), &refused, (3, 0));
+        recorder.unanswered(0, &at(2 * INTERVAL_NS), (ErrorClass::Timeout, "late"), 0);
+        recorder.close();
+        let mut all = WireRecorder::new(1, true, 1_000);
+        all.merge(&recorder);
+        all.merge(&recorder);
+        assert_eq!(all.failed_per_interval(), [0, 6, 2]);
+        assert_eq!(all.done_per_interval(), [2]);
+        all.clear();
+        assert!(all.failed_per_interval().is_empty());
     }
 
     /// Under an open load, a backlog from the warm-up is answered in the measurement.

@@ -66,6 +66,12 @@ pub enum EventKind {
     ReplicaDetached,
     /// A Sentinel reports a new primary, the subject.
     Named,
+    /// The first role that a server reports is that of a primary.
+    IsPrimary,
+    /// The first role that a server reports is that of a replica.
+    IsReplica,
+    /// The server is a Sentinel.
+    IsSentinel,
 }
 
 impl EventKind {
@@ -83,6 +89,11 @@ impl EventKind {
     /// True if the plan interrupted service.
     pub fn is_fault(self) -> bool {
         Self::FAULTS.iter().any(|(fault, _)| *fault == self)
+    }
+
+    /// True for the role of a server before anything happened to it.
+    pub fn is_first_role(self) -> bool {
+        matches!(self, Self::IsPrimary | Self::IsReplica | Self::IsSentinel)
     }
 
     /// Description.
@@ -112,6 +123,9 @@ impl EventKind {
             Self::ReplicaAttached => "replica in sync",
             Self::ReplicaDetached => "replica lost its primary",
             Self::Named => "named as the primary by a Sentinel",
+            Self::IsPrimary => "is a primary",
+            Self::IsReplica => "is a replica",
+            Self::IsSentinel => "is a Sentinel",
         }
     }
 }

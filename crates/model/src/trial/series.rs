@@ -16,6 +16,10 @@ pub struct Series {
     pub done_per_interval: Vec<u64>,
     /// Reads and misses in the same intervals; empty without misses.
     pub reads_per_interval: Vec<(u64, u64)>,
+    /// Operations that failed in the same intervals, up to the last one with a failure: when an
+    /// error was received or the operation was given up. Empty without failures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_per_interval: Vec<u64>,
     /// End of each of its own intervals, nanoseconds since the start of the measurement, and the
     /// 99th percentile of the response time in it, nanoseconds. A failed operation took at least
     /// its timeout. Empty for fills and ladders.
@@ -28,5 +32,17 @@ impl Series {
     pub fn covers(&self, at_ns: u64) -> bool {
         let length_ns = self.interval_ns * self.done_per_interval.len() as u64;
         (self.begun_ns..self.begun_ns + length_ns).contains(&at_ns)
+    }
+
+    /// Adds the operations of `next`, whose first interval is the one with number `first` here.
+    pub fn add(&mut self, first: usize, next: &Self) {
+        let numbers = [
+            (&mut self.done_per_interval, &next.done_per_interval),
+            (&mut self.failed_per_interval, &next.failed_per_interval),
+        ];
+        for (own, theirs) in numbers.into_iter().filter(|(_, theirs)| !theirs.is_empty()) {
+            own.resize(own.len().max(first + theirs.len()), 0);
+            own[first..].iter_mut().zip(theirs).for_each(|(own, theirs)| *own += theirs);
+        }
     }
 }

@@ -4,6 +4,7 @@ use model::study::claims::Conditions;
 use model::study::{Claim, Expectation};
 use model::{Cell, Header, PageCache, Plan, PlannedTarget, Workload};
 
+use crate::null;
 use crate::show;
 
 /// True if a measured profile is the profile `name` of the study, or one of its sizes or amounts of
@@ -47,7 +48,7 @@ pub(super) fn same_disk(claim: &Claim, header: &Header) -> Option<String> {
 /// Why servers had too few CPUs, if a claim is about as many as they can use.
 pub(super) fn few_cpus(claim: &Claim, header: &Header) -> Option<String> {
     let wanted = claim.conditions.server_cpus?;
-    let found = header.null_rates.iter().map(|rate| rate.server_cpus).max()?;
+    let found = null::server_cpus(header)?;
     (found < wanted).then(|| {
         let s = if found == 1 { "" } else { "s" };
         format!(

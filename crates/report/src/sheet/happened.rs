@@ -60,8 +60,9 @@ fn happened(view: &View) -> Vec<(String, String)> {
 
 /// `save began at 2.1 s of set`.
 fn clause(event: &EventView) -> String {
-    let EventView { phase, at_s, what, subject, .. } = event;
+    let EventView { phase, at_s, what, subject, in_place_of, .. } = event;
     let whom = if subject.is_empty() { String::new() } else { format!("{subject} ") };
     let of_phase = phase.as_ref().map_or_else(String::new, |phase| format!(" of {phase}"));
-    format!("{whom}{what} at {at_s:.2} s{of_phase}")
+    let replaced = in_place_of.as_ref().map_or_else(String::new, |of| format!(" in place of {of}"));
+    format!("{whom}{what}{replaced} at {at_s:.2} s{of_phase}")
 }

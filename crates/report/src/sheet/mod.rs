@@ -23,6 +23,7 @@ mod published;
 mod ramps;
 mod requirements;
 mod results;
+mod shards;
 mod source;
 mod stores;
 mod through_cache;
@@ -35,6 +36,7 @@ pub(crate) use beyond_memory::{memory, miss_costs};
 pub(crate) use failures::few;
 pub(crate) use overview::section as overview;
 pub(crate) use requirements::section as requirements;
+pub(crate) use shards::section as shards;
 pub(crate) use stores::{not_run, throttled};
 pub(crate) use tiers::section as tiers;
 
@@ -51,6 +53,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         probes::section(view),
         failover::section(view),
         results::section(view),
+        shards(view),
         problems::section(view),
         failures::section(view),
         advice::section(view),

@@ -1,15 +1,15 @@
 //! Events and statistics of stores during a run.
 
 use model::{
-    Act, Action, Arrivals, ErrorClass, EventKind, Fact, Failure, Load, PEAK, ReadBack, Schedule,
-    Trial, TrialEvent, Workload,
+    Act, Action, Arrivals, ErrorClass, EventKind, Fact, Failure, Load, PEAK, ReadBack, Sample,
+    Schedule, ThreadCpu, Trial, TrialEvent, Workload,
 };
 
 use super::validity::kv_run;
 use crate::judge;
 use crate::recorded::Recorded;
 use crate::text;
-use crate::view::{Validity, View};
+use crate::view::{Row, ServerCourse, ServerRole, Validity, View};
 
 /// A kill after a second with 100 intervals of 10 ms: no operations for half a second, and
 /// then as many as before; `with` changes each trial.
@@ -47,6 +47,79 @@ fn the_effect_of_a_kill_on_the_rate_is_reported() {
     assert_eq!(shown(&view, "fault_lowest_rate_share").unwrap(), "0 %");
     assert_eq!(shown(&view, "fault_recovery_ns").unwrap(), "500 ms");
     assert_eq!((view.happened.events[0].what, view.happened.events[0].at_s), ("killed", 1.0));
+}
+
+/// A kill with roles of two servers, of which the second one takes over after half a second, and
+/// failures in the fourth interval of each block.
+fn with_roles() -> Recorded {
+    let mut recorded = killed(|trial| {
+        let begun_ns = trial.series[0].begun_ns;
+        trial.series[0].failed_per_interval = vec![0, 0, 0, 2];
+        trial.series[0].p99 = vec![(1_000_000_000, 1_000_000), (2_000_000_000, 5_000_000)];
+        if trial.block == 3 {
+            trial.series[0].p99[1].1 = 900_000_000;
+        }
+        let event = |at_ms: u64, kind, subject: &str| TrialEvent {
+            at_ns: begun_ns + at_ms * 1_000_000,
+            kind,
+            subject: subject.into(),
+        };
+        trial.events.insert(0, event(0, EventKind::IsPrimary, "127.0.0.1:7001"));
+        trial.events.insert(1, event(0, EventKind::IsReplica, "127.0.0.1:7002"));
+        trial.events.push(event(1_500, EventKind::Promoted, "127.0.0.1:7002"));
+        trial.points[0].length_ns = 3_000_000_000;
+    });
+    for trial in &recorded.trials {
+        let sample = |i: u64| {
+            let server = |id, name: &str, cpu_ns| ThreadCpu { id, name: name.into(), cpu_ns };
+            let at_ns = trial.series[0].begun_ns + i * 100_000_000;
+            let first = (i <= 10).then(|| server(1, "127.0.0.1:7001", i * 60_000_000));
+            let second = server(2, "127.0.0.1:7002", i * 20_000_000);
+            Sample {
+                at_ns,
+                servers: first.into_iter().chain([second]).collect(),
+                ..Sample::default()
+            }
+        };
+        let key = (trial.block, trial.cell.clone());
+        recorded.samples.insert(key, (0..=30).map(sample).collect());
+    }
+    recorded
+}
+
+#[test]
+fn servers_have_cpu_use_and_roles_over_time_around_a_fault() {
+    let view = judge(&with_roles());
+    let row =
+        view.cells.iter().find(|row| row.charts.as_ref().is_some_and(|c| c.servers.is_some()));
+    let charts = row.unwrap().charts.as_ref().unwrap();
+    assert_eq!(charts.failed_series.len(), 5);
+    let failed = &charts.failed_series[0];
+    assert_eq!((failed.len(), failed[2], failed[3]), (300, 0.0, 200.0));
+    let servers = charts.servers.as_ref().unwrap();
+    assert_eq!((servers.interval_s, servers.worst, servers.blocks.len()), (0.5, 3, 5));
+    let [first, second] = &servers.blocks[0][..] else { unreachable!("two servers") };
+    assert_eq!((first.name.as_str(), second.name.as_str()), ("127.0.0.1:7001", "127.0.0.1:7002"));
+    let percent = |share: &Option<f64>| share.map(|share| (share * 100.0).round());
+    let of_first: Vec<_> = first.cpu_share.iter().map(percent).collect();
+    assert_eq!(of_first, [Some(60.0), Some(60.0), None, None, None, None]);
+    let roles = |server: &ServerCourse| -> Vec<_> {
+        server.roles.iter().map(|span| (span.from_s, span.to_s, span.role)).collect()
+    };
+    assert_eq!(roles(first), [(0.0, 1.0, ServerRole::Primary), (1.0, 3.0, ServerRole::Gone)]);
+    assert_eq!(roles(second), [(0.0, 1.5, ServerRole::Replica), (1.5, 3.0, ServerRole::Primary)]);
+    let details = text::render(&view, 200, false);
+    let promoted = "127.0.0.1:7002 promoted to primary in place of 127.0.0.1:7001 at 1.50 s";
+    assert!(details.replace("\n", " ").contains("killed at 1.00 s"), "{details}");
+    let flat: String = details.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains(promoted), "{details}");
+}
+
+#[test]
+fn without_a_fault_there_is_no_time_line_of_servers() {
+    let view = judge(&kv_run());
+    let has = |row: &Row| row.charts.as_ref().is_some_and(|c| c.servers.is_some());
+    assert!(!view.cells.iter().any(has));
 }
 
 /// A kill at a share of the highest rate, after which p99 stays above 10 ms for `late_ms`.

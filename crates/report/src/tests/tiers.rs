@@ -1,31 +1,16 @@
 //! Targets with the limits of a tier.
 
-use model::study::{Choices, Study};
-use model::{ErrorClass, Failure, NetworkUse, ProcessUse, Sample, Scale, Trial};
+use model::{ErrorClass, Failure, NetworkUse, ProcessUse, Sample, Trial};
 
+use super::sizing_run;
 use crate::fixture::recorded;
 use crate::recorded::Recorded;
 use crate::view::Validity;
 use crate::{judge, text};
 
-const SIZING: &str = include_str!("../../../../studies/sizing.toml");
-
 /// These profiles in three blocks, 10,000 operations in each second.
 fn run(profiles: &str) -> Recorded {
-    let study = Study::parse("sizing", SIZING).unwrap();
-    let plan = study.plan(&Choices {
-        scale: Scale::Quick,
-        budget_s: None,
-        sets: vec![("profile".into(), profiles.into())],
-        targets: Vec::new(),
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
-    });
-    recorded(plan.unwrap(), 3, |_, _, _| 10_000.0)
+    recorded(sizing_run::plan(profiles), 3, |_, _, _| 10_000.0)
 }
 
 /// Samples of a trial every 100 ms, with a part of the CPU, of it stopped, and a bandwidth.

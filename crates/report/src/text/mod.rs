@@ -21,6 +21,7 @@ pub fn summary(view: &View, columns: usize, colour: bool) -> String {
         sheet::tiers(view),
         sheet::requirements(view),
         sheet::overview(view),
+        sheet::shards(view),
         sheet::memory(view),
         sheet::miss_costs(view),
         sheet::few(view),

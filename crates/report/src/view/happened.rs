@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use super::tiers::TierView;
 use super::{
-    DeletionView, FailoverView, MemoryNeedView, MissCostView, OutgrownView, SurvivalView, Value,
+    DeletionView, FailoverView, GridView, MemoryNeedView, MissCostView, OutgrownView, ShardsView,
+    SurvivalView, Value,
 };
 
 /// Numbers about stores, events, deletion of expired sessions, what a miss may cost, and
@@ -41,6 +42,14 @@ pub struct Happened {
     /// Targets with the limits of a tier; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierView>,
+    /// Rows that form a grid over size of values, connections, requests at once and threads;
+    /// omitted if none do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grids: Vec<GridView>,
+    /// What shards add to the rate of one; omitted unless a target was measured with one shard and
+    /// with several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardsView>,
 }
 
 /// A number about a target under one load.
@@ -92,4 +101,7 @@ pub struct EventView {
     pub what: &'static str,
     /// Affected server; empty if the target is one server.
     pub subject: String,
+    /// The primary that a promoted server replaces; omitted for other events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_place_of: Option<String>,
 }

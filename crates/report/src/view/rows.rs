@@ -4,7 +4,7 @@ use model::{Counts, Load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-use super::Value;
+use super::{ServerCharts, Value};
 
 /// One point of a latency curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -27,6 +27,9 @@ pub struct RowCharts {
     /// 99th percentile of the response time, one series per block: the end of an interval, seconds
     /// since the start of the measurement, and nanoseconds. A block of an older record has none.
     pub p99_series: Vec<Vec<(f64, f64)>>,
+    /// Failed operations per second in the same intervals, one series per block; empty if none
+    /// failed.
+    pub failed_series: Vec<Vec<f64>>,
     /// Hit ratio over time, one series for each block with misses; null in an interval without
     /// reads. Empty for other operations.
     pub hit_series: Vec<Vec<Option<f64>>>,
@@ -35,6 +38,9 @@ pub struct RowCharts {
     /// Memory and disk over time; omitted unless the memory of its target is limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceCharts>,
+    /// Servers around a fault; omitted unless the plan caused one in this phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<ServerCharts>,
     /// Results of each block, in block order.
     pub by_block: Vec<BlockPoint>,
 }
