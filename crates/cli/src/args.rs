@@ -1,7 +1,7 @@
 //! Arguments of commands and their parsing.
 
 use clap::{Args, ValueEnum};
-use lab::Setup;
+use lab::{Protection, Setup};
 use model::{Plan, Requirement, TargetChoice};
 use rig::{Guard, Pinning};
 use std::path::PathBuf;
@@ -229,8 +229,11 @@ impl Common {
             endpoints: secrets::endpoints(targets, &self.password_files)?,
             allow_shared: self.allow_shared,
             resumes,
-            i_own_this_server: self.i_own_this_server,
-            allow_fill: self.allow_fill,
+            protection: match (self.i_own_this_server, self.allow_fill) {
+                (true, _) => Protection::Off,
+                (false, true) => Protection::EmptyMayFill,
+                (false, false) => Protection::Full,
+            },
             fault_command: None,
         })
     }

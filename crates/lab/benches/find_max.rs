@@ -22,7 +22,7 @@ mod common;
 
 use cachedyno_lab as lab;
 use common::{Outcome, arguments, error, number};
-use lab::{Setup, Sinks};
+use lab::{Protection, Setup, Sinks};
 use model::plan::{Effort, KvOperation, PlannedTarget};
 use model::{
     Arrivals, Cell, Conditions, Disturbance, Endpoint, Event, Header, Kv, Load, NetAddress, Phase,
@@ -198,8 +198,7 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>),
         endpoints: BTreeMap::from([("x".to_string(), endpoint)]),
         allow_shared: true,
         resumes: false,
-        i_own_this_server: true,
-        allow_fill: false,
+        protection: Protection::Off,
         fault_command: None,
     };
     let planned = Search {

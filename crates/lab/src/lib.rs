@@ -1,5 +1,6 @@
 //! Runs a plan: blocks of trials on fresh stores, stop rules, resume. Every step emits an event.
 //!
+//! - `setup`: what a run needs besides its plan.
 //! - [`mod@provision`]: prepares targets: starts private servers or connects to existing ones.
 //! - [`ready`]: stores prepared for one trial.
 //! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine, `app_cache` and
@@ -55,6 +56,7 @@ pub mod schedule;
 mod search;
 mod server_load;
 mod session_size;
+mod setup;
 pub mod sinks;
 mod tier;
 mod transport;
@@ -71,8 +73,9 @@ use std::time::Instant;
 
 pub use effort::{StopReason, too_small_a_budget};
 pub use null::null_rates;
-pub use provision::{Setup, TargetProvisioner, remove_leftovers};
+pub use provision::{TargetProvisioner, remove_leftovers};
 pub use ready::Ready;
+pub use setup::{Protection, Setup};
 pub use sinks::Sinks;
 pub use trial::Measured;
 pub use wall::unix_ms;

@@ -21,7 +21,7 @@ use std::time::Duration;
 use workloads::kv::values_of;
 
 use crate::kv::Offered;
-use crate::provision::Setup;
+use crate::setup::Setup;
 
 /// Longest measurement, nanoseconds.
 const MEASURED_NS: u64 = 1_000_000_000;

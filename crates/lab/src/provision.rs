@@ -7,10 +7,7 @@ use model::{
     Act, Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryPlan, MemoryUse, Plan,
     PlannedTarget, Product, Workload,
 };
-use rig::{
-    Guard, Pinning, Relay, Role, SearchPath, Server, ServerSpec, StartedServers, Templates,
-    TrialDirs,
-};
+use rig::{Relay, Role, SearchPath, Server, ServerSpec, StartedServers, Templates, TrialDirs};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
@@ -24,57 +21,11 @@ use crate::fault_command::FaultCommand;
 use crate::groups::{Groups, Limits};
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
+use crate::setup::{Protection, Setup};
 use crate::tier::Places;
 use crate::transport::admin;
 use crate::wall::unix_ms;
 use crate::{app_cache, cache_aside, names, room};
-
-/// What a run needs besides its plan: directories, CPUs, and endpoints with credentials.
-pub struct Setup {
-    /// Cleans up every process and directory should this process die.
-    pub guard: Guard,
-    /// Directory on the disk under test: data of private servers and files, unless their target has
-    /// its own directory.
-    pub disk: PathBuf,
-    /// CPUs of the generator and of the servers.
-    pub pinning: Pinning,
-    /// Endpoints of existing targets, by target name.
-    pub endpoints: BTreeMap<String, Endpoint>,
-    /// True if existing stores may contain data that is not ours.
-    pub allow_shared: bool,
-    /// True if an earlier process started this run; it may have left data in existing stores.
-    pub resumes: bool,
-    /// True if the user confirms that existing servers contain nobody else's data, so that
-    /// evictions and user-defined commands harm nobody.
-    pub i_own_this_server: bool,
-    /// True if existing servers without any keys may be filled beyond their memory.
-    pub allow_fill: bool,
-    /// The user's command that interrupts the service of servers at a URL; run by `sh -c`.
-    pub fault_command: Option<String>,
-}
-
-impl Setup {
-    /// Directory in which a private store of the target gets its own.
-    pub fn disk_of<'a>(&'a self, target: &'a PlannedTarget) -> &'a Path {
-        target.directory.as_deref().unwrap_or(&self.disk)
-    }
-
-    /// Directory for the swap of a target.
-    fn swap_of<'a>(&'a self, plan: &'a Plan, target: &'a PlannedTarget) -> &'a Path {
-        plan.swap_dir.as_deref().unwrap_or_else(|| self.disk_of(target))
-    }
-
-    /// Every directory in which a target has its data on this machine, by target: that of a private
-    /// store, or the one that the user named by a URL. An A/A control is left out.
-    pub fn disks<'a>(&'a self, plan: &'a Plan) -> Vec<(&'a str, &'a Path)> {
-        let targets = plan.targets.iter().filter(|target| target.control_of.is_none());
-        let disks = targets.filter_map(|target| match self.endpoints.get(&target.name) {
-            Some(endpoint) => Some((&*target.name, endpoint.directory()?)),
-            None => Some((&*target.name, self.disk_of(target))),
-        });
-        disks.collect()
-    }
-}
 
 /// Turns planned targets into stores that can be measured.
 pub struct TargetProvisioner<'a> {
@@ -187,7 +138,7 @@ impl<'a> TargetProvisioner<'a> {
                 }
                 _ if matches!(workload, Workload::CacheAside(_)) => store.admin.prepare_rows()?,
                 _ => {
-                    if shared && !self.setup.i_own_this_server {
+                    if shared && self.setup.protection != Protection::Off {
                         store.admin.check_commands(&commands(workload))?;
                     }
                     let made = store.admin.prepare(layout, &name, value_bytes)?;
@@ -340,10 +291,11 @@ impl<'a> TargetProvisioner<'a> {
         admin: &mut dyn Admin,
         own: &str,
     ) -> Result<Vec<MemoryStats>, Failure> {
-        let Setup { allow_shared, i_own_this_server, allow_fill, .. } = *self.setup;
+        let Setup { allow_shared, protection, .. } = *self.setup;
         let rooms = admin.memory_stats()?;
         let by_size_class = rooms.iter().any(|room| room.by_size_class);
-        let is_allowed = if by_size_class { i_own_this_server } else { allow_shared };
+        let is_off = protection == Protection::Off;
+        let is_allowed = if by_size_class { is_off } else { allow_shared };
         if !is_allowed || target.backend.is_some() {
             let empty = admin.facts()?.empty;
             if empty != Some(true) {
@@ -351,7 +303,8 @@ impl<'a> TargetProvisioner<'a> {
             }
         }
         // Beyond its memory, a server without keys evicts or refuses only what this run writes.
-        if i_own_this_server || (allow_fill && room::is_empty(&rooms)) {
+        let may_fill = protection == Protection::EmptyMayFill && room::is_empty(&rooms);
+        if is_off || may_fill {
             return Ok(Vec::new());
         }
         if let Some(demand) = Demand::of_target(self.plan, &target.name, own)? {

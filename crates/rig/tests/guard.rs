@@ -5,7 +5,7 @@
 
 mod common;
 
-use cachedyno_rig::{Guard, Scratch};
+use cachedyno_rig::{Guard, Scratch, run_shell};
 use common::{entries, eventually, guard, role, runs};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -13,6 +13,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Owns a scratch, a process and its child, prints their ids and waits to be killed.
 #[test]
@@ -148,4 +150,34 @@ fn a_killed_guard_is_reported() {
     });
     assert!(error.starts_with("the guard process has ended"), "{error}");
     assert!(entries(base.path()).is_empty());
+}
+
+fn run_command(text: &str, limit: Duration) -> Result<(), String> {
+    let until = Instant::now() + limit;
+    run_shell(&guard(), text, &[("GIVEN", "a b")], &mut |wait| {
+        thread::sleep(wait);
+        Instant::now() > until
+    })
+}
+
+#[test]
+fn a_failure_has_the_exit_code_and_the_last_line() {
+    let patience = Duration::from_secs(60);
+    assert_eq!(run_command("test \"$GIVEN\" = 'a b'", patience), Ok(()));
+    let failed = run_command("echo first >&2; echo last >&2; echo other; exit 7", patience);
+    assert_eq!(failed.unwrap_err(), "ended with exit code 7: last");
+    assert_eq!(run_command("kill -9 $$", patience).unwrap_err(), "was killed by signal 9");
+}
+
+#[test]
+fn a_command_that_hangs_is_killed_with_what_it_started() {
+    let begun = Instant::now();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("late");
+    let text = format!("echo on >&2; (sleep 2; touch {}) & wait", file.display());
+    let killed = run_command(&text, Duration::from_millis(200));
+    assert_eq!(killed.unwrap_err(), "did not end in time and was killed: on");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    thread::sleep(Duration::from_millis(2_200));
+    assert!(!file.exists());
 }

@@ -5,7 +5,7 @@ use ::report::view::Validity;
 use ::report::{Recorded, View, judge};
 use archive::{PackedSamples, RECORDS, REPORT, SUMMARY, Writer, write_derived};
 use dash::Listener;
-use lab::{Ended, Setup, Sinks};
+use lab::{Ended, Protection, Setup, Sinks};
 use model::leftovers;
 use model::record::RECORD_FORMAT;
 use model::{Condition, Conditions, ErrorClass, Header, Plan, Sink, TargetState, Trial, Workload};
@@ -65,18 +65,16 @@ pub(super) fn header(
 /// A warning that existing stores may be filled, or other users' data on them evicted; `None`
 /// without `--allow-fill` and `--i-own-this-server`, or without such stores.
 pub(super) fn unprotected_stores(setup: &Setup) -> Option<Condition> {
-    let (value, warning) = if setup.i_own_this_server {
-        (
-            "filled regardless of evictions (--i-own-this-server)",
-            "other users' data on these servers was not protected",
-        )
-    } else if setup.allow_fill {
-        (
+    let (value, warning) = match setup.protection {
+        Protection::Full => return None,
+        Protection::EmptyMayFill => (
             "filled regardless of their memory (--allow-fill)",
             "these servers may have evicted keys of the run or refused its writes",
-        )
-    } else {
-        return None;
+        ),
+        Protection::Off => (
+            "filled regardless of evictions (--i-own-this-server)",
+            "other users' data on these servers was not protected",
+        ),
     };
     (!setup.endpoints.is_empty()).then(|| Condition {
         group: "targets".into(),

@@ -202,22 +202,22 @@ pub(super) fn current_primary(
 /// queried again.
 fn confirmed_primary(
     endpoint: &Endpoint,
-    seed: &NetAddress,
+    asked: &NetAddress,
     seen: &mut Vec<NetAddress>,
     timeout: Duration,
 ) -> Result<Endpoint, StoreError> {
     // Sentinels have no databases.
-    let mut queried = at(endpoint, seed);
+    let mut queried = at(endpoint, asked);
     if let Endpoint::Redis { database, .. } = &mut queried {
         *database = 0;
     }
     let address = match ask_role(&mut Wire::open(&queried, None, timeout)?)? {
-        Role::Primary { .. } => return Ok(at(endpoint, seed)),
+        Role::Primary { .. } => return Ok(at(endpoint, asked)),
         Role::Replica { of, .. } => of,
         Role::Sentinel { primary } => primary,
     };
     let no = |why: String| {
-        let message = format!("{seed} names {address} as the primary, {why}");
+        let message = format!("{asked} names {address} as the primary, {why}");
         StoreError::fatal(ErrorClass::Refused, message)
     };
     if seen.contains(&address) {

@@ -1,6 +1,6 @@
 //! Shared by benches of a shipped study: guard process, plan, directories of servers.
 
-use cachedyno_lab::{Setup, TargetProvisioner};
+use cachedyno_lab::{Protection, Setup, TargetProvisioner};
 use model::{Choices, Plan, Scale, Study, TargetChoice};
 use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
@@ -49,8 +49,7 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         endpoints: BTreeMap::new(),
         allow_shared: false,
         resumes: false,
-        i_own_this_server: false,
-        allow_fill: false,
+        protection: Protection::Full,
         fault_command: None,
     })
 }

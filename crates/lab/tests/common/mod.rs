@@ -1,6 +1,6 @@
 //! Shared by all tests on private servers.
 
-use cachedyno_lab::Setup;
+use cachedyno_lab::{Protection, Setup};
 use rig::{Guard, Pinning, SearchPath, guard_main};
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -22,8 +22,7 @@ pub(crate) fn setup(disk: &tempfile::TempDir) -> Setup {
         endpoints: BTreeMap::new(),
         allow_shared: false,
         resumes: false,
-        i_own_this_server: false,
-        allow_fill: false,
+        protection: Protection::Full,
         fault_command: None,
     }
 }

@@ -130,9 +130,12 @@ pub(super) fn failover(
 ) -> Vec<String> {
     let at_url = deployment.address.is_some();
     let is_redis = !deployment.product.starts_with("memcached");
-    let limit_ms = rate.slos.iter().filter_map(Slo::time_ns).map(|ns| ns / NS_PER_MS).min();
-    let limit_ns = limit_ms.map_or(u64::MAX, |ms| ms.max(1) * NS_PER_MS);
-    let kept = Slo::Percentile { thousandths: 99_000, limit_ns };
+    let times = rate.slos.iter().filter_map(Slo::time_ns);
+    let limit_ms = times.map(|ns| (ns / NS_PER_MS).max(1)).min();
+    let kept = Slo::Percentile {
+        thousandths: 99_000,
+        limit_ns: limit_ms.map_or(u64::MAX, |ms| ms * NS_PER_MS),
+    };
     let is_kept = rate.slos.iter().all(|slo| is_implied(slo, &kept));
     // Private replicas do not use TLS.
     let has_replicas = at_url || (is_redis && !deployment.tls);
@@ -149,7 +152,7 @@ pub(super) fn failover(
         add("--set", format!("value_bytes={bytes}"));
     }
     if let Some(ms) = limit_ms {
-        add("--set", format!("limit_ms={}", ms.max(1)));
+        add("--set", format!("limit_ms={ms}"));
     }
     vec![shell_words(words)]
 }
