@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { shortNames } from "../src/charts/events";
+import { happenings, shortNames } from "../src/charts/events";
 import { blockChoices, story } from "../src/charts/failover";
 import { byteScale, drawn, RATE } from "../src/charts/overtime";
 import type { ResourceCharts, Row } from "../src/view";
@@ -60,6 +60,13 @@ describe("the time line of a fault", () => {
     const names = blockChoices(row()).map(({ name }) => name);
     expect(names.slice(0, 3)).toEqual(["block 3 (worst)", "block 1", "block 2"]);
     expect(names).toHaveLength(row().charts?.by_block.length ?? 0);
+  });
+
+  it("names servers at its events, as there are several", () => {
+    const events = variants.failedOver().events ?? [];
+    const words = happenings(events, row(), 0, 10).map((one) => one.words);
+    expect(words[0]).toBe(":13500 killed");
+    expect(words).toContain(":13501 promoted to primary in place of :13500");
   });
 
   it("tells roles in words", () => {

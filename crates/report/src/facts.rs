@@ -133,8 +133,10 @@ pub(crate) fn events(recorded: &Recorded) -> Vec<EventView> {
     let of_cell = |cell: &Cell| -> Vec<EventView> {
         let trials = recorded.latest(&cell.id);
         let of_trial = |trial: &Trial| {
-            let replaced = server_roles::replaced(&trial.events);
-            let each = trial.events.iter().zip(replaced);
+            let mut events: Vec<&TrialEvent> = trial.events.iter().collect();
+            events.sort_by_key(|event| event.at_ns);
+            let replaced = server_roles::replaced(&events);
+            let each = events.into_iter().zip(replaced);
             let view = |(event, of): (_, Option<&str>)| event_view(cell, trial, (event, of));
             each.map(view).collect::<Vec<_>>()
         };

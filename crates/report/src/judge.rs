@@ -69,21 +69,7 @@ fn judge_cells(recorded: &Recorded) -> View {
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
     let growth = growth(&phases, &cells);
-    let facts = facts(recorded);
-    let failovers = failovers(recorded, &facts);
-    let happened = Happened {
-        survivals: survivals(recorded, &failovers),
-        failovers,
-        memory_needs: memory_needs(recorded, &facts),
-        outgrown: outgrown(recorded, &phases),
-        tiers: tiers(recorded, &cells),
-        grids: grids(plan, &cells),
-        shards: shards(recorded, &cells, &comparisons),
-        facts,
-        events: events(recorded),
-        deletions: deletions(recorded, &phases, &cells),
-        miss_costs: miss_costs(recorded, &phases),
-    };
+    let happened = happened(recorded, &phases, &cells, &comparisons);
     View {
         format: VIEW_FORMAT,
         run: recorded.header.run.clone(),
@@ -119,6 +105,30 @@ fn judge_cells(recorded: &Recorded) -> View {
         failures: context::failures(recorded),
         footnotes: notes.into_texts(),
         rules: rules(),
+    }
+}
+
+/// Numbers about stores, events, and what follows from several rows.
+fn happened(
+    recorded: &Recorded,
+    phases: &[MeasuredPoint<'_>],
+    rows: &[Row],
+    comparisons: &[Comparison],
+) -> Happened {
+    let facts = facts(recorded);
+    let failovers = failovers(recorded, &facts);
+    Happened {
+        survivals: survivals(recorded, &failovers),
+        failovers,
+        memory_needs: memory_needs(recorded, &facts),
+        outgrown: outgrown(recorded, phases),
+        tiers: tiers(recorded, rows),
+        grids: grids(&recorded.header.plan, rows),
+        shards: shards(recorded, rows, comparisons),
+        facts,
+        events: events(recorded),
+        deletions: deletions(recorded, phases, rows),
+        miss_costs: miss_costs(recorded, phases),
     }
 }
 

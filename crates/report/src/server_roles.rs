@@ -27,7 +27,7 @@ pub(crate) fn spans(
     };
     begins(begun_ns, now.shown());
     for (i, event) in own.iter().enumerate() {
-        now.after(event.kind, own[i + 1..].iter().map(|later| later.kind));
+        now.after(event.kind, &own[i + 1..]);
         begins(event.at_ns, now.shown());
     }
     found.retain(|span| span.to_s > span.from_s);
@@ -36,8 +36,8 @@ pub(crate) fn spans(
 
 /// The servers that were replaced by promoted ones: for each event in chronological order, the
 /// former primary if the event is a promotion. A plan interrupts the service of one primary.
-pub(crate) fn replaced(events: &[TrialEvent]) -> Vec<Option<&str>> {
-    let mut primary: Option<&str> = None;
+pub(crate) fn replaced<'a>(events: &[&'a TrialEvent]) -> Vec<Option<&'a str>> {
+    let mut primary: Option<&'a str> = None;
     let each = events.iter().map(|event| {
         let is_promoted = event.kind == EventKind::Promoted;
         if event.kind.is_fault() {
@@ -65,8 +65,8 @@ impl Server {
     }
 
     /// Changes with an event, which `later` ones of the same server follow.
-    fn after(&mut self, kind: EventKind, later: impl Iterator<Item = EventKind> + Clone) {
-        let follows = |kind: EventKind| later.clone().any(|other| other == kind);
+    fn after(&mut self, kind: EventKind, later: &[&TrialEvent]) {
+        let follows = |kind: EventKind| later.iter().any(|event| event.kind == kind);
         match kind {
             EventKind::IsPrimary | EventKind::Promoted => self.answers_as(ServerRole::Primary),
             EventKind::IsReplica | EventKind::ReplicaAttached => {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_promotion_names_the_replaced_server() {
         let events = kill();
-        let all = replaced(&events);
+        let all = replaced(&events.iter().collect::<Vec<_>>());
         let named: Vec<(usize, &str)> =
             all.iter().enumerate().filter_map(|(i, name)| Some((i, (*name)?))).collect();
         assert_eq!(named, [(5, "a")]);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::fault_facts;
 use crate::series::InBlock;
 use crate::server_roles;
-use crate::view::{ServerCharts, ServerCourse};
+use crate::view::{RoleSpan, ServerCharts, ServerCourse, ServerRole};
 
 /// Shortest interval over which CPU use is averaged, nanoseconds, and the largest number of them.
 const INTERVAL_NS_MIN: u64 = 500_000_000;
@@ -28,13 +28,21 @@ pub(crate) fn over_time(
         longest_ns.div_ceil(INTERVALS_MAX).next_multiple_of(SAMPLE_NS).max(INTERVAL_NS_MIN);
     let courses = |(block, samples): &(&InBlock<'_>, &[Sample])| {
         let (begun_ns, length_ns) = (block.point.begun_ns, block.point.length_ns);
-        let course = |name: String| ServerCourse {
-            cpu_share: (1..=length_ns / interval_ns)
-                .map(|number| begun_ns + number * interval_ns)
-                .map(|end_ns| cpu_share(samples, &name, (end_ns - interval_ns, end_ns)))
-                .collect(),
-            roles: server_roles::spans(&block.trial.events, &name, (begun_ns, length_ns)),
-            name,
+        let course = |name: String| {
+            let roles = server_roles::spans(&block.trial.events, &name, (begun_ns, length_ns));
+            let share = |number: u64| {
+                let end_ns = number * interval_ns;
+                let ends = [end_ns - interval_ns, end_ns].map(|ns| ns as f64 / 1e9);
+                // A killed process keeps its counters until its parent has noticed.
+                let is_gone = |span: &RoleSpan| {
+                    span.role == ServerRole::Gone && span.from_s <= ends[0] && ends[1] <= span.to_s
+                };
+                let until_ns = begun_ns + end_ns;
+                let share = cpu_share(samples, &name, (until_ns - interval_ns, until_ns));
+                share.filter(|_| !roles.iter().any(is_gone))
+            };
+            let cpu_share = (1..=length_ns / interval_ns).map(share).collect();
+            ServerCourse { name, cpu_share, roles }
         };
         names(block.trial, samples).into_iter().map(course).collect()
     };
@@ -57,9 +65,9 @@ fn affected_ns(block: &InBlock<'_>, limit_ns: Option<u64>) -> (u64, u64) {
 
 /// Addresses of all servers of a trial.
 fn names(trial: &Trial, samples: &[Sample]) -> Vec<String> {
-    let sampled = samples.iter().flat_map(|sample| &sample.servers).map(|server| &server.name);
+    let known = samples.iter().flat_map(|sample| &sample.servers).map(|server| &server.name);
     let subjects = trial.events.iter().map(|event| &event.subject).filter(|name| !name.is_empty());
-    sampled.chain(subjects).collect::<BTreeSet<_>>().into_iter().cloned().collect()
+    known.chain(subjects).collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
 /// Use of one CPU by a server in a span of time; `None` if it did not run in most of it.

@@ -39,11 +39,13 @@ export function shortNames(names: readonly string[]): (name: string) => string {
   return (name) => (hosts.size === 1 && host(name) === common ? name.slice(host(name).length) : name);
 }
 
-/** Events of a row's store in one block of its phase, in order of time. */
+/** Events of a row's store in one block of its phase, in order of time; they name the server if it is not always the same. */
 export function happenings(events: readonly EventView[], row: Row, block: number, length_s: number): Happening[] {
   const phase = row.operation.split(".")[0];
   const own = events.filter((e) => e.target === row.target && e.workload === row.workload && e.phase === phase && e.block === block);
-  const short = shortNames(own.map((e) => e.subject));
+  const subjects = own.map((e) => e.subject);
+  const isOne = new Set(subjects.filter((name) => name !== "")).size < 2;
+  const short = isOne ? () => "" : shortNames(subjects);
   const found: { at_s: number; last_s: number; what: string; times: number }[] = [];
   for (const { at_s, what: happened, subject, in_place_of } of own.sort((a, b) => a.at_s - b.at_s)) {
     const replaced = in_place_of === undefined ? "" : ` in place of ${short(in_place_of)}`;

@@ -146,7 +146,7 @@ function limitLine(longest: number, grid: number): LineSeriesOption {
 
 function drawing(context: Context, row: Row, block: number, width: number): Drawing {
   const own = servers(row, block);
-  const short = shortNames(own.map((server) => server.name));
+  const short = own.length === 1 ? () => "server" : shortNames(own.map((server) => server.name));
   const looks = own.map(({ name }, i): LegendEntry => ({ name: short(name), look: theme.look(i + 1, theme.current(), false) }));
   const target = entries(context.view, [row.target]);
   const used = cpu(own, row.charts?.servers?.interval_s ?? 0);

@@ -58,10 +58,13 @@ fn happened(view: &View) -> Vec<(String, String)> {
     trials
 }
 
-/// `save began at 2.1 s of set`.
+/// `save began at 2.1 s of set`; the first role of a server has no time.
 fn clause(event: &EventView) -> String {
-    let EventView { phase, at_s, what, subject, in_place_of, .. } = event;
+    let EventView { phase, at_s, kind, what, subject, in_place_of, .. } = event;
     let whom = if subject.is_empty() { String::new() } else { format!("{subject} ") };
+    if kind.is_first_role() {
+        return format!("{whom}{what}");
+    }
     let of_phase = phase.as_ref().map_or_else(String::new, |phase| format!(" of {phase}"));
     let replaced = in_place_of.as_ref().map_or_else(String::new, |of| format!(" in place of {of}"));
     format!("{whom}{what}{replaced} at {at_s:.2} s{of_phase}")
