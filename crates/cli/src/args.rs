@@ -115,7 +115,7 @@ const FAULT_COMMAND_HELP: &str = "Command that causes the fault on targets at a 
     study `failover`, this command does it instead, for example --fault-command 'kubectl delete \
     pod redis-0'. It is run with `sh -c` at the time of each fault, once per trial, in your \
     environment (without CACHEDYNO_PASSWORD_NAME) with CACHEDYNO_FAULT (kill, hang, restart, \
-    failover or migration), CACHEDYNO_TARGET (the target's name) and CACHEDYNO_ADDRESS \
+    partition, failover or migration), CACHEDYNO_TARGET (the target's name) and CACHEDYNO_ADDRESS \
     (HOST:PORT). The fault begins when the command does. An exit code other than 0, or a command \
     that still runs when the measurement ends, is a failure of the trial, with the last line of \
     its standard error. Nothing restores the server: the next trial needs it again. The record \

@@ -4,8 +4,8 @@ use drivers::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions};
 use model::leftovers::own_names;
 use model::tier::Tier;
 use model::{
-    Act, Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryPlan, MemoryUse, Plan,
-    PlannedTarget, Product, Workload,
+    Act, Action, Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryPlan,
+    MemoryUse, Plan, PlannedTarget, Product, Workload,
 };
 use rig::{Relay, Role, SearchPath, Server, ServerSpec, StartedServers, Templates, TrialDirs};
 use std::collections::BTreeMap;
@@ -451,9 +451,10 @@ fn not_ours(
     Failure { class: ErrorClass::NotOurs, message }
 }
 
-/// True if the plan cuts the first server of a target off from the others.
+/// True if the plan cuts the first server of a private target off from the others.
 fn has_partition(workload: &Workload) -> bool {
-    workload.actions().iter().any(|action| action.what == Act::PartitionPrimary)
+    let is_partition = |action: &Action| action.what == Act::PartitionPrimary && !action.by_command;
+    workload.actions().iter().any(is_partition)
 }
 
 /// User-defined commands among a workload's operations.
