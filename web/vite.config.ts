@@ -13,6 +13,8 @@ export default defineConfig(({ mode }) => ({
   },
   test: {
     environment: "jsdom",
+    // Charts of a whole page take seconds while other programs use the CPUs.
+    testTimeout: 60_000,
     include: ["tests/**/*.test.ts"],
     setupFiles: ["tests/setup.ts"],
   },
