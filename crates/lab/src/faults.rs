@@ -109,7 +109,8 @@ impl FaultPlace {
         match self.cable.as_ref().filter(|_| at == 0) {
             Some(cable) => Ok(cable.cut()?),
             None => Err(failed(
-                "the primary has no network of its own (expected the server that was started first)",
+                "the primary is in the same network as the others (expected the server that was \
+                 started first)",
             )),
         }
     }

@@ -60,10 +60,7 @@ pub(crate) fn of_phase(
         }),
     );
     all.extend(resync(trial).map(|ns| TrialNumber::by_clients(RESYNC.into(), Some(ns as f64))));
-    all.extend(
-        two_primaries(trial)
-            .map(|ns| TrialNumber::by_servers(TWO_PRIMARIES.into(), ns.map(|ns| ns as f64))),
-    );
+    all.extend(two_primaries(trial));
     all
 }
 
@@ -108,9 +105,9 @@ fn resync(trial: &Trial) -> Option<u64> {
 }
 
 /// Time from the promotion of another server, or from the moment at which the old primary goes on
-/// if it hangs then, until the old primary became a replica; `Some(None)` if it did not. `None` if
-/// the old primary cannot have served meanwhile.
-fn two_primaries(trial: &Trial) -> Option<Option<u64>> {
+/// if it hangs then, until the old primary became a replica. `None` if the old primary cannot have
+/// served meanwhile.
+fn two_primaries(trial: &Trial) -> Option<TrialNumber> {
     let lives = [EventKind::Hung, EventKind::Partitioned, EventKind::FailoverRequested];
     let fault = trial.events.iter().find(|event| lives.contains(&event.kind))?;
     let after = trial.events.iter().filter(|event| event.at_ns >= fault.at_ns);
@@ -124,7 +121,8 @@ fn two_primaries(trial: &Trial) -> Option<Option<u64>> {
         _ => 0,
     };
     let demoted = first(EventKind::Demoted, true);
-    Some(demoted.map(|at_ns| at_ns.saturating_sub(promoted.max(goes_on))))
+    let both_ns = demoted.map(|at_ns| at_ns.saturating_sub(promoted.max(goes_on)));
+    Some(TrialNumber::by_servers(TWO_PRIMARIES.into(), both_ns.map(|ns| ns as f64)))
 }
 
 /// What became of the writes of a trial with a fault; empty without one.

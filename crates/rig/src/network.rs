@@ -2,9 +2,9 @@
 //! veth(4), tc-tbf(8), and RFC 2544, which reserves 198.18.0.0/15 for benchmarks.
 //!
 //! The servers run in a new network namespace. A pair of virtual interfaces connects it with this
-//! host, and a token bucket at each end can limit the traffic that leaves there. The namespace has no
-//! name: the kernel removes it, with both interfaces, when this process and the server have ended,
-//! however they end. So nothing of it can be left behind.
+//! host, and a token bucket at each end can limit the traffic that leaves there. The namespace has
+//! no name: the kernel removes it, with both interfaces, when this process and the servers have
+//! ended, however they end. So nothing of it can be left behind.
 
 use crate::child;
 use crate::error::{Result, RigError};

@@ -101,7 +101,7 @@ fn a_server_gets_the_cpu_time_of_its_quota_and_no_more() {
 
 /// A Redis in its own network, its endpoint's address and its password.
 fn networked(guard: &Guard, base: &Path) -> Option<(Server, Arc<Network>, String, String)> {
-    let network = possible(Network::new(MBIT, &SearchPath::of_process()))?;
+    let network = possible(Network::new(Some(MBIT), &SearchPath::of_process()))?;
     let network = Arc::new(network);
     let spec = ServerSpec {
         network: Some(Arc::clone(&network)),

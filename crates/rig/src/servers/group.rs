@@ -1,6 +1,7 @@
 //! Servers that reach each other, which is not possible over Unix sockets: they listen on ports of
-//! 127.0.0.1, or of networks of their own, and require a common password, which is random for each start. With TLS they have a
-//! common certificate, and use it among each other too; we ask them on Unix sockets.
+//! 127.0.0.1, or of networks of their own, and require a common password, which is random for each
+//! start. With TLS they have a common certificate, and use it among each other too; we ask them on
+//! Unix sockets.
 
 use super::listen::{Certificate, free_port, over_tls, quoted, random_password, tls_lines};
 use super::redis::{EXECUTABLE, spawn};
