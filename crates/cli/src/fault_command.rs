@@ -62,6 +62,6 @@ mod tests {
         assert_eq!(shown(&["--fault-command=./fail.sh"]), "--fault-command=./fail.sh");
         assert_eq!(shown(&[FLAG, "$(cat hush)"]), "--fault-command …");
         assert_eq!(shown(&[FLAG, "hush=1"]), "--fault-command …");
-        assert_eq!(shown(&["x=redis://:hush@h/1"]), "x=redis://:***@h/1");
+        assert_eq!(shown(&["x=redis://:hush@h/1"]), "x=redis://***@h/1");
     }
 }
