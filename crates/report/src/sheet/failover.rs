@@ -84,8 +84,9 @@ fn not_promoted(of: &FailoverView) -> Option<String> {
     ))
 }
 
-fn time(spread: Option<&SpreadView>) -> Cell {
-    spread_of(spread, show::ns).into()
+fn time(spread: Option<&SpreadView>, zero: &str) -> Cell {
+    let shown = |ns: f64| if ns > 0.0 { show::ns(ns) } else { zero.into() };
+    spread_of(spread, shown).into()
 }
 
 /// A time without answers; short ones are not recorded.
@@ -113,10 +114,10 @@ fn cells(of: &FailoverView) -> [Cell; 14] {
         survived.into(),
         silence(of.reads_unavailable_ns.as_ref()),
         silence(of.writes_unavailable_ns.as_ref()),
-        time(of.rate_back_ns.as_ref()),
-        time(of.p99_back_ns.as_ref()),
+        time(of.rate_back_ns.as_ref(), "at once"),
+        time(of.p99_back_ns.as_ref(), "at once"),
         spread_of(of.cpu_peak_share.as_ref(), show::percent).into(),
-        time(of.two_primaries_ns.as_ref()),
+        time(of.two_primaries_ns.as_ref(), "none"),
         lost.into(),
         show::commas(of.writes_unknown).into(),
     ]
