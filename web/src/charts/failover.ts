@@ -20,6 +20,8 @@ const [ROW, AROUND] = [24, 52] as const;
 
 /** Narrowest span with its role as text, pixels for each character. */
 const CHARACTER = 7;
+/** Characters of a server's name before its row. */
+const NAME = 7;
 
 /** How a role is told and drawn: a colour of the palette, and whether it is filled. */
 const ROLES: Record<ServerRole, { words: string; color: number; opacity: number; isDashed: boolean }> = {
@@ -64,6 +66,11 @@ function cpu(all: readonly ServerCourse[], interval_s: number): Over {
   };
 }
 
+/** The end of a name, which tells servers of one host apart, as far as there is room for it. */
+function ending(name: string): string {
+  return name.length > NAME ? `…${name.slice(1 - NAME)}` : name;
+}
+
 /** The rows of roles, one for each server from top to bottom. */
 function bands(names: readonly string[]): Over {
   const base = axis();
@@ -83,7 +90,7 @@ function bands(names: readonly string[]): Over {
       inverse: true,
       nameLocation: "start",
       axisTick: { show: false },
-      axisLabel: { ...base["axisLabel"], formatter: undefined, interval: 0, width: 74, overflow: "truncate" },
+      axisLabel: { ...base["axisLabel"], formatter: ending, interval: 0, width: 74, overflow: "truncate" },
       splitLine: { show: false },
     }),
   };
