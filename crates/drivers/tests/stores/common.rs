@@ -407,7 +407,7 @@ pub(crate) fn collects_expired(store: &mut dyn PageStore, holder: Option<&mut dy
     let mut value = Vec::new();
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     // Most stores count whole seconds, so all of this happens at the start of one.
-    thread::sleep(Duration::from_secs(now().as_secs() + 1) - now());
+    thread::sleep(Duration::from_secs(now().as_secs() + 1).saturating_sub(now()));
     let second = now().as_secs();
     // All older ones expire at the same time.
     let left_s = [0, 0, 0, 100, 300];
