@@ -10,20 +10,7 @@ use std::path::Path;
 
 fn header(run: &str, started_unix_ms: u64) -> Header {
     let study = Study::parse("s", include_str!("../../../studies/sessions.toml")).unwrap();
-    let plan = study
-        .plan(&Choices {
-            scale: Scale::Quick,
-            budget_s: None,
-            sets: Vec::new(),
-            targets: Vec::new(),
-            control: false,
-            seed: 1,
-            timeout_ms: None,
-            stall_ns: None,
-            files: None,
-            has_fault_command: false,
-        })
-        .unwrap();
+    let plan = study.plan(&Choices::new(Scale::Quick, 1)).unwrap();
     Header {
         format: 1,
         run: run.into(),

@@ -4,16 +4,9 @@ use model::{Choices, OperationResult, Point, Scale, Study};
 fn plan() -> Plan {
     let study = Study::parse("s", include_str!("../../../studies/sessions.toml")).unwrap();
     let choices = Choices {
-        scale: Scale::Quick,
         budget_s: Some(100.0),
         sets: vec![("blocks_min".into(), "3".into())],
-        targets: Vec::new(),
-        control: false,
-        seed: 1,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
+        ..Choices::new(Scale::Quick, 1)
     };
     study.plan(&choices).unwrap()
 }

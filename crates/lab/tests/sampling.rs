@@ -26,16 +26,9 @@ fn plan(study: (&str, &str), target: &str, sets: &[(&str, &str)]) -> Plan {
     let sets = always.iter().chain(sets);
     let sets = sets.map(|(key, value)| ((*key).to_string(), (*value).to_string())).collect();
     let choices = Choices {
-        scale: Scale::Quick,
-        budget_s: None,
         sets,
         targets: vec![TargetChoice::parse(target).unwrap()],
-        control: false,
-        seed: 1,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
+        ..Choices::new(Scale::Quick, 1)
     };
     Study::parse(study.0, study.1).unwrap().plan(&choices).unwrap()
 }

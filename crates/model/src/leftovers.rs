@@ -250,16 +250,9 @@ mod tests {
     /// The leftovers message for a target of a shipped study.
     fn message(study: &str, target: &str, sets: &[(&str, &str)]) -> Option<String> {
         let plan = Study::parse("study", study).unwrap().plan(&Choices {
-            scale: Scale::Quick,
-            budget_s: None,
             sets: sets.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
             targets: vec![TargetChoice::parse(target).unwrap()],
-            control: false,
-            seed: 1,
-            timeout_ms: None,
-            stall_ns: None,
-            files: None,
-            has_fault_command: false,
+            ..Choices::new(Scale::Quick, 1)
         });
         let plan = plan.unwrap();
         let header = header(plan, &[]);
@@ -351,16 +344,8 @@ mod tests {
     #[test]
     fn invalid_addresses_runs_and_names_produce_no_command() {
         let plan = Study::parse("study", SESSIONS).unwrap().plan(&Choices {
-            scale: Scale::Quick,
-            budget_s: None,
-            sets: Vec::new(),
             targets: vec![TargetChoice::parse("x=redis://h/1").unwrap()],
-            control: false,
-            seed: 1,
-            timeout_ms: None,
-            stall_ns: None,
-            files: None,
-            has_fault_command: false,
+            ..Choices::new(Scale::Quick, 1)
         });
         let plan = plan.unwrap();
         let header = header(plan, &[]);

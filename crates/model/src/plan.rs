@@ -301,14 +301,6 @@ impl Workload {
         }
     }
 
-    /// Actions on the target.
-    pub fn actions(&self) -> &[Action] {
-        match self {
-            Self::Sessions(_) | Self::AppCache(_) | Self::CacheAside(_) => &[],
-            Self::Kv(kv) => &kv.actions,
-        }
-    }
-
     /// True if the plan removes service or memory, so that a failure is a result.
     pub fn may_fail(&self) -> bool {
         self.actions().iter().any(|action| action.what.interrupts_service()) || self.swaps()
@@ -450,6 +442,13 @@ impl Plan {
     /// The planned target with this name.
     pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
         self.targets.iter().find(|t| t.name == name)
+    }
+
+    /// The cell of a target with this profile (with its size or share) and load; `None` without it.
+    pub fn cell_at(&self, target: &str, profile: &str, load: &Load) -> Option<&Cell> {
+        self.cells.iter().find(|cell| {
+            (cell.target.as_str(), cell.workload.profile(), &cell.load) == (target, profile, load)
+        })
     }
 
     /// The key-value workload of a cell, if event loops offer it: its target has a protocol of keys

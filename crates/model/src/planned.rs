@@ -1,14 +1,28 @@
 //! What a plan does to a store before and besides its phases.
 
-use crate::action::Act;
+use crate::action::{Act, Action};
 use crate::load::FILL;
 use crate::plan::{Kv, Workload};
 use crate::trial::BackgroundWrite;
 
 impl Workload {
+    /// Actions on the target.
+    pub fn actions(&self) -> &[Action] {
+        match self {
+            Self::Sessions(_) | Self::AppCache(_) | Self::CacheAside(_) => &[],
+            Self::Kv(kv) => &kv.actions,
+        }
+    }
+
     /// True if an action makes the servers write this in the background.
     pub fn requests(&self, write: BackgroundWrite) -> bool {
         self.actions().iter().any(|action| action.what.writes() == Some(write))
+    }
+
+    /// Name of the fault that an action causes; empty if none does.
+    pub fn fault_name(&self) -> &'static str {
+        let mut faults = self.actions().iter().filter_map(|action| action.what.fault());
+        faults.next().map_or("", |fault| fault.name)
     }
 
     /// The action that the user's command carries out; `None` without one.

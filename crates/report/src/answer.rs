@@ -50,10 +50,10 @@ fn doubt(text: impl Into<String>) -> Piece {
 /// The answer of a judged run; `alone` are the targets without a comparison.
 pub(crate) fn answer(view: &View, alone: &[SoleTarget]) -> Answer {
     let tables = standings(view);
-    // Of shares of a rate, it is told which one survives a fault.
+    // Shares of a rate are not ranked: the answer says which one survives a fault.
     let is_share = |table: &&Standings<'_>| matches!(table.load.schedule, Schedule::Share(_));
-    let told = tables.iter().filter(|table| !is_share(table));
-    let places: Vec<Sentence> = told.map(|table| of_place(view, alone, table)).collect();
+    let ranked = tables.iter().filter(|table| !is_share(table));
+    let places: Vec<Sentence> = ranked.map(|table| of_place(view, alone, table)).collect();
     let found = found(view);
     if places.len() <= PLACES_MAX.max(alone.len()) {
         return Answer { summary: found.into_iter().chain(places).collect(), places: Vec::new() };

@@ -48,12 +48,8 @@ fn disk_rates(recorded: &Recorded, rows: &[Row]) -> Vec<DiskRate> {
     let plan = &recorded.header.plan;
     let of_row = |row: &Row| {
         let target = plan.target(&row.target).filter(|target| target.control_of.is_none())?;
-        let mut cells = plan.cells.iter().filter(|cell| {
-            (&cell.target, cell.workload.profile(), &cell.load)
-                == (&target.name, row.workload.as_str(), &row.load)
-        });
-        let Workload::Kv(Kv { keys, value_bytes, distribution, .. }) = &cells.next()?.workload
-        else {
+        let cell = plan.cell_at(&target.name, &row.workload, &row.load)?;
+        let Workload::Kv(Kv { keys, value_bytes, distribution, .. }) = &cell.workload else {
             return None;
         };
         let is_random = target.product == Product::Disk && distribution == RANDOM;

@@ -42,7 +42,7 @@ fn view(recorded: &Recorded, cell: &Cell, facts: &[FactView]) -> FailoverView {
         target: cell.target.clone(),
         workload: cell.workload.profile().into(),
         load: cell.load.clone(),
-        fault: fault_name(&cell.workload).into(),
+        fault: cell.workload.fault_name().into(),
         by_command: cell.workload.by_command().is_some(),
         share,
         planned_per_s: over_faults(&planned),
@@ -83,18 +83,12 @@ fn survives(trial: &Trial, limit_ns: u64) -> bool {
 /// In how many trials no server was promoted though the primary was gone and a replica was there.
 /// `None` where none was to be, or where the roles of the servers are unknown.
 fn not_promoted(recorded: &Recorded, cell: &Cell, trials: &[&Trial]) -> Option<u32> {
-    let target = recorded.header.plan.targets.iter().find(|own| own.name == cell.target)?;
-    let has_replicas = !target.is_at_url() && target.settings.contains_key("replicas");
-    let is_gone = !matches!(fault_name(&cell.workload), "restart" | "migration");
+    let target = recorded.header.plan.target(&cell.target)?;
+    let has_replicas = !target.is_at_url() && target.replicas() > 0;
+    let is_gone = !matches!(cell.workload.fault_name(), "restart" | "migration");
     let promotes = |trial: &Trial| trial.events.iter().any(|e| e.kind == EventKind::Promoted);
     let without = trials.iter().filter(|trial| !promotes(trial)).count() as u32;
     (has_replicas && is_gone).then_some(without)
-}
-
-/// Name of the fault that the plan of a workload causes.
-fn fault_name(workload: &Workload) -> &'static str {
-    let mut faults = workload.actions().iter().filter_map(|action| action.what.fault());
-    faults.next().map_or("", |fault| fault.name)
 }
 
 /// The mean with the lowest and highest value; `None` without values.
@@ -133,8 +127,7 @@ pub(crate) fn survivals(recorded: &Recorded, failovers: &[FailoverView]) -> Vec<
         views.sort_by(|a, b| a.share.unwrap_or(0.0).total_cmp(&b.share.unwrap_or(0.0)));
         let is_survived = |view: &&&FailoverView| view.survived == Some(view.faults);
         let best = views.iter().take_while(is_survived).last().copied();
-        let plan = &recorded.header.plan;
-        let planned = plan.targets.iter().find(|own| own.name == target);
+        let planned = recorded.header.plan.target(target);
         let on_one_host = planned.is_some_and(|own| !own.is_at_url());
         SurvivalView {
             target: target.into(),

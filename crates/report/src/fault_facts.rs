@@ -23,7 +23,7 @@ const P99_WORST: &str = "p99_worst_ns";
 const OUTAGE: &str = "outage_ns";
 /// Time from the restoration of a server until it had all data.
 const RESYNC: &str = "resync_ns";
-/// Time in which two servers had the role of primary and one of them took writes that are lost.
+/// Time for which two servers had the role of primary.
 pub(crate) const TWO_PRIMARIES: &str = "two_primaries_ns";
 
 /// The fault within a phase, if there was one: nanoseconds since the start of the trial.

@@ -1,7 +1,7 @@
 //! Grids: rows of one target and profile that differ in size of values, connections, requests at
 //! once and threads.
 
-use model::{Arrivals, Cell, Load, Plan, PlannedTarget, Schedule, Workload};
+use model::{Arrivals, Load, Plan, PlannedTarget, Schedule, Workload};
 use std::collections::BTreeMap;
 
 use crate::view::{GridAxis, GridAxisName, GridCell, GridView, Row};
@@ -59,11 +59,7 @@ struct Place {
 /// target as a control.
 fn place(plan: &Plan, row: &Row) -> Option<(Family, Place)> {
     let target = plan.target(&row.target).filter(|own| own.control_of.is_none())?;
-    let mut cells = plan.cells.iter();
-    let cell: &Cell = cells.find(|cell| {
-        (&cell.target, cell.workload.profile(), &cell.load)
-            == (&row.target, row.workload.as_str(), &row.load)
-    })?;
+    let cell = plan.cell_at(&row.target, &row.workload, &row.load)?;
     let Workload::Kv(kv) = &cell.workload else { return None };
     let of_memory = cell.workload.data_size().and_then(|size| size.of_memory);
     let family = Family {

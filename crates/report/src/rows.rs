@@ -106,11 +106,11 @@ fn row(
         counts,
         footnotes,
         required,
-        charts: Some(RowCharts {
-            resources: resources::over_time(&sampled(operation, recorded)),
-            servers: servers::over_time(&sampled(operation, recorded), plan.limit_ns),
-            ..charts(operation, times, &lock_wait.all, plan.timeout_ns)
-        }),
+        charts: Some(with_samples(
+            charts(operation, times, &lock_wait.all, plan.timeout_ns),
+            operation,
+            recorded,
+        )),
     }
 }
 
@@ -376,13 +376,16 @@ fn failures(blocks: &[&InBlock<'_>], interval_s: f64) -> Vec<Vec<f64>> {
     if all.iter().flatten().any(|n| *n > 0.0) { all } else { Vec::new() }
 }
 
-/// Samples of the charted blocks of a whole phase; empty for other operations.
-fn sampled<'a>(
-    operation: &'a Operation<'a>,
-    recorded: &'a Recorded,
-) -> Vec<(&'a InBlock<'a>, &'a [Sample])> {
+/// The same with what samples of the charted blocks of a whole phase show.
+fn with_samples(charts: RowCharts, operation: &Operation<'_>, recorded: &Recorded) -> RowCharts {
     let usable = operation.blocks.iter().filter(|p| p.usable() && operation.whole);
-    usable.map(|p| (p, recorded.samples_of(p.trial))).collect()
+    let sampled: Vec<(&InBlock<'_>, &[Sample])> =
+        usable.map(|p| (p, recorded.samples_of(p.trial))).collect();
+    RowCharts {
+        resources: resources::over_time(&sampled),
+        servers: servers::over_time(&sampled, recorded.header.plan.limit_ns),
+        ..charts
+    }
 }
 
 fn block_point(point: &InBlock<'_>, timeout_ns: u64) -> BlockPoint {

@@ -123,7 +123,7 @@ mod tests {
         .into()
     }
 
-    fn told(events: &[TrialEvent], server: &str) -> Vec<(f64, f64, ServerRole)> {
+    fn roles_of(events: &[TrialEvent], server: &str) -> Vec<(f64, f64, ServerRole)> {
         let spans = spans(events, server, (10 * S, 10 * S)).into_iter();
         spans.map(|span| (span.from_s, span.to_s, span.role)).collect()
     }
@@ -134,11 +134,11 @@ mod tests {
         let events = kill();
         let of_a =
             [(0.0, 2.0, Primary), (2.0, 6.0, Gone), (6.0, 7.0, Behind), (7.0, 10.0, Replica)];
-        assert_eq!(told(&events, "a"), of_a);
+        assert_eq!(roles_of(&events, "a"), of_a);
         let of_b = [(0.0, 2.0, Replica), (2.0, 4.0, Behind), (4.0, 10.0, Primary)];
-        assert_eq!(told(&events, "b"), of_b);
-        assert_eq!(told(&events, "c"), [(0.0, 10.0, Sentinel)]);
-        assert_eq!(told(&events, "d"), [(0.0, 10.0, Unknown)]);
+        assert_eq!(roles_of(&events, "b"), of_b);
+        assert_eq!(roles_of(&events, "c"), [(0.0, 10.0, Sentinel)]);
+        assert_eq!(roles_of(&events, "d"), [(0.0, 10.0, Unknown)]);
     }
 
     #[test]
@@ -148,9 +148,9 @@ mod tests {
         let hang = [is_primary, (12, EventKind::Hung, "a"), (13, EventKind::Restored, "a")];
         let short = hang.map(event);
         let all = [(0.0, 2.0, Primary), (2.0, 3.0, Hangs), (3.0, 10.0, Primary)];
-        assert_eq!(told(&short, "a"), all);
+        assert_eq!(roles_of(&short, "a"), all);
         let noticed = [&short[..], &[event((14, EventKind::Back, "a"))]].concat();
-        assert_eq!(told(&noticed, "a")[1], (2.0, 4.0, Hangs));
+        assert_eq!(roles_of(&noticed, "a")[1], (2.0, 4.0, Hangs));
     }
 
     #[test]

@@ -64,11 +64,7 @@ fn view(
     let shards = target.shards()?;
     let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     let ratio = against(comparisons, place, &target.name, &single.name);
-    let mut cells = recorded.header.plan.cells.iter();
-    let cell = cells.find(|cell| {
-        (&cell.target, cell.workload.profile(), &cell.load)
-            == (&target.name, row.workload.as_str(), &row.load)
-    })?;
+    let cell = recorded.header.plan.cell_at(&target.name, &row.workload, &row.load)?;
     Some(ShardsView {
         target: target.name.clone(),
         single: single.name.clone(),

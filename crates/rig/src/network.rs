@@ -1,4 +1,4 @@
-//! A network of its own for servers, whose bandwidth the kernel can limit. Sources: namespaces(7),
+//! A separate network for servers, whose bandwidth the kernel can limit. Sources: namespaces(7),
 //! veth(4), tc-tbf(8), and RFC 2544, which reserves 198.18.0.0/15 for benchmarks.
 //!
 //! The servers run in a new network namespace. A pair of virtual interfaces connects it with this

@@ -91,16 +91,8 @@ struct DataSetPlan {
 fn plan_data_set(arguments: &DataSet, seed: u64) -> Result<DataSetPlan, CliError> {
     let study = studies::load(&arguments.study)?;
     let mut choices = Choices {
-        scale: arguments.scale.into(),
-        budget_s: None,
         sets: vec![("profile".into(), "all".into())],
-        targets: Vec::new(),
-        control: false,
-        seed,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
+        ..Choices::new(arguments.scale.into(), seed)
     };
     let all = study.plan(&choices)?;
     let Some((cell, _)) = all.caches().find(|(_, cache)| cache.as_original) else {

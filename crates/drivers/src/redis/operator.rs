@@ -112,8 +112,7 @@ impl<'a> Operator<'a> {
     }
 }
 
-/// Moves one slot with its keys. The target must own it first, or nobody
-/// would for a moment.
+/// Moves one slot with its keys. The target must own it first, or nobody would for a moment.
 fn move_slot(
     [source, target]: &mut [Wire; 2],
     ids: &[String],

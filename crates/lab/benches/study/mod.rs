@@ -26,16 +26,9 @@ pub(crate) fn plan(
     let mut all = vec![("clients".to_string(), "1".to_string())];
     all.extend(sets.iter().map(|(key, value)| ((*key).to_string(), value.clone())));
     let choices = Choices {
-        scale: Scale::Quick,
-        budget_s: None,
         sets: all,
         targets: targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?,
-        control: false,
-        seed,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
+        ..Choices::new(Scale::Quick, seed)
     };
     Ok(study.plan(&choices)?)
 }

@@ -9,16 +9,10 @@ pub(crate) fn plan(sets: &[(&str, &str)], load: Load, (warmup_ns, ns): (u64, u64
     let own = [("keys", "1000"), ("clients", &clients)];
     let sets = own.iter().chain(sets);
     let choices = Choices {
-        scale: Scale::Quick,
-        budget_s: None,
         sets: sets.map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         targets: vec![TargetChoice::parse("redis").unwrap()],
-        control: false,
-        seed: 1,
         timeout_ms: Some(20_000),
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
+        ..Choices::new(Scale::Quick, 1)
     };
     let study = include_str!("../../../../studies/ramp.toml");
     let mut plan = Study::parse("ramp", study).unwrap().plan(&choices).unwrap();

@@ -45,6 +45,24 @@ pub struct Choices {
     pub has_fault_command: bool,
 }
 
+impl Choices {
+    /// Everything as the study has it, except scale and seed.
+    pub fn new(scale: Scale, seed: u64) -> Self {
+        Self {
+            scale,
+            budget_s: None,
+            sets: Vec::new(),
+            targets: Vec::new(),
+            control: false,
+            seed,
+            timeout_ms: None,
+            stall_ns: None,
+            files: None,
+            has_fault_command: false,
+        }
+    }
+}
+
 impl TargetChoice {
     /// Parses `NAME`, `NAME=URL`, `NAME=DIRECTORY` or a bare URL (named after its product). A name
     /// can start with a label, `LABEL:NAME`, so that one store can be measured several times.

@@ -9,18 +9,7 @@ fn study() -> Study {
 }
 
 pub(in crate::study) fn choices() -> Choices {
-    Choices {
-        scale: Scale::Quick,
-        budget_s: None,
-        sets: Vec::new(),
-        targets: Vec::new(),
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
-    }
+    Choices::new(Scale::Quick, 7)
 }
 
 fn with_set(key: &str, value: &str) -> Result<Plan, StudyError> {

@@ -257,13 +257,9 @@ impl Reader<'_> {
     /// Adds the ratios of rates of targets that differ only by their number of servers.
     fn scalings(&self, found: &mut Evidence) {
         for comparison in self.view.comparisons.iter().filter(|c| c.metric == "rate_per_s") {
-            let cell_of = |target: &str| {
-                let mut cells = self.recorded.header.plan.cells.iter();
-                cells.find(|cell| {
-                    let own = (&*cell.target, cell.workload.profile(), &cell.load);
-                    own == (target, comparison.workload.as_str(), &comparison.load)
-                })
-            };
+            let plan = &self.recorded.header.plan;
+            let cell_of =
+                |target: &str| plan.cell_at(target, &comparison.workload, &comparison.load);
             let (Some(a), Some(b)) = (cell_of(&comparison.a), cell_of(&comparison.b)) else {
                 continue;
             };

@@ -70,10 +70,9 @@ impl Reader<'_> {
                 == (&survival.target, &*survival.workload)
         });
         let cell = cells.next()?;
-        let mut faults = cell.workload.actions().iter().map(|action| action.what.fault_name());
         let deployment = self.deployment(cell)?;
         let is_replaced = deployment.replicas > 0 || deployment.family.address.is_some();
-        let is_usable = is_replaced && faults.any(|fault| FAILURES.contains(&fault));
+        let is_usable = is_replaced && FAILURES.contains(&cell.workload.fault_name());
         is_usable.then(|| Survival {
             origin: self.origin(cell),
             deployment,

@@ -1,18 +1,16 @@
 //! Stores with more data than memory: what they drop, read from a file, and how erratic they are.
 
-use model::study::{Choices, Study};
 use model::{
     DeviceUse, ErrorClass, EventKind, Fact, Failure, MemoryUse, Pressure, ProcessUse, Sample,
-    Scale, Silence, StoreCounters, SwapUse, Trial, TrialEvent,
+    Silence, StoreCounters, SwapUse, Trial, TrialEvent,
 };
 
+use super::quick;
 use crate::fixture::recorded;
 use crate::recorded::Recorded;
 use crate::view::{ClaimUnit, ClaimVerdict, MissCostView};
 use crate::{judge, markdown, text};
 use stats::Histogram;
-
-const BEYOND_RAM: &str = include_str!("../../../../studies/beyond-ram.toml");
 
 /// Profile `stores`: 1,000 operations in each phase of a second.
 fn run() -> Recorded {
@@ -21,20 +19,7 @@ fn run() -> Recorded {
 
 /// These profiles, with the rate of each cell.
 fn run_of(profiles: &str, rate: impl Fn(&str) -> f64) -> Recorded {
-    let study = Study::parse("beyond-ram", BEYOND_RAM).unwrap();
-    let plan = study.plan(&Choices {
-        scale: Scale::Quick,
-        budget_s: None,
-        sets: vec![("profile".into(), profiles.into())],
-        targets: Vec::new(),
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
-    });
-    let mut recorded = recorded(plan.unwrap(), 3, |_, _, _| 1_000.0);
+    let mut recorded = recorded(quick::plan(quick::BEYOND_RAM, profiles), 3, |_, _, _| 1_000.0);
     let mut samples = Vec::new();
     for trial in &mut recorded.trials {
         let factor = rate(&trial.cell) / 1_000.0;

@@ -22,16 +22,8 @@ fn rates(target: &str, operation: &str, _: u32) -> f64 {
 fn run() -> Recorded {
     let set = |key: &str, value: &str| (key.to_string(), value.to_string());
     let plan = Study::parse("sessions", SESSIONS).unwrap().plan(&Choices {
-        scale: Scale::Quick,
-        budget_s: None,
         sets: vec![set("profile", "gc"), set("clients", "8")],
-        targets: Vec::new(),
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
+        ..Choices::new(Scale::Quick, 7)
     });
     let mut recorded = recorded(plan.unwrap(), 4, rates);
     let mut samples = Vec::new();

@@ -1,12 +1,12 @@
 //! Rows that form a grid.
 
-use super::sizing_run;
+use super::quick;
 use crate::fixture::recorded;
 use crate::judge;
 use crate::view::{GridAxisName, View};
 
 fn run(profiles: &str) -> View {
-    judge(&recorded(sizing_run::plan(profiles), 3, |_, _, _| 10_000.0))
+    judge(&recorded(quick::plan(quick::SIZING, profiles), 3, |_, _, _| 10_000.0))
 }
 
 #[test]

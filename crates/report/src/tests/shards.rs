@@ -2,7 +2,7 @@
 
 use model::NullRate;
 
-use super::sizing_run;
+use super::quick;
 use crate::fixture::recorded;
 use crate::view::{ShardsView, View};
 use crate::{judge, text};
@@ -10,7 +10,7 @@ use crate::{judge, text};
 /// The profile `shards` on as many CPUs for servers; each further shard adds half of the rate of
 /// the first one, and replicas and a proxy halve it.
 fn run(server_cpus: u32) -> View {
-    let mut run = recorded(sizing_run::plan("shards"), 3, |cell, _, _| {
+    let mut run = recorded(quick::plan(quick::SIZING, "shards"), 3, |cell, _, _| {
         let target = cell.split('/').next().unwrap();
         let shards: f64 = target.chars().find_map(|c| c.to_digit(10)).unwrap_or(1).into();
         let slower = target.ends_with("replicated") || target.ends_with("proxied");
@@ -67,7 +67,7 @@ fn a_flat_line_on_few_cpus_is_the_machines() {
 
 #[test]
 fn shards_need_a_single_one() {
-    let mut plan = sizing_run::plan("shards");
+    let mut plan = quick::plan(quick::SIZING, "shards");
     plan.cells.retain(|cell| !cell.id.starts_with("redis-1-shard/"));
     let view = judge(&recorded(plan, 3, |_, _, _| 10_000.0));
     let targets: Vec<&str> = view.happened.shards.iter().map(|own| &*own.target).collect();

@@ -1,9 +1,9 @@
 //! Answers to questions of sizing: what is answered, what is refused, and what is left out.
 
-use model::study::{Choices, Study};
-use model::{EventKind, Fact, Sample, Scale, Series, StoreCounters, Trial, TrialEvent, Workload};
+use model::{EventKind, Fact, Sample, Series, StoreCounters, Trial, TrialEvent, Workload};
 
 use super::happened::at_share;
+use super::quick;
 use super::search::{STORE, Store, of as searched};
 use crate::fixture;
 use crate::judge;
@@ -11,9 +11,6 @@ use crate::recorded::Recorded;
 use crate::sizing::{
     Amount, DeploymentView, Evidence, Mix, Outcome, Question, RateAsked, SizingView, size, text,
 };
-
-const SIZING: &str = include_str!("../../../../studies/sizing.toml");
-const BEYOND_RAM: &str = include_str!("../../../../studies/beyond-ram.toml");
 
 /// A search that found about 100,000/s on `target` with p99 < 1 ms, over three blocks: values of
 /// `value_bytes`, 128 bytes more for each key.
@@ -243,20 +240,7 @@ fn unusable_records_are_left_out_with_the_reason() {
 
 /// The profile `shards` of the study, with rates by target.
 fn shards(rates: fixture::Rates) -> Recorded {
-    let study = Study::parse("sizing", SIZING).unwrap();
-    let plan = study.plan(&Choices {
-        scale: Scale::Quick,
-        budget_s: None,
-        sets: vec![("profile".into(), "shards".into())],
-        targets: Vec::new(),
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
-    });
-    fixture::recorded(plan.unwrap(), 6, rates)
+    fixture::recorded(quick::plan(quick::SIZING, "shards"), 6, rates)
 }
 
 /// Each server of a cluster answers 80 % of the rate of one alone.
@@ -394,20 +378,8 @@ fn cheap_plans_come_first_and_unpriced_ones_last() {
 
 /// A save of 10 s in a phase with 50,000 writes per second, which copied 60 % of the data.
 fn saved() -> Recorded {
-    let study = Study::parse("beyond-ram", BEYOND_RAM).unwrap();
-    let plan = study.plan(&Choices {
-        scale: Scale::Quick,
-        budget_s: None,
-        sets: vec![("profile".into(), "save".into())],
-        targets: Vec::new(),
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
-    });
-    let mut recorded = fixture::recorded(plan.unwrap(), 3, |_, _, _| 50_000.0);
+    let mut recorded =
+        fixture::recorded(quick::plan(quick::BEYOND_RAM, "save"), 3, |_, _, _| 50_000.0);
     let keys = match &recorded.header.plan.cells[0].workload {
         Workload::Kv(kv) => kv.keys,
         _ => unreachable!("keys and values"),

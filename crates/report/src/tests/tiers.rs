@@ -2,7 +2,7 @@
 
 use model::{ErrorClass, Failure, NetworkUse, ProcessUse, Sample, Trial};
 
-use super::sizing_run;
+use super::quick;
 use crate::fixture::recorded;
 use crate::recorded::Recorded;
 use crate::view::Validity;
@@ -10,7 +10,7 @@ use crate::{judge, text};
 
 /// These profiles in three blocks, 10,000 operations in each second.
 fn run(profiles: &str) -> Recorded {
-    recorded(sizing_run::plan(profiles), 3, |_, _, _| 10_000.0)
+    recorded(quick::plan(quick::SIZING, profiles), 3, |_, _, _| 10_000.0)
 }
 
 /// Samples of a trial every 100 ms, with a part of the CPU, of it stopped, and a bandwidth.

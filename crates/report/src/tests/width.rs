@@ -23,20 +23,13 @@ fn rates(target: &str, operation: &str, _: u32) -> f64 {
 /// All profiles of the study on all its stores, with every kind of result and note.
 pub(super) fn everything() -> Recorded {
     let plan = Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
-        scale: Scale::Quick,
-        budget_s: None,
         sets: vec![
             ("profile".into(), "all".into()),
             ("clients".into(), "4,16".into()),
             ("memory_limit".into(), "256MiB".into()),
         ],
-        targets: Vec::new(),
         control: true,
-        seed: 7,
-        timeout_ms: None,
-        stall_ns: None,
-        files: None,
-        has_fault_command: false,
+        ..Choices::new(Scale::Quick, 7)
     });
     let mut recorded = recorded(plan.unwrap(), 4, rates);
     for trial in &mut recorded.trials {

@@ -46,7 +46,7 @@ pub(super) fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<Start
     for sentinel in &servers[1 + replicas..] {
         group.wait(sentinel, "INFO sentinel", |i| i.lines().any(|line| line.ends_with(&knows)))?;
     }
-    // Without Sentinels, each server tells its role.
+    // Without Sentinels, each server reports its role.
     let asked = if sentinels > 0 { &servers[1 + replicas..] } else { &servers[..] };
     let seeds = asked.iter().filter_map(|(_, server)| group::address(server)).collect();
     let mut endpoint = servers[0].1.endpoint().clone();
