@@ -2,7 +2,9 @@
 //! bandwidth.
 
 use model::{DiskLimit, Fact, Failure, MemoryPlan, MemoryUse};
-use rig::{Cable, CpuGroup, DiskGroup, GroupMembership, Guard, MemoryGroup, Network, SearchPath};
+use rig::{
+    Cable, CpuGroup, DiskGroup, GroupMembership, Guard, MemoryGroup, Network, Purpose, SearchPath,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,9 +51,11 @@ impl Groups {
         }
         let mbit = limits.bandwidth_mbit;
         if mbit.is_some() || limits.is_partitioned {
-            let network = Arc::new(Network::new(mbit, search)?);
+            let of_tier = mbit.map(|_| Purpose::Bandwidth);
+            let purpose = of_tier.unwrap_or(Purpose::Partition);
+            let network = Arc::new(Network::new(purpose, mbit, search)?);
             if limits.is_partitioned {
-                let others = Arc::new(Network::new(mbit, search)?);
+                let others = Arc::new(Network::new(purpose, mbit, search)?);
                 let cable = Cable::new([network.clone(), others.clone()])?;
                 groups.others = Some((others, Arc::new(cable)));
             }

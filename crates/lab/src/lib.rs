@@ -250,8 +250,10 @@ impl Measuring<'_, '_, '_> {
             sinks.emit(&event);
         });
         let Some(Measured { trial, intervals, samples }) = measured else { return };
-        // Whether a store is killed by its limit depends on the cell.
-        let is_of_store = |failure: &&Failure| failure.class != ErrorClass::Killed;
+        // Whether a store is killed by its limit, and what the machine must have, depends on the
+        // cell.
+        let is_of_store =
+            |failure: &&Failure| !matches!(failure.class, ErrorClass::Killed | ErrorClass::Missing);
         self.note_failure(&cell.target, trial.failure.as_ref().filter(is_of_store));
         self.sinks.emit(&Event::TrialEnded(Box::new(trial.clone())));
         if !intervals.is_empty() {

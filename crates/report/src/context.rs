@@ -44,7 +44,7 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
         place: planned.address.clone().unwrap_or_else(|| private_place(planned)),
         disk_limit: planned.disk_limit.map(|limit| limit.to_string()),
         settings: planned.settings.clone(),
-        not_run: state.and_then(|s| s.unavailable.as_ref()).map(ToString::to_string),
+        not_run: recorded.unavailable(&planned.name).map(ToString::to_string),
         control_of: planned.control_of.clone(),
     }
 }
@@ -72,12 +72,21 @@ fn target_of<'a>(plan: &'a Plan, cell: &str) -> Option<&'a String> {
     plan.cells.iter().find(|c| c.id == cell).map(|c| &c.target)
 }
 
-/// Every failed point and trial, in the order recorded. Only the first of each target and class
-/// includes the log.
+/// Cells for which this machine lacks something, in the plan's order, with what it lacks.
+pub(crate) fn cells_not_run(recorded: &Recorded) -> BTreeMap<String, String> {
+    let cells = recorded.header.plan.cells.iter();
+    cells
+        .filter_map(|cell| Some((cell.id.clone(), recorded.lacking(&cell.id)?.to_string())))
+        .collect()
+}
+
+/// Every failed point and trial of cells that could run, in the order recorded. Only the first of
+/// each target and class includes the log.
 pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
     let mut views: Vec<FailureView> = Vec::new();
     let probe = |point: &Point| point.probe.and(point.stage).map(|number| number + 1);
-    let failed = recorded.trials.iter().flat_map(|trial| {
+    let could_run = recorded.trials.iter().filter(|t| recorded.lacking(&t.cell).is_none());
+    let failed = could_run.flat_map(|trial| {
         let points = trial.points.iter();
         let of_points = points.filter_map(move |p| Some((trial, Some(p), p.failure.as_ref()?)));
         of_points.chain(trial.failure.as_ref().map(|failure| (trial, None, failure)))

@@ -162,6 +162,7 @@ fn setup(recorded: &Recorded) -> Setup {
         tool: header.tool.clone(),
         command: header.command.clone(),
         targets: context::targets(recorded),
+        cells_not_run: context::cells_not_run(recorded),
         conditions: header.conditions.clone(),
         calibration: header.calibration.clone(),
         noise: context::noise(&recorded.trials),

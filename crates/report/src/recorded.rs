@@ -1,6 +1,8 @@
 //! A run's record, the input of the evaluation.
 
-use model::{Cell, Failure, Header, NullRate, Sample, Seal, StoreCounters, TargetState, Trial};
+use model::{
+    Cell, ErrorClass, Failure, Header, NullRate, Sample, Seal, StoreCounters, TargetState, Trial,
+};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -32,6 +34,16 @@ impl Recorded {
     /// Whether a trial of a cell failed.
     pub(crate) fn has_failed(&self, cell: &str) -> bool {
         self.trials.iter().any(|t| t.cell == cell && t.failure.is_some())
+    }
+
+    /// What this machine lacks for a cell, all of whose trials failed for that; `None` if it could
+    /// run.
+    pub(crate) fn lacking(&self, cell: &str) -> Option<&Failure> {
+        let mut own = self.trials.iter().filter(|trial| trial.cell == cell);
+        let lacks =
+            |trial: &&Trial| trial.failure.as_ref().is_some_and(|f| f.class == ErrorClass::Missing);
+        let first = own.next().filter(lacks)?;
+        own.all(|trial| lacks(&trial)).then_some(first.failure.as_ref()).flatten()
     }
 
     /// Why a target was not measured, if it was not.

@@ -80,9 +80,9 @@ const RULES: &[Applied] = &[
     Applied {
         name: "failed trials",
         limit: || "0".into(),
-        meaning: "INVALID: a target that answered must finish every trial; if the plan removes \
-                  service or memory, at least one, unless all were [killed or \
-                  stalled](#what-ends-a-cell)",
+        meaning: "INVALID: a target that answered must finish every trial for which the machine \
+                  has what it takes; if the plan removes service or memory, at least one, unless \
+                  all were [killed or stalled](#what-ends-a-cell)",
         scope: Scope::Trials(whole::failed_trials),
     },
     Applied {

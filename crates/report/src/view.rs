@@ -385,6 +385,10 @@ pub struct Setup {
     pub command: Vec<String>,
     /// Targets, including those not run.
     pub targets: Vec<TargetView>,
+    /// Cells of measured targets for which this machine lacks something, with what it lacks;
+    /// omitted if it lacks nothing.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cells_not_run: BTreeMap<String, String>,
     /// Conditions of the host and the servers.
     pub conditions: Conditions,
     /// Calibration of this machine; omitted if there is none.

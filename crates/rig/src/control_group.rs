@@ -94,7 +94,7 @@ impl Place {
     pub(crate) fn creation_error(&self, error: &io::Error) -> RigError {
         let class = match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                ErrorClass::Denied
+                ErrorClass::Missing
             }
             _ => ErrorClass::Other,
         };
@@ -125,7 +125,7 @@ fn parent_of_version_2(
     }
     let Some(above) = above.filter(|above| delegates(above)) else {
         return Err(error(
-            ErrorClass::Denied,
+            ErrorClass::Missing,
             &format!(
                 "neither the control group `{}`, which contains processes, nor its parent \
                  delegates the {v2} controller (expected cachedyno in its own group, as with \
@@ -140,7 +140,7 @@ fn parent_of_version_2(
     if !own_limit.is_empty() && !own_limit.starts_with("max") {
         let shown = own_limit.parse().map_or_else(|_| own_limit.into(), format_bytes);
         return Err(error(
-            ErrorClass::Denied,
+            ErrorClass::Missing,
             &format!(
                 "the control group `{}` has its own limit of {shown}, which a group next to it \
                  would escape (expected cachedyno in a group without `{limit}`)",

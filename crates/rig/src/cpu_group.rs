@@ -108,7 +108,7 @@ fn limit(version: Version, group: &Path, quota: f64) -> Result<()> {
             "a quota of {quota} CPUs was refused: {error} (expected at most that of the group \
              that cachedyno is in)"
         );
-        limit_error(ErrorClass::Denied, &problem)
+        limit_error(ErrorClass::Missing, &problem)
     })
 }
 

@@ -176,7 +176,7 @@ fn refuse_own_limit(own: &Path) -> Result<()> {
          cachedyno in a group without `{file}`)",
         own.display()
     );
-    Err(limit_error(ErrorClass::Denied, &problem))
+    Err(limit_error(ErrorClass::Missing, &problem))
 }
 
 fn limit_error(class: ErrorClass, problem: &str) -> RigError {

@@ -113,6 +113,14 @@ pub enum RigError {
         /// What is missing and what is expected.
         problem: String,
     },
+    /// Servers cannot be cut off from each other on this machine.
+    #[error(
+        "servers cannot be partitioned: {problem} (`--set profile` without `partition` omits it)"
+    )]
+    Partition {
+        /// What is missing and what is expected.
+        problem: String,
+    },
     /// Files remain in the page cache although they should be read from disk.
     #[error(
         "the page cache cannot be emptied, so cold reads cannot be measured: {problem} (expected \
@@ -147,7 +155,9 @@ impl RigError {
     /// The class under which the error is counted and listed.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Missing { .. } | Self::Host { .. } => ErrorClass::Missing,
+            Self::Missing { .. } | Self::Host { .. } | Self::Partition { .. } => {
+                ErrorClass::Missing
+            }
             Self::Start { .. } | Self::Setting { .. } => ErrorClass::Start,
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorClass::Full,

@@ -83,7 +83,7 @@ pub use interface::{InterfaceReader, stays_here};
 pub use listeners::listeners;
 pub use memory_group::{MemoryGroup, anonymous_bytes, killed_by_limit};
 pub use neighbour::{NEIGHBOUR_ARGUMENT, RunningNeighbour, neighbour_main};
-pub use network::Network;
+pub use network::{Network, Purpose};
 pub use noise::{NoiseRecorder, StolenCpuReader, StolenCpuTime};
 pub use page_cache::empty_page_cache;
 pub use pressure::PressureReader;

@@ -34,9 +34,19 @@ const QUEUE: &str = "50ms";
 const ADDRESSES: u32 = u32::from_be_bytes([198, 18, 0, 0]);
 const PAIRS: u32 = 1 << 15;
 
+/// What a network is for, which its errors name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To limit the bandwidth of a tier.
+    Bandwidth,
+    /// To cut servers off from each other.
+    Partition,
+}
+
 /// The network of a server. Dropping it removes it; its server must have ended before.
 #[derive(Debug)]
 pub struct Network {
+    purpose: Purpose,
     namespace: Arc<File>,
     /// Our end of the pair.
     interface: String,
@@ -49,31 +59,31 @@ impl Network {
     /// Creates a network, with a bandwidth in each direction in Mbit/s of 1,000,000 bits, or
     /// without a limit.
     ///
-    /// Errors: this process is not root, or `ip` or `tc` is missing or fails. The message suggests
-    /// a fix.
-    pub fn new(bandwidth_mbit: Option<f64>, search: &SearchPath) -> Result<Self> {
+    /// Errors: this process is not root, or `ip` or `tc` is missing or fails. The message names the
+    /// purpose and suggests a fix.
+    pub fn new(purpose: Purpose, bandwidth_mbit: Option<f64>, search: &SearchPath) -> Result<Self> {
         let find = |name| {
-            let missing = || limit_error(ErrorClass::Missing, MISSING_PROGRAMS);
+            let missing = || purpose.error(ErrorClass::Missing, MISSING_PROGRAMS);
             search.find(&[name]).ok_or_else(missing)
         };
         let (ip, tc) = (find("ip")?, find("tc")?);
         if !geteuid().is_root() {
             let problem = "only root may create network namespaces (expected root)";
-            return Err(limit_error(ErrorClass::Denied, problem));
+            return Err(purpose.error(ErrorClass::Missing, problem));
         }
         let namespace = Arc::new(new_namespace().map_err(|error| {
             let problem = format!(
                 "no network namespace could be created: {error} (expected a kernel with \
                  CONFIG_NET_NS, and in a container the capability CAP_SYS_ADMIN)"
             );
-            limit_error(ErrorClass::Denied, &problem)
+            purpose.error(ErrorClass::Missing, &problem)
         })?);
         let first = ADDRESSES + 4 * (random() % PAIRS);
         let [outside, address] = [1, 2].map(|number| Ipv4Addr::from(first + number));
         // Names have at most 15 characters, and process ids at most seven digits.
         let interface = format!("cd-{}-{:04x}", std::process::id(), random() % (1 << 16));
         // From here on, a drop removes it.
-        let network = Self { namespace, interface, address, ip, tc };
+        let network = Self { purpose, namespace, interface, address, ip, tc };
         let own = &network.interface;
         let path = network.namespace_path();
         let pair = ["link", "add", own, "type", "veth", "peer", "name", INSIDE, "netns", &path];
@@ -151,7 +161,7 @@ impl Network {
             "`{line}` failed: {problem} (expected the capability CAP_NET_ADMIN, and a kernel with \
              CONFIG_VETH and CONFIG_NET_SCH_TBF)"
         );
-        Err(limit_error(ErrorClass::Denied, &problem))
+        Err(self.purpose.error(ErrorClass::Missing, &problem))
     }
 }
 
@@ -187,6 +197,12 @@ fn enter_before_exec(command: &mut Command, namespace: &Arc<File>) {
     }
 }
 
-fn limit_error(class: ErrorClass, problem: &str) -> RigError {
-    RigError::Tier { what: "bandwidth", class, problem: problem.into() }
+impl Purpose {
+    fn error(self, class: ErrorClass, problem: &str) -> RigError {
+        let problem = problem.into();
+        match self {
+            Self::Bandwidth => RigError::Tier { what: "bandwidth", class, problem },
+            Self::Partition => RigError::Partition { problem },
+        }
+    }
 }

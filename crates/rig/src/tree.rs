@@ -113,9 +113,9 @@ fn pids(list: &[u8]) -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
     use nix::libc;
-    use std::alloc::{Layout, alloc, dealloc};
     use std::io::Read as _;
     use std::process::{Command, Stdio};
+    use std::ptr;
 
     #[test]
     #[expect(unsafe_code, reason = "nothing safe asks for huge pages")]
@@ -134,14 +134,17 @@ mod tests {
         let own = ProcessTree::new(&[std::process::id()]);
         let refused = fallbacks();
         let before = own.huge_page_bytes().unwrap();
-        let layout = Layout::from_size_align(BYTES, 2 << 20).unwrap();
-        // SAFETY: the size is not zero, and the range is ours until it is freed.
+        // A new mapping: the allocator may return memory that already has small pages.
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the range is ours until it is unmapped.
         let advised = unsafe {
-            let memory = alloc(layout);
-            let advised = libc::madvise(memory.cast(), BYTES, libc::MADV_HUGEPAGE);
-            memory.write_bytes(1, BYTES);
+            let memory = libc::mmap(ptr::null_mut(), BYTES, access, flags, -1, 0);
+            assert_ne!(memory, libc::MAP_FAILED);
+            let advised = libc::madvise(memory, BYTES, libc::MADV_HUGEPAGE);
+            memory.cast::<u8>().write_bytes(1, BYTES);
             let after = own.huge_page_bytes();
-            dealloc(memory, layout);
+            libc::munmap(memory, BYTES);
             (advised == 0).then_some(after)
         };
         if let Some(after) = advised.filter(|_| fallbacks() == refused) {

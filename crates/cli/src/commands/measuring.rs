@@ -206,13 +206,16 @@ fn forced_exit_message(header: &Header, records: &Path) -> String {
     )
 }
 
-/// Whether a target named by the user is unavailable, or an installed one failed to start.
+/// Whether a target named by the user is unavailable, an installed one failed to start, or there is
+/// none that can be measured.
 fn unusable(plan: &Plan, targets: &[TargetState]) -> bool {
-    targets.iter().any(|state| {
+    let none_left = targets.iter().all(|state| state.unavailable.is_some());
+    let is_bad = targets.iter().any(|state| {
         let named = plan.target(&state.target).is_some_and(|planned| planned.named);
         let failure = state.unavailable.as_ref();
         failure.is_some_and(|f| named || f.class != ErrorClass::Missing)
-    })
+    });
+    is_bad || (none_left && !targets.is_empty())
 }
 
 /// Writes the page and the summary into the record and returns the page's path. Failures, such as a

@@ -2,18 +2,21 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::process::Command;
 use std::time::Duration;
+
+use serde_json::Value;
 
 use super::common::{Place, Started, child_named, freeze, installed, skipped, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
 
-#[test]
-fn a_limit_that_needs_root_is_refused_with_its_cure() {
-    let place = Place::new();
+/// A quick run of a study by a user without rights; `None`, with a printed reason, if this user is
+/// not root.
+fn without_rights(place: &Place, arguments: &[&str]) -> Option<Command> {
     if fs::metadata(place.path()).unwrap().uid() != 0 || !installed(&["redis-server", "setpriv"]) {
         skipped("only root can run as another user");
-        return;
+        return None;
     }
     // The other user may not reach the directory of the build.
     let program = place.path().join("cachedyno-copy");
@@ -24,14 +27,40 @@ fn a_limit_that_needs_root_is_refused_with_its_cure() {
     }
     let other = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
     let mut command = place.command_by("setpriv", &other);
-    command.arg(&program).args(["run", "beyond-ram", "--scale", "quick"]);
-    command.args(["--set", "profile=swap", "--set", "memory=64MiB"]);
+    command.arg(&program).args(["run", "--scale", "quick"]).args(arguments);
     command.arg("--out").arg(shared.join("records")).arg("--disk").arg(&shared);
+    Some(command)
+}
+
+#[test]
+fn a_limit_that_needs_root_is_refused_with_its_cure() {
+    let place = Place::new();
+    let arguments = ["beyond-ram", "--set", "profile=swap", "--set", "memory=64MiB"];
+    let Some(command) = without_rights(&place, &arguments) else { return };
     let text = Place::finish(command).code(3).stdout;
-    for part in ["redis: denied: memory cannot be limited", "(expected root"] {
+    for part in ["redis: not available: memory cannot be limited", "(expected root"] {
         let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(plain.contains(part), "no `{part}` in {text}");
     }
+}
+
+#[test]
+fn a_fault_that_needs_root_is_not_run_and_the_others_are() {
+    let place = Place::new();
+    let sets = ["profile=kill,partition", "measure_ms=6000", "fault_ms=1500", "blocks_min=1"];
+    let sets = sets.into_iter().chain(["restore_ms=4000", "blocks_max=1", "clients=2", "rate=200"]);
+    let sets = sets.flat_map(|set| ["--set", set]);
+    let arguments = ["failover", "--format", "json", "--target", "redis"];
+    let arguments: Vec<&str> = arguments.into_iter().chain(sets).collect();
+    let Some(command) = without_rights(&place, &arguments) else { return };
+    let summary = Place::finish(command).json();
+    let why = summary["cells_not_run"]["redis/partition/2"].as_str().unwrap();
+    let parts = ["servers cannot be partitioned: ", "(expected root)", "without `partition`"];
+    assert!(parts.iter().all(|part| why.contains(part)), "{why}");
+    assert_eq!(summary["failures"].as_array().map(Vec::len), Some(0), "{summary}");
+    assert_ne!(summary["validity"], "invalid", "{}", summary["reasons"]);
+    let measured = |row: &Value| row["workload"] == "kill";
+    assert!(summary["cells"].as_array().unwrap().iter().all(measured), "{summary}");
 }
 
 #[test]

@@ -29,7 +29,8 @@ pub enum ErrorClass {
     Protocol,
     /// A session's lock was not acquired in time.
     Lock,
-    /// The server's program is not installed, or this machine lacks what the target is about.
+    /// The server's program is not installed, or this machine or user lacks what the target or cell
+    /// needs.
     Missing,
     /// The server did not start.
     Start,

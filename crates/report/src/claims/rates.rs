@@ -99,8 +99,11 @@ impl Context<'_> {
                 && c.workload.profile() == self.profile
                 && load.is_none_or(|load| c.load == *load)
         });
-        if cells.any(|c| self.recorded.has_failed(&c.id)) {
-            return not_run(what + " has no result; see the failed trials");
+        if let Some(failed) = cells.find(|c| self.recorded.has_failed(&c.id)) {
+            return not_run(match self.recorded.lacking(&failed.id) {
+                Some(lacking) => format!("{what} was not run: {}", lacking.reason()),
+                None => what + " has no result; see the failed trials",
+            });
         }
         // Only the command line says where such a target has its data.
         let is_labelled = self.plan.target(target).is_none() && label(target).is_some();

@@ -54,13 +54,17 @@ fn why_no_trial(recorded: &Recorded) -> String {
     }
 }
 
-/// Failed trials. Failed probes are points instead, since they show the limit of a search.
+/// Failed trials. Failed probes are points instead, since they show the limit of a search, and
+/// cells for which this machine lacks something are listed as not run.
 pub(super) fn failed_trials(
     recorded: &Recorded,
     cell: &Cell,
     trials: &[&Trial],
     findings: &mut Findings,
 ) {
+    if recorded.lacking(&cell.id).is_some() {
+        return;
+    }
     stalled(cell, trials, findings);
     let failures: Vec<_> = trials.iter().filter_map(|t| t.failure.as_ref()).collect();
     let Some(first) = failures.first() else { return };
@@ -178,12 +182,12 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
     let Some(have) = repetitions.min().filter(|have| *have < FEWEST_BLOCKS) else { return };
     let plural = if have == 1 { "" } else { "s" };
     let is_interrupted = recorded.seal.as_ref().is_none_or(|s| s.status != SealStatus::Complete);
-    let failed = recorded.trials.iter().filter(|trial| trial.failure.is_some()).count();
+    let failed = |trial: &Trial| trial.failure.is_some() && recorded.lacking(&trial.cell).is_none();
     let cure = if recorded.running {
         "more are still to come"
     } else if is_interrupted {
         "the run ended early, continue it with --resume"
-    } else if failed > 0 {
+    } else if recorded.trials.iter().any(failed) {
         "a trial failed, see why"
     } else if ["bench", "find-max"].contains(&plan.study.as_str()) {
         "--blocks 3"

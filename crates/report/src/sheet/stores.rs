@@ -5,11 +5,13 @@ use crate::section::{Block, Section};
 use crate::table::{Cell, Column, Line, NONE, Table, Tone};
 use crate::view::{NoiseView, TargetView, View};
 
-/// Targets that were not measured, and why.
+/// Targets and cells that were not measured, and why.
 pub(crate) fn not_run(view: &View) -> Section {
     let targets = view.setup.targets.iter();
-    let reasons = targets.filter_map(|t| Some(format!("{}: {}", t.name, t.not_run.as_ref()?)));
-    Section { id: "not-run", title: "Not run", blocks: reasons.map(Block::item).collect() }
+    let targets = targets.filter_map(|target| Some((&target.name, target.not_run.as_ref()?)));
+    let all = targets.chain(&view.setup.cells_not_run);
+    let blocks = all.map(|(what, why)| Block::item(format!("{what}: {why}"))).collect();
+    Section { id: "not-run", title: "Not run", blocks }
 }
 
 /// Targets whose disk is not a real one.

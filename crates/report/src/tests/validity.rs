@@ -103,6 +103,32 @@ fn a_failed_trial_of_an_available_target_counts() {
 }
 
 #[test]
+fn a_cell_for_which_the_machine_lacks_something_is_not_run() {
+    let with = |lacks: fn(u32) -> bool| {
+        let mut recorded = good();
+        let own = recorded.trials.iter_mut().filter(|t| t.cell == "redis/steady/8");
+        for trial in own.filter(|t| lacks(t.block)) {
+            let message = "no network (expected root)".to_string();
+            trial.points.clear();
+            trial.failure = Some(Failure { class: ErrorClass::Missing, message });
+        }
+        judge(&recorded)
+    };
+    let view = with(|_| true);
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    assert!(view.failures.is_empty() && view.setup.cells_not_run.len() == 1);
+    for output in [text::render(&view, 100, false), markdown::render(&view)] {
+        let line = "redis/steady/8: not available: no network (expected root)";
+        assert_eq!(output.matches(line).count(), 1, "{output}");
+        assert!(!output.contains("ailed trials"), "{output}");
+    }
+    // Once it could run, a failure is one.
+    let view = with(|block| block == 1);
+    reason(&view, Validity::Invalid);
+    assert!(view.failures.len() == 1 && view.setup.cells_not_run.is_empty());
+}
+
+#[test]
 fn a_target_that_is_not_installed_matters_only_when_named() {
     let with = |named: bool| {
         let mut recorded = good();

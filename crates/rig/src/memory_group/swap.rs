@@ -123,7 +123,7 @@ fn switch_on(file: &Path) -> nix::Result<()> {
 fn class_and_fix(error: &io::Error) -> (ErrorClass, &'static str) {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM | Errno::EACCES) => (
-            ErrorClass::Denied,
+            ErrorClass::Missing,
             "root, in a container with `CAP_SYS_ADMIN`, as with `docker run --privileged`",
         ),
         Some(Errno::ENOSPC | Errno::EDQUOT) => {
@@ -159,7 +159,7 @@ mod tests {
         let told = |errno: Errno| class_and_fix(&errno.into());
         for errno in [Errno::EPERM, Errno::EACCES] {
             let (class, fix) = told(errno);
-            assert!(class == ErrorClass::Denied && fix.contains("root"), "{fix}");
+            assert!(class == ErrorClass::Missing && fix.contains("root"), "{fix}");
         }
         for errno in [Errno::ENOSPC, Errno::EDQUOT] {
             let (class, fix) = told(errno);
