@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { drawnCells, heatMap } from "../src/charts/heatmap";
+import { curvesOf } from "../src/charts/response";
 import { contextOf } from "../src/context";
 import type { GridView } from "../src/gridview";
 import { parseView } from "../src/parse";
@@ -12,7 +13,7 @@ const view = (): View => {
   return parseView(JSON.stringify({ ...raw, sheet: sheetOf(raw) })) as View;
 };
 
-const RATE = { name: "rate", read: (row: Row): Value | undefined => row.metrics["rate_per_s"], print: (n: number) => String(n) };
+const RATE = { name: "rate", read: (row: Row): Value | undefined => row.metrics["rate_per_s"], print: (n: number) => String(n), tick: (n: number) => String(n) };
 
 describe("a heat map", () => {
   const chosen = { operation: "get", figure: RATE, rows: 0, columns: 1, fixed: [0, 0, 0] };
@@ -40,6 +41,16 @@ describe("a heat map", () => {
     expect(Number(set) / Number(get)).toBeCloseTo(0.9, 3);
     const turned = drawnCells(of.cells, grid(of), { ...chosen, rows: 1, columns: 0 });
     expect(turned[1]?.[0]).toEqual(drawnCells(of.cells, grid(of), chosen)[0]?.[1]);
+  });
+
+  it("draws a line for each row, and leaves out what was not measured", () => {
+    const of = view();
+    const lines = curvesOf(of.cells, grid(of), chosen);
+    expect(lines.map(({ name }) => name)).toEqual(["value size 64 B", "value size 1 KiB", "value size 16 KiB"]);
+    expect(lines.map(({ points }) => points.length)).toEqual([3, 3, 2]);
+    const [first] = lines[0]?.points ?? [];
+    expect(String(Math.round(10 ** (first?.at[1] ?? 0)))).toBe(String(Math.round(first?.value.center ?? 0)));
+    expect(first?.at[2]).toBeLessThanOrEqual(first?.at[1] ?? 0);
   });
 
   it("is absent without a grid", () => {

@@ -17,6 +17,11 @@ export function marks(low: number, high: number): number[] {
 
 /** A vertical axis for these latencies, given as log10 of nanoseconds. */
 export function timeAxis(logs: readonly number[], name = "") {
+  return logAxis(logs, format.timeShort, name);
+}
+
+/** A vertical axis for these values, given as log10. */
+export function logAxis(logs: readonly number[], tick: (value: number) => string, name = "") {
   const base = axis();
   const ys = marks(Math.min(...logs), Math.max(...logs));
   return {
@@ -27,8 +32,28 @@ export function timeAxis(logs: readonly number[], name = "") {
     ...base,
     nameTextStyle: { ...base["nameTextStyle"], align: "left" as const },
     axisTick: { ...base["axisTick"], customValues: ys },
-    axisLabel: { ...base["axisLabel"], customValues: ys, formatter: (y: number) => format.timeShort(10 ** y) },
+    axisLabel: { ...base["axisLabel"], customValues: ys, formatter: (y: number) => tick(10 ** y) },
     splitLine: { ...base["splitLine"], customValues: ys } as object,
+  };
+}
+
+/** A horizontal axis with a tick at each of these values, given as log10. */
+export function valuesAxis(logs: readonly number[], name: string, tick: (value: number) => string) {
+  const base = axis();
+  const values = [...new Set(logs)].sort((a, b) => a - b);
+  const [left, right] = [values[0] ?? 0, values[values.length - 1] ?? 1];
+  const room = Math.max(0.05, (right - left) * 0.06);
+  return {
+    type: "value" as const,
+    name,
+    nameLocation: "middle" as const,
+    nameGap: 30,
+    min: left - room,
+    max: right + room,
+    ...base,
+    axisTick: { ...base["axisTick"], customValues: values },
+    axisLabel: { ...base["axisLabel"], customValues: values, formatter: (x: number) => tick(10 ** x) },
+    splitLine: { show: false },
   };
 }
 

@@ -216,10 +216,13 @@ function legendButton(entry: LegendEntry, hidden: Set<string>, changed: () => vo
   return button;
 }
 
-/** Puts a chart on the page. At every change, `draw` returns its content for the available width in pixels. */
-export function mount(draw: (width: number) => Drawing): Chart {
+/**
+ * Puts a chart on the page. At every change, `draw` returns its content for the available width in
+ * pixels; `legendName` says what the legend's buttons show and hide.
+ */
+export function mount(draw: (width: number) => Drawing, legendName = "stores shown"): Chart {
   const canvas = h("div", { class: "canvas", role: "img" });
-  const legend = h("div", { class: "legend", role: "group", "aria-label": "stores shown" });
+  const legend = h("div", { class: "legend", role: "group", "aria-label": legendName });
   const under = h("p", { class: "chart-note" });
   const hidden = new Set<string>();
   let chart: echarts.ECharts | undefined;

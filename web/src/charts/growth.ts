@@ -1,20 +1,18 @@
 /** Cost by size, on logarithmic axes: a cost proportional to the size is a line of slope 1. */
 
-import type { CustomSeriesOption, SeriesOption } from "echarts";
+import type { SeriesOption } from "echarts";
 import { type Context, paint, targetName } from "../context";
 import { cards, h } from "../dom";
 import * as format from "../format";
 import { loadKey } from "../groups";
 import type { GrowthPoint, GrowthView } from "../view";
-import { timeAxis } from "./axes";
-import { axis, axisTip, type Drawing, entries, items, type LegendEntry, line, mount, type RenderItem, tip, zoom } from "./base";
+import { timeAxis, valuesAxis } from "./axes";
+import { axisTip, type Drawing, entries, items, type LegendEntry, line, mount, tip, zoom } from "./base";
 import { type Choice, figure, selector } from "./figure";
+import { intervalBars, type LogPoint, logPoint } from "./logpoints";
 
 /** Names of the sizes. */
 const NAMES: Record<GrowthView["grows"], string> = { records: "records", records_of_tag: "records of a tag" };
-
-/** A point as drawn: log10 of the size and of nanoseconds, and of both ends of the interval. */
-type Point = [x: number, y: number, lo: number, hi: number];
 
 /** The curves of one profile, load and operation, one per target. */
 interface Chosen {
@@ -23,14 +21,10 @@ interface Chosen {
 }
 
 /** The points that can be drawn, smallest size first; without an interval both ends are the centre. */
-export function growthPoints(curve: GrowthView): Point[] {
+export function growthPoints(curve: GrowthView): LogPoint[] {
   return curve.points
     .filter((point) => sizeOf(point, curve.grows) > 0 && point.cost.center > 0)
-    .map((point): Point => {
-      const { center, lo, hi } = point.cost;
-      const end = (n: number | null): number => Math.log10(n !== null && n > 0 ? n : center);
-      return [Math.log10(sizeOf(point, curve.grows)), Math.log10(center), end(lo), end(hi)];
-    });
+    .map((point) => logPoint(sizeOf(point, curve.grows), point.cost));
 }
 
 /** Description of a slope: `grows in proportion to the records`. */
@@ -58,22 +52,6 @@ export function slopeText(curve: GrowthView): string {
   return lo === null || hi === null ? two(center) : `${two(center)} (${two(lo)} to ${two(hi)})`;
 }
 
-function intervals(entry: LegendEntry, drawn: Point[]): CustomSeriesOption {
-  const { color } = entry.look;
-  const renderItem: RenderItem = (_, api) => {
-    const at = (dimension: number): number[] => api.coord([api.value(0), api.value(dimension)]);
-    const [[x = 0, low = 0], [, high = 0]] = [at(2), at(3)] as [number[], number[]];
-    const bar = (x1: number, y1: number, x2: number, y2: number) => ({
-      type: "line" as const,
-      shape: { x1, y1, x2, y2 },
-      style: { stroke: color, lineWidth: 1.5 },
-    });
-    return { type: "group", children: [bar(x, low, x, high), bar(x - 5, low, x + 5, low), bar(x - 5, high, x + 5, high)] };
-  };
-  const data = drawn.filter(([, , lo, hi]) => lo < hi);
-  return { type: "custom", name: entry.name, data, encode: { x: 0, y: [2, 3] }, renderItem, silent: true, clip: true, tooltip: { show: false } };
-}
-
 /** The size that grows. */
 function sizeOf(point: GrowthPoint, grows: GrowthView["grows"]): number {
   return point[grows] ?? point.records;
@@ -84,7 +62,7 @@ function pointOf(curve: GrowthView, x: number): GrowthPoint | undefined {
 }
 
 function growthTip(params: unknown, { curves, grows }: Chosen, legend: readonly LegendEntry[]): HTMLElement {
-  const shown = items<{ seriesName: string; seriesType: string; value: Point }>(params).filter((item) => item.seriesType === "line");
+  const shown = items<{ seriesName: string; seriesType: string; value: LogPoint }>(params).filter((item) => item.seriesType === "line");
   const x = shown[0]?.value[0] ?? 0;
   const lines = shown.flatMap(({ seriesName }) => {
     const point = curves.filter((c) => c.target === seriesName).map((c) => pointOf(c, x))[0];
@@ -99,24 +77,9 @@ function growthTip(params: unknown, { curves, grows }: Chosen, legend: readonly 
   return tip(`${format.meanCount(10 ** x)} ${NAMES[grows]}`, lines, foot);
 }
 
-function axes(all: Point[], grows: GrowthView["grows"]): Pick<Drawing["option"], "xAxis" | "yAxis"> {
-  const base = axis();
-  const sizes = [...new Set(all.map(([x]) => x))].sort((a, b) => a - b);
-  const [left, right] = [sizes[0] ?? 0, sizes[sizes.length - 1] ?? 1];
-  const room = Math.max(0.05, (right - left) * 0.06);
+function axes(all: LogPoint[], grows: GrowthView["grows"]): Pick<Drawing["option"], "xAxis" | "yAxis"> {
   return {
-    xAxis: {
-      type: "value",
-      name: NAMES[grows],
-      nameLocation: "middle",
-      nameGap: 30,
-      min: left - room,
-      max: right + room,
-      ...base,
-      axisTick: { ...base["axisTick"], customValues: sizes },
-      axisLabel: { ...base["axisLabel"], customValues: sizes, formatter: (x: number) => format.meanCount(10 ** x) },
-      splitLine: { show: false },
-    },
+    xAxis: valuesAxis(all.map(([x]) => x), NAMES[grows], format.meanCount),
     yAxis: timeAxis(all.flatMap(([, , lo, hi]) => [lo, hi]), "mean service time"),
   };
 }
@@ -126,7 +89,7 @@ function drawing(context: Context, chosen: Chosen): Drawing {
   const legend = entries(context.view, drawn.map(({ curve }) => curve.target));
   const series = drawn.flatMap(({ at }, i): SeriesOption[] => {
     const entry = legend[i] as LegendEntry;
-    return [line(entry, { data: at, encode: { x: 0, y: 1 }, symbolSize: 9 }), intervals(entry, at)];
+    return [line(entry, { data: at, encode: { x: 0, y: 1 }, symbolSize: 9 }), intervalBars(entry, at)];
   });
   return {
     legend,

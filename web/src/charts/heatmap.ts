@@ -1,31 +1,14 @@
-/** A heat map of rows that form a grid: a table whose cells have a figure and a shade of it. */
+/** A heat map of rows that form a grid: a table whose cells have a figure and a shade of it, and the same as lines. */
 
 import { type Context, paint, targetName } from "../context";
 import { h, none, scrollBox } from "../dom";
 import * as format from "../format";
-import type { GridAxis, GridCell, GridView } from "../gridview";
+import type { GridAxis, GridView } from "../gridview";
 import type { Row, Value } from "../view";
+import { mount } from "./base";
 import { type Choice, figure, selector, type Selector } from "./figure";
-
-/** Names of axes, and of their values. */
-const AXES: Record<GridAxis["name"], { name: string; print: (value: number) => string }> = {
-  value_bytes: { name: "value size", print: format.bytes },
-  clients: { name: "connections", print: format.count },
-  pipeline: { name: "requests at once", print: format.count },
-  threads: { name: "I/O threads", print: format.count },
-};
-
-/** A figure of a row, and how it is written. */
-interface Figure {
-  name: string;
-  read: (row: Row) => Value | undefined;
-  print: (value: number) => string;
-}
-
-const FIGURES: Figure[] = [
-  { name: "operations per second", read: (row) => row.metrics["rate_per_s"], print: format.rate },
-  { name: "p99", read: (row) => row.metrics[`${format.times(row.load)}_ns_p99`], print: format.time },
-];
+import { allValues, AXES, type Chosen, type Figure, FIGURES, operations, shownValues } from "./grid";
+import { curves } from "./response";
 
 /** Share of the shade's colour at the highest value; more would make the text hard to read. */
 const SHADE = 46;
@@ -33,39 +16,17 @@ const SHADE = 46;
 /** A drawn cell; null where nothing was measured. */
 export type Drawn = { text: string; interval: string; shade: number } | null;
 
-/** What a grid shows: its operation and figure, two axes, and the chosen value of each axis. */
-export interface Chosen {
-  operation: string;
-  figure: Figure;
-  /** Indices of the axes of rows and columns. */
-  rows: number;
-  columns: number;
-  /** For each axis the index of its value; those of rows and columns are ignored. */
-  fixed: readonly number[];
-}
-
-/** Operations of a grid, in the order of its rows. */
-function operations(cells: readonly Row[], grid: GridView): string[] {
-  return [...new Set(grid.cells.map(({ row }) => (cells[row] as Row).operation))];
-}
-
 /** Cells by row and column. Shades are by the logarithm of the figure, over all cells of the operation. */
-export function drawnCells(cells: readonly Row[], grid: GridView, { operation, figure: { read, print }, rows, columns, fixed }: Chosen): Drawn[][] {
-  const own = grid.cells.filter(({ row }) => (cells[row] as Row).operation === operation);
-  const valueOf = ({ row }: GridCell): Value | undefined => read(cells[row] as Row);
-  const logs = own.map(valueOf).flatMap((value) => (value !== undefined && value.center > 0 ? [Math.log(value.center)] : []));
+export function drawnCells(cells: readonly Row[], grid: GridView, chosen: Chosen): Drawn[][] {
+  const { print } = chosen.figure;
+  const logs = allValues(cells, grid, chosen).flatMap(({ center }) => (center > 0 ? [Math.log(center)] : []));
   const [low, high] = [Math.min(...logs), Math.max(...logs)];
-  const isShown = ({ at }: GridCell): boolean => at.every((index, axis) => axis === rows || axis === columns || index === fixed[axis]);
-  const shown = own.filter(isShown);
-  const cell = (r: number, c: number): Drawn => {
-    const found = shown.find(({ at }) => at[rows] === r && at[columns] === c);
-    const value = found === undefined ? undefined : valueOf(found);
+  const cell = (value: Value | undefined): Drawn => {
     if (value === undefined) return null;
     const share = high > low ? (Math.log(value.center) - low) / (high - low) : 1;
     return { text: `${value.at_least ? "≥ " : ""}${print(value.center)}`, interval: format.interval(value, print), shade: Math.round(share * SHADE) };
   };
-  const [down, across] = [grid.axes[rows], grid.axes[columns]] as [GridAxis, GridAxis];
-  return down.values.map((_, r) => across.values.map((__, c) => cell(r, c)));
+  return shownValues(cells, grid, chosen).map((line) => line.map(cell));
 }
 
 function table(grid: GridView, chosen: Chosen, drawn: readonly Drawn[][]): HTMLElement {
@@ -90,6 +51,7 @@ function gridName(context: Context, grid: GridView): string {
 class Panel {
   readonly element = h("div", { class: "heatmap-panel" });
   private readonly canvas = h("div", { class: "heatmap-canvas" });
+  private readonly chart = mount(() => curves(this.context.view.cells, this.grid, this.chosen()), "lines shown");
   private operation!: Selector<string>;
   private shown!: Selector<Figure>;
   private rows!: Selector<number>;
@@ -118,19 +80,24 @@ class Panel {
     this.columns = selector("Columns", names.slice(1), redraw);
     this.fixed = grid.axes.map(({ name, values }) => selector(AXES[name].name, values.map((value, i) => ({ name: AXES[name].print(value), value: i })), redraw));
     const all = [this.operation, this.shown, this.rows, this.columns, ...this.fixed];
-    this.element.replaceChildren(h("div", { class: "selectors" }, all.map(({ element }) => element)), this.canvas);
+    this.element.replaceChildren(h("div", { class: "selectors" }, all.map(({ element }) => element)), this.canvas, this.chart.element);
     this.redraw();
+  }
+
+  private chosen(): Chosen {
+    const fixed = this.fixed.map((one) => one.value());
+    return { operation: this.operation.value(), figure: this.shown.value(), rows: this.rows.value(), columns: this.columns.value(), fixed };
   }
 
   redraw(): void {
     const { grid } = this;
-    const [rows, columns] = [this.rows.value(), this.columns.value()];
-    this.fixed.forEach(({ element }, axis) => element.toggleAttribute("hidden", axis === rows || axis === columns));
-    const chosen = { operation: this.operation.value(), figure: this.shown.value(), rows, columns, fixed: this.fixed.map((one) => one.value()) };
+    const chosen = this.chosen();
+    this.fixed.forEach(({ element }, axis) => element.toggleAttribute("hidden", axis === chosen.rows || axis === chosen.columns));
     const drawn = drawnCells(this.context.view.cells, grid, chosen);
     const label = `${chosen.figure.name} of ${grid.target}, ${chosen.operation}`;
     this.canvas.replaceChildren(h("p", { class: "chart-note" }, targetName(grid.target), ` ${format.operationTitle(chosen.operation)}, ${chosen.figure.name}`), scrollBox(label, table(grid, chosen, drawn)));
     paint(this.context.view, this.canvas);
+    this.chart.redraw();
   }
 }
 
@@ -142,6 +109,6 @@ export function heatMap(context: Context): HTMLElement | null {
   const choices = [first, ...others].map((value) => ({ name: gridName(context, value), value }));
   const byGrid = selector("Target", choices, () => panel.use(byGrid.value()));
   const redraw = (): void => panel.redraw();
-  const hint = "One figure over two axes; the selectors choose them, and the values of all others. The stronger the colour of a cell, the higher its figure, on a logarithmic scale that all cells of the operation share.";
+  const hint = "One figure over two axes; the selectors choose them, and the values of all others. The stronger the colour of a cell, the higher its figure, on a logarithmic scale that all cells of the operation share. The lines below are the same cells: along the columns, a line for each row, with 95 % intervals; both axes are logarithmic.";
   return figure(context, "chart-heatmap", "Grid", hint, [byGrid.element], { element: h("div", { class: "chart" }, panel.element), redraw, refresh: redraw });
 }
