@@ -34,7 +34,7 @@ pub use answer::{Answer, Piece, PieceStyle, Sentence};
 pub use break_even::BreakEvenView;
 pub use capabilities::{CapabilityView, OperatingView};
 pub use deletions::{DeletionPhase, DeletionView};
-pub use failover::{FailoverView, SpreadView, SurvivalView};
+pub use failover::{FailoverView, FaultTrouble, SpreadView, SurvivalView};
 pub use grids::{GridAxis, GridAxisName, GridCell, GridView};
 pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};

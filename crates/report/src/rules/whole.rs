@@ -86,13 +86,19 @@ pub(super) fn failed_trials(
             && failures.iter().all(|failure| failure.is_a_result())
             && recorded.trials.iter().any(measured)
     };
+    // What was measured before the action, such as the highest rate, does not count.
+    let actions = cell.workload.actions();
+    let acted = |trial: &Trial| {
+        let mut points = trial.points.iter();
+        points.any(|p| actions.is_empty() || actions.iter().any(|a| a.phase == p.phase))
+    };
     // A tier refuses more clients than it has connections for.
     let is_of_tier = || {
         let connections = recorded.header.plan.target(&cell.target).map(|t| t.tier.connections);
         connections.flatten().is_some_and(|most| cell.load.clients > most)
             && failures.iter().all(|failure| failure.class == ErrorClass::Refused)
     };
-    if cell.workload.may_fail() && trials.iter().copied().any(measured) {
+    if cell.workload.may_fail() && trials.iter().copied().any(acted) {
         findings.footnotes.push(format!("{sentence}; means cover the other trials"));
     } else if is_of_limit() || is_of_tier() {
         findings.footnotes.push(sentence);

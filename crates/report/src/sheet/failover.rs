@@ -71,16 +71,39 @@ pub(super) fn overview(view: &View) -> Vec<Block> {
 
 /// What went wrong in the deployments themselves.
 fn items(view: &View) -> impl Iterator<Item = Block> {
-    view.happened.failovers.iter().filter_map(not_promoted).map(Block::item)
+    let all = view.happened.failovers.iter();
+    let said = all.flat_map(|of| [not_promoted(of), above_before(of), failed(of)]);
+    said.flatten().map(Block::item)
+}
+
+/// That the limit was exceeded without a fault.
+fn above_before(of: &FailoverView) -> Option<String> {
+    let number = of.trouble.above_limit_before.filter(|number| *number > 0)?;
+    let FailoverView { target, workload, faults, .. } = of;
+    Some(format!(
+        "{target}, {workload}: p99 was above the limit before {number} of {faults} faults \
+         already, so these do not count as survived: the rate is too high even without a fault, \
+         or other processes disturbed the store"
+    ))
+}
+
+/// That trials failed with the fault.
+fn failed(of: &FailoverView) -> Option<String> {
+    let number = Some(of.trouble.failed).filter(|number| *number > 0)?;
+    let FailoverView { target, workload, faults, .. } = of;
+    Some(format!(
+        "{target}, {workload}: {number} of {faults} trials failed with the fault, so they do not \
+         count as survived, and have no times here; see the failed trials"
+    ))
 }
 
 /// That no server took over.
 fn not_promoted(of: &FailoverView) -> Option<String> {
-    let number = of.not_promoted.filter(|number| *number > 0)?;
+    let number = of.trouble.not_promoted.filter(|number| *number > 0)?;
     let FailoverView { target, workload, faults, .. } = of;
     Some(format!(
         "{target}, {workload}: no server was promoted after {number} of {faults} faults; the \
-         Sentinels or the nodes of the cluster did not agree on a new primary in time"
+         servers did not agree on a new primary in time, or none was up to date"
     ))
 }
 

@@ -177,7 +177,44 @@ fn a_rate_does_not_survive_if_p99_stays_high() {
     assert_eq!((back.median, back.worst, back.all.len()), (None, None, 0));
     let survival = &view.happened.survivals[0];
     assert_eq!((survival.share, survival.rate_per_s.is_none()), (None, true));
-    assert!(survival.sentence.contains("at 90 % after 0 of 5 faults"), "{}", survival.sentence);
+    let words = "at 90 %, p99 was within 10.0 ms again after 0 of 5 faults;";
+    assert!(survival.sentence.contains(words), "{}", survival.sentence);
+}
+
+#[test]
+fn a_fault_whose_trial_failed_is_not_survived() {
+    let mut recorded = at_share(500, 700);
+    for trial in recorded.trials.iter_mut().filter(|t| t.block < 2) {
+        let message = "the server that was restored does not reply".to_string();
+        trial.failure = Some(Failure { class: ErrorClass::Timeout, message });
+        trial.fill = trial.points.first().cloned();
+        trial.points.retain(|point| point.phase == PEAK);
+        trial.series.clear();
+    }
+    let view = judge(&recorded);
+    let one = &view.happened.failovers[0];
+    assert_eq!((one.faults, one.survived, one.trouble.failed), (5, Some(3), 2));
+    let own = &view.happened.survivals[0];
+    assert_eq!(own.share, None);
+    assert!(own.sentence.contains("after 3 of 5 faults; 2 trials failed"), "{}", own.sentence);
+}
+
+#[test]
+fn a_limit_that_was_exceeded_before_the_fault_is_reported() {
+    let mut recorded = at_share(500, 700);
+    for trial in &mut recorded.trials {
+        let at_ns = trial.events.iter().find(|e| e.kind == EventKind::Killed).unwrap().at_ns;
+        for series in &mut trial.series {
+            let before = at_ns - series.begun_ns;
+            let early = series.p99.iter_mut().filter(|(until_ns, _)| *until_ns <= before);
+            early.for_each(|(_, ns)| *ns = 90_000_000);
+        }
+    }
+    let view = judge(&recorded);
+    let one = &view.happened.failovers[0];
+    assert_eq!((one.survived, one.trouble.above_limit_before), (Some(0), Some(5)));
+    let sentence = &view.happened.survivals[0].sentence;
+    assert!(sentence.contains("and was above it before 5 already"), "{sentence}");
 }
 
 #[test]
@@ -243,6 +280,13 @@ fn if_a_plan_removes_service_some_trials_may_fail_but_not_all() {
     let all = judge(&killed(fail));
     assert_eq!(all.validity, Validity::Invalid);
     assert!(all.reasons.iter().any(|reason| reason.contains("5 of 5 trials failed")));
+    // The highest rate before the fault is not a result of the fault.
+    let mut recorded = at_share(500, 700);
+    for trial in &mut recorded.trials {
+        trial.points.retain(|point| point.phase == PEAK);
+        trial.failure = Some(Failure { class: ErrorClass::Closed, message: "gone".into() });
+    }
+    assert_eq!(judge(&recorded).validity, Validity::Invalid);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub struct FailoverView {
     pub planned_per_s: Option<Value>,
     /// Highest rate of the same trials before the fault, requests per second; null without a share.
     pub peak_per_s: Option<Value>,
-    /// Number of faults.
+    /// Number of faults, including those of trials that failed once the fault was due.
     pub faults: u32,
     /// Faults after which the 99th percentile was within the limit again and stayed there; null
     /// without a limit.
@@ -43,12 +43,25 @@ pub struct FailoverView {
     /// Time for which two servers had the role of primary, nanoseconds; null if the old primary
     /// was gone, or no other server was promoted.
     pub two_primaries_ns: Option<SpreadView>,
-    /// Number of faults after which no server was promoted; null if none was to be, or unknown.
-    pub not_promoted: Option<u32>,
+    /// What went wrong around some of the faults.
+    #[serde(flatten)]
+    pub trouble: FaultTrouble,
     /// Acknowledged writes found lost in all faults, and writes that were checked.
     pub writes_lost: Option<(u64, u64)>,
     /// Writes without an answer in all faults.
     pub writes_unknown: u64,
+}
+
+/// What went wrong around some of the faults of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FaultTrouble {
+    /// Number of trials that failed once the fault was due, so their faults count as not survived.
+    pub failed: u32,
+    /// Number of faults before which the 99th percentile was above the limit already; null without
+    /// a limit.
+    pub above_limit_before: Option<u32>,
+    /// Number of faults after which no server was promoted; null if none was to be, or unknown.
+    pub not_promoted: Option<u32>,
 }
 
 /// A number over several faults.
