@@ -106,8 +106,10 @@ const FILL_BEYOND_HELP: &str = "Fill existing servers beyond their memory if the
     no keys\n\n\
     Without this flag, a run is refused if it could fill more than 90 % of the memory of a Redis \
     or memcached server at a URL (maxmemory, or else the machine's memory; -m). With it, a server \
-    that has no keys in any database may evict keys of the run or refuse its writes. A server with \
-    keys needs --i-own-this-server. The record notes the flag.";
+    that has no keys in any database may evict keys or refuse writes: those of the run, and those \
+    that others send while it lasts. A server with keys needs --i-own-this-server, and a Redis \
+    without maxmemory is refused as before, since its machine would swap or kill it. The record \
+    notes the flag.";
 
 /// Help of --fault-command.
 const FAULT_COMMAND_HELP: &str = "Command that causes the fault on targets at a URL\n\n\

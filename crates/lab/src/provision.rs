@@ -302,8 +302,11 @@ impl<'a> TargetProvisioner<'a> {
                 return Err(not_ours(endpoint, (target.backend, by_size_class), empty));
             }
         }
-        // Beyond its memory, a server without keys evicts or refuses only what this run writes.
-        let may_fill = protection == Protection::EmptyMayFill && room::is_empty(&rooms);
+        // Beyond its memory, a server without keys evicts or refuses only what this run writes. One
+        // without a limit would exhaust its machine.
+        let may_fill = protection == Protection::EmptyMayFill
+            && room::is_empty(&rooms)
+            && room::have_own_limit(&rooms);
         if is_off || may_fill {
             return Ok(Vec::new());
         }

@@ -45,6 +45,16 @@ pub(crate) fn is_empty(rooms: &[MemoryStats]) -> bool {
     rooms.iter().all(|room| room.keys == Some(0))
 }
 
+/// True if each server has a limit of its own within the memory of its machine, so that filling it
+/// beyond its memory harms nothing else there.
+pub(crate) fn have_own_limit(rooms: &[MemoryStats]) -> bool {
+    rooms.iter().all(|room| match (room.limit_bytes, room.system_bytes) {
+        (Some(limit), _) if room.by_size_class => limit > 0,
+        (Some(limit), system) => limit > 0 && system.is_some_and(|system| limit < system),
+        (None, _) => false,
+    })
+}
+
 /// Refuses a demand that does not fit on every server; the error gives the estimate and a remedy.
 pub(crate) fn fits(
     endpoint: &Endpoint,
@@ -53,10 +63,13 @@ pub(crate) fn fits(
 ) -> Result<(), Failure> {
     let is_empty = is_empty(rooms);
     let demand = if is_empty { demand } else { demand.with_load() };
-    let anyway = if is_empty {
-        "--allow-fill to fill it anyway, which evicts or refuses keys of this run"
-    } else {
-        "--i-own-this-server if nobody else's data is on that server"
+    let anyway = match (is_empty, have_own_limit(rooms)) {
+        (true, true) => "--allow-fill to fill it anyway, which evicts or refuses keys of this run",
+        (true, false) => {
+            "--allow-fill once it has a maxmemory below that: until then its machine would swap or \
+             kill it"
+        }
+        (false, _) => "--i-own-this-server if nobody else's data is on that server",
     };
     let demand_bytes = demand.bytes_on_one_of(rooms.len());
     for room in rooms {

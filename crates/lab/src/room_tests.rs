@@ -33,6 +33,16 @@ fn nine_tenths_of_the_tightest_limit_may_be_used() {
 }
 
 #[test]
+fn only_a_limit_below_the_memory_of_the_machine_protects_it() {
+    assert!(have_own_limit(&[room(40, 100)]));
+    assert!(!have_own_limit(&[room(40, 100), room(40, 0)]));
+    assert!(!have_own_limit(&[room(40, 5000)]));
+    let unknown = MemoryStats { system_bytes: None, ..room(40, 100) };
+    assert!(!have_own_limit(std::slice::from_ref(&unknown)));
+    assert!(have_own_limit(&[MemoryStats { by_size_class: true, ..unknown }]));
+}
+
+#[test]
 fn full_memory_or_an_eviction_ends_the_trial() {
     let full = left(&[room(91, 100)]).unwrap_err();
     for part in ["91 MiB of h:1", "90 MiB", "its maxmemory of 100 MiB", "allkeys-lru"] {

@@ -403,6 +403,19 @@ fn a_small_redis_is_filled_only_with_allow_fill() {
 }
 
 #[test]
+fn a_redis_without_a_limit_is_not_filled_beyond_its_machine() {
+    if !installed(&["redis-server", "redis-cli"]) {
+        return;
+    }
+    let server = PortServer::redis(&[]);
+    let (place, url) = (Place::new(), format!("redis://127.0.0.1:{}", server.port));
+    let many = ["--keys", "20000000", "--value", "64KiB", "--allow-fill"];
+    let reason = refusal(Place::finish(bench(&place, &url, &many)), "x");
+    assert_contains(&reason, &["20000000 keys", "it has no maxmemory", "once it has a maxmemory"]);
+    assert_eq!(server.calls("set"), 0, "nothing was written");
+}
+
+#[test]
 fn a_small_memcached_is_filled_only_with_allow_fill() {
     if !installed(&["memcached", "setpriv"]) {
         return;
