@@ -14,6 +14,8 @@ use crate::roles::Happened;
 
 /// Timeout of a request to a server while the plan interrupts service.
 const TIMEOUT: Duration = Duration::from_millis(500);
+/// Timeout of a request that moves keys, above the one after which the server itself gives up.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(6);
 /// How long before a fault its server is looked for.
 const AHEAD: Duration = Duration::from_millis(300);
 /// Maximum delay of a fault.
@@ -58,9 +60,7 @@ impl FaultPlace {
         let primary = operator.primaries().next();
         let at = primary.and_then(|own| endpoints.iter().position(|other| other == own));
         let Some(at) = at else {
-            return Err(failed(
-                "no server reported the primary role when the plan was to interrupt its service",
-            ));
+            return Err(failed("no server reported itself as primary when the fault was due"));
         };
         self.affected = Some(at);
         if is_over(due) {
@@ -96,6 +96,7 @@ impl FaultPlace {
             }
             Act::MigrateSlots => {
                 let mut happened = begun(EventKind::MigrationBegan);
+                let operator = Operator { timeout: MIGRATION_TIMEOUT, ..operator };
                 operator.migrate(SLOTS_MAX, &mut || is_over(Instant::now()))?;
                 happened.extend(begun(EventKind::MigrationEnded));
                 Ok(happened)
@@ -116,7 +117,7 @@ impl FaultPlace {
     }
 
     fn signal(&self, at: usize, signal: Signal) -> Result<(), Failure> {
-        let cannot = |e| failed(&format!("the primary does not get {signal}: {e}"));
+        let cannot = |e| failed(&format!("cannot send {signal} to the primary: {e}"));
         self.servers[at].1.signal(signal).map_err(cannot)
     }
 

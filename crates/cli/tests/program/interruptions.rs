@@ -186,6 +186,26 @@ fn a_partition_leaves_two_primaries_until_it_ends() {
 }
 
 #[test]
+fn a_cluster_with_tls_is_partitioned() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["fault_ms=1500", "restore_ms=6000", "measure_ms=8000", "keys=2000", "rate=300"];
+    let sets = [&sets[..], &["redis.listen=tls"]].concat();
+    let run = run(&place, &["profile=partition"], &sets, "redis-cluster");
+    let summary = run.finish_within(PATIENCE).json();
+    if not_possible(&summary, "redis-cluster") {
+        return;
+    }
+    for kind in ["partitioned", "promoted"] {
+        assert_eq!(events(&summary, kind).len(), 1, "{kind}: {}", summary["events"]);
+    }
+    assert!(row(&summary, "redis-cluster", "steady.set")["counts"]["ok"].as_u64() > Some(500));
+    place.assert_nothing_left();
+}
+
+#[test]
 fn clusters_fail_over_and_move_slots_without_losses() {
     if !installed(&["redis-server"]) {
         return;

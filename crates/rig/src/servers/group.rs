@@ -55,7 +55,8 @@ impl<'a> Group<'a> {
 
     /// The same with TLS, if wanted.
     pub(super) fn with_tls(self, is_tls: bool) -> Result<Self> {
-        let tls = if is_tls { Some(Certificate::new()?) } else { None };
+        let addresses = [self.spec.address(), self.spec.of_others().address()];
+        let tls = is_tls.then(|| Certificate::of(&addresses)).transpose()?;
         Ok(Self { tls, ..self })
     }
 

@@ -54,7 +54,7 @@ impl Port {
             lines.extend(format!("port {number}\n").bytes());
             return Ok(Self { lines, endpoint, password });
         }
-        let paths = Certificate::of(address)?.write(files)?;
+        let paths = Certificate::of(&[address])?.write(files)?;
         lines.extend(tls_lines(number, &paths));
         let [certificate, _] = paths;
         Ok(Self { lines, endpoint: over_tls(endpoint, certificate), password })
@@ -84,17 +84,12 @@ pub(super) struct Certificate {
 }
 
 impl Certificate {
-    /// For the loopback.
-    pub(super) fn new() -> Result<Self> {
-        Self::of(Ipv4Addr::LOCALHOST)
-    }
-
-    /// For the loopback and another address of this host.
-    fn of(address: Ipv4Addr) -> Result<Self> {
-        let mut names = vec![Ipv4Addr::LOCALHOST.to_string(), "localhost".into()];
-        if address != Ipv4Addr::LOCALHOST {
-            names.push(address.to_string());
-        }
+    /// For the loopback and other addresses of this host.
+    pub(super) fn of(addresses: &[Ipv4Addr]) -> Result<Self> {
+        let others = addresses.iter().filter(|address| **address != Ipv4Addr::LOCALHOST);
+        let others = others.map(Ipv4Addr::to_string);
+        let own = [Ipv4Addr::LOCALHOST.to_string(), "localhost".into()];
+        let names: Vec<String> = own.into_iter().chain(others).collect();
         let made = rcgen::generate_simple_self_signed(names).map_err(|e| RigError::Start {
             program: "TLS".into(),
             reason: format!("no certificate could be made: {e}"),

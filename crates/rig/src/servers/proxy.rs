@@ -94,7 +94,7 @@ pub(super) fn start_behind_stunnel(guard: &Guard, spec: &ServerSpec) -> Result<S
     server.settings.insert(LISTEN.into(), STUNNEL.into());
     let (own, behind) = (free_port(STUNNEL_PROGRAM.name, 0)?, port(&server));
     let files = Scratch::for_sockets(guard)?;
-    let [certificate, _] = Certificate::new()?.write(&files)?;
+    let [certificate, _] = Certificate::of(&[])?.write(&files)?;
     // It has no quotes for paths, so the files are named as they are in its directory.
     let configuration = format!(
         "foreground = yes\npid =\nsyslog = no\ndebug = warning\nsocket = l:TCP_NODELAY=1\n\
