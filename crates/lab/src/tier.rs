@@ -38,7 +38,7 @@ impl Places {
         }
         if let Some(quota) = tier.quota.filter(|quota| *quota > wanted as f64) {
             return Err(too_small(&format!(
-                "it needs the time of {quota} CPUs, and its server has {wanted}"
+                "it needs {quota} CPUs of CPU time, and its server has {wanted}"
             )));
         }
         let missing = tier.memory.zip(memory_bytes).filter(|(limit, has)| limit.bytes() > *has);
@@ -98,7 +98,7 @@ mod tests {
         for (tier, problem) in [
             ("cpus=2", "it needs 2 CPUs, and this machine has 1 for servers besides 1 for the"),
             ("neighbour=1s/2s,neighbour_cpu=other", "2 CPUs, one of them for the neighbour, and"),
-            ("quota=1.5", "it needs the time of 1.5 CPUs, and its server has 1"),
+            ("quota=1.5", "it needs 1.5 CPUs of CPU time, and its server has 1"),
             ("memory=16GiB", "it needs 16 GiB of memory, and this machine has 8 GiB"),
         ] {
             let refused = places(tier, &[1]).unwrap_err();

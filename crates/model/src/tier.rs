@@ -101,7 +101,7 @@ pub const PROPERTIES: [TierProperty; 8] = [
         expected: "0.01 to 1024 CPUs, as in `0.5`",
         put: |tier, text| set(&mut tier.quota, within(text, &QUOTA)),
         text: |tier| Some(tier.quota?.to_string()),
-        words: |tier| Some(format!("CPU time of {} CPUs", tier.quota?)),
+        words: |tier| Some(format!("{} CPUs of CPU time", tier.quota?)),
     },
     TierProperty {
         key: "bandwidth_mbit",
@@ -125,7 +125,9 @@ pub const PROPERTIES: [TierProperty; 8] = [
             set(&mut tier.distance_ns, ns)
         },
         text: |tier| Some(format!("{}ns", tier.distance_ns?)),
-        words: |tier| Some(format!("round trips of {} more", format_ns(tier.distance_ns? as f64))),
+        words: |tier| {
+            Some(format!("{} added to each round trip", format_ns(tier.distance_ns? as f64)))
+        },
     },
     TierProperty {
         key: "neighbour",
@@ -306,9 +308,9 @@ mod tests {
         let tier = Tier::parse(ALL).unwrap();
         assert_eq!(
             tier.to_string(),
-            "238 MiB of memory, 2 CPUs, CPU time of 0.5 CPUs, 100 Mbit/s in each direction, 256 \
-             connections, round trips of 500 µs more, a neighbour busy for 2.00 s of every 10.0 s on \
-             another CPU"
+            "238 MiB of memory, 2 CPUs, 0.5 CPUs of CPU time, 100 Mbit/s in each direction, 256 \
+             connections, 500 µs added to each round trip, a neighbour busy for 2.00 s of every \
+             10.0 s on another CPU"
         );
         let stored = serde_json::to_string(&tier).unwrap();
         assert_eq!(serde_json::from_str::<Tier>(&stored).unwrap(), tier, "{stored}");

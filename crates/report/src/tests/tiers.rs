@@ -54,7 +54,7 @@ fn a_reached_limit_is_in_the_answer_and_beside_the_published_figure() {
     let text = text::summary(&view, 100, false);
     for part in [
         "redis-C0: its CPU time is the limit (0.49 of 0.5 CPUs, ",
-        "redis-C0: 238 MiB of memory, 1 CPU, CPU time of 0.5 CPUs, 100 Mbit/s in each direction",
+        "redis-C0: 238 MiB of memory, 1 CPU, 0.5 CPUs of CPU time, 100 Mbit/s in each direction",
         "a comparison of equal machines",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
