@@ -45,7 +45,7 @@ impl<'a> Operator<'a> {
     }
 
     fn ask(&self, server: &Endpoint, words: &[&[u8]]) -> Result<Tree, Failure> {
-        let mut wire = Wire::open(server, None, self.timeout)?;
+        let mut wire = Wire::of(server, self.timeout)?;
         answered(&mut wire, words)
     }
 
@@ -95,8 +95,7 @@ impl<'a> Operator<'a> {
         let [source, target, ..] = primaries[..] else {
             return Err(failed("slots can only move between two primaries of a cluster"));
         };
-        let mut wires =
-            [Wire::open(source, None, self.timeout)?, Wire::open(target, None, self.timeout)?];
+        let mut wires = [Wire::of(source, self.timeout)?, Wire::of(target, self.timeout)?];
         let mut ids = Vec::new();
         for wire in &mut wires {
             ids.push(text(answered(wire, &[b"CLUSTER", b"MYID"])?));

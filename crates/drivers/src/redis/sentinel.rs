@@ -82,7 +82,7 @@ impl RoleReader {
     pub fn role(&mut self) -> Result<Role, Failure> {
         let mut wire = match self.wire.take() {
             Some(wire) => wire,
-            None => Wire::open(&self.endpoint, None, self.timeout)?,
+            None => Wire::of(&self.endpoint, self.timeout)?,
         };
         let role = ask_role(&mut wire)?;
         self.wire = Some(wire);
@@ -211,7 +211,7 @@ fn confirmed_primary(
     if let Endpoint::Redis { database, .. } = &mut queried {
         *database = 0;
     }
-    let address = match ask_role(&mut Wire::open(&queried, None, timeout)?)? {
+    let address = match ask_role(&mut Wire::of(&queried, timeout)?)? {
         Role::Primary { .. } => return Ok(at(endpoint, asked)),
         Role::Replica { of, .. } => of,
         Role::Sentinel { primary } => primary,
@@ -225,7 +225,7 @@ fn confirmed_primary(
     }
     seen.push(address.clone());
     let primary = at(endpoint, &address);
-    let role = Wire::open(&primary, None, timeout).and_then(|mut wire| ask_role(&mut wire));
+    let role = Wire::of(&primary, timeout).and_then(|mut wire| ask_role(&mut wire));
     match role {
         Ok(Role::Primary { .. }) => Ok(primary),
         Ok(_) => Err(no("which is not a primary".into())),

@@ -14,7 +14,6 @@ use super::cluster::{NODES_MAX, SlotMap, referred};
 use super::wire::Wire;
 use super::{host_and_port, is_cluster, with_address};
 use crate::socket::resolve;
-use crate::tls;
 
 /// Longest wait for one server, and time after which no further one is queried.
 const QUERY_TIMEOUT_MAX: Duration = Duration::from_millis(500);
@@ -58,10 +57,8 @@ impl ClusterSurvey {
     /// Queries one server.
     fn map_of(&self, (host, port): &Name) -> Option<SlotMap> {
         let address = NetAddress::Tcp(host.clone(), *port);
-        let endpoint = with_address(&self.cluster, &self.host, address.clone());
-        let Endpoint::Redis { options, .. } = &endpoint else { return None };
-        let tls = tls::of_target(options.tls.as_ref(), &address).ok()?;
-        let mut wire = Wire::open(&endpoint, tls.as_ref(), self.timeout).ok()?;
+        let endpoint = with_address(&self.cluster, &self.host, address);
+        let mut wire = Wire::of(&endpoint, self.timeout).ok()?;
         let answer = wire.exchange(&[b"CLUSTER", b"SLOTS"]).ok()?;
         SlotMap::from_slots(&answer, host).ok()
     }

@@ -36,18 +36,23 @@ impl Wire {
     /// Connects, over TLS if the endpoint has it, sends `AUTH` and `SELECT` if needed, and waits
     /// for a `PING`.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
+        let mut wire = Self::of(endpoint, timeout)?;
+        match wire.call(&[b"PING"])? {
+            // Some fake servers send the same status to every command.
+            Reply::Status(_) => Ok(wire),
+            other => Err(unexpected("PING", &other)),
+        }
+    }
+
+    /// Connects, over TLS if the endpoint wants it, and logs in.
+    pub(super) fn of(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         let tls = match endpoint {
             Endpoint::Redis { address, options, .. } => {
                 tls::of_target(options.tls.as_ref(), address)?
             }
             _ => None,
         };
-        let mut wire = Self::open(endpoint, tls.as_ref(), timeout)?;
-        match wire.call(&[b"PING"])? {
-            // Some fake servers send the same status to every command.
-            Reply::Status(_) => Ok(wire),
-            other => Err(unexpected("PING", &other)),
-        }
+        Self::open(endpoint, tls.as_ref(), timeout)
     }
 
     /// Connects, over TLS if given, and sends `AUTH` and `SELECT` if needed.
