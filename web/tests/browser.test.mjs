@@ -436,7 +436,6 @@ describe("the heat map of a grid", () => {
         const colours = await chart.locator("tbody td").evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).backgroundColor));
         assert.ok(new Set(colours).size > 3, colours.join(", "));
         assert.equal(await chart.locator(".legend button").count(), 3);
-        await chart.locator(".canvas svg path").first().waitFor();
         await zoomRoundTrip(page, "#chart-heatmap");
         const shots = process.env.CACHEDYNO_SHOTS;
         if (shots) await chart.screenshot({ path: join(shots, `heatmap-${width}.png`) });
