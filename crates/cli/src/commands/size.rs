@@ -28,10 +28,11 @@ const VALUE_HELP: &str = "Size of a value, such as 1KiB\n\n\
 
 const SURVIVE_HELP: &str = "Number of servers that may fail at the same time: the others must \
     carry the rate\n\n\
-    With 1, a record of `cachedyno run failover` of the same product and settings limits the rate \
-    to the share of the highest one at which clients were within the limits again after every \
-    fault, and its replicas take the place of spare servers. Without such a record the answer says \
-    that the failure was not measured, and prints the command that measures it.";
+    With 1, a record of `cachedyno run failover` of the same product, settings and size of values \
+    limits the rate: to the share of the highest one at which clients were within the limits again \
+    after every fault, and for each primary to the rate at which they were. Its replicas take the \
+    place of spare servers. Without such a record the answer says that the failure was not \
+    measured, and prints the command that measures it.";
 
 const PRICE_HELP: &str = "Prices of servers: a TOML file with `currency` and a table `per_hour` by \
     target\n\n\

@@ -147,7 +147,7 @@ fn a_real_failover_limits_the_rate_unless_it_is_left_out() {
     }
 
     let sets = ["profile=failover-proof", "shares=20", "fault_ms=1500", "restore_ms=5000"];
-    let sets = sets.into_iter().chain(["measure_ms=9000", "keys=5000"]);
+    let sets = sets.into_iter().chain(["measure_ms=9000", "keys=5000", "value_bytes=100"]);
     let sets: Vec<&str> = sets.flat_map(|set| ["--set", set]).collect();
     let arguments = [&["failover", "--target", "redis"], &sets[..]].concat();
     one_block::started(&place, &arguments).finish_within(PATIENCE);

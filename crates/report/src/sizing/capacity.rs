@@ -25,20 +25,35 @@ pub(super) struct Capacity<'a> {
     pub(super) survival: Option<&'a Survival>,
 }
 
+/// What limits the rate that may be counted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// The share of the measured rate that the question allows.
+    Headroom,
+    /// The share of the measured rate at which the failure of a server was survived.
+    SurvivedShare,
+    /// The rate of each primary at which the failure of a server was survived.
+    SurvivedRate,
+}
+
 impl Capacity<'_> {
     /// Servers that carry the rate; 1 for a cluster of unknown size.
     pub(super) fn shards(&self) -> u32 {
         self.deployment.shards.unwrap_or(1)
     }
 
-    /// Share of the measured rate that may be counted on.
-    pub(super) fn usable_share(&self, rate: &RateAsked) -> f64 {
-        self.survival.map_or(rate.headroom, |survival| rate.headroom.min(survival.share))
+    /// What may be counted on, requests per second, and what limits it.
+    pub(super) fn usable(&self, rate: &RateAsked) -> (f64, Limit) {
+        let of_headroom = (self.lowest_per_s * rate.headroom, Limit::Headroom);
+        let Some(survival) = self.survival else { return of_headroom };
+        let of_share = (self.lowest_per_s * survival.share, Limit::SurvivedShare);
+        let of_rate = (survival.per_primary() * f64::from(self.shards()), Limit::SurvivedRate);
+        [of_share, of_rate].into_iter().fold(of_headroom, |a, b| if b.0 < a.0 { b } else { a })
     }
 
     /// What may be counted on, requests per second.
     pub(super) fn usable_per_s(&self, rate: &RateAsked) -> f64 {
-        self.lowest_per_s * self.usable_share(rate)
+        self.usable(rate).0
     }
 
     /// The servers to run: with the replicas that survived.

@@ -7,7 +7,7 @@ use super::commands;
 use super::deployment::Deployment;
 use super::evidence::{Evidence, MeasuredRate, Reach};
 use super::origin::LeftOut;
-use super::question::{Question, RateAsked};
+use super::question::{Question, RateAsked, size_for, sizes};
 use super::view::Missing;
 use crate::show;
 
@@ -18,19 +18,6 @@ pub(super) struct Base<'a> {
     pub(super) lowest_per_s: f64,
     /// Faster mixes of operations that were measured as well.
     pub(super) faster: Vec<String>,
-}
-
-/// The size of values that stands for `asked` bytes: the same, or the next larger of two that it
-/// lies between; `None` if it lies outside of what was measured.
-pub(super) fn size_for(asked: u64, measured: &BTreeSet<u64>) -> Option<u64> {
-    let larger = measured.range(asked..).next().copied()?;
-    (larger == asked || measured.range(..asked).next().is_some()).then_some(larger)
-}
-
-/// Sizes of values for a sentence.
-pub(super) fn sizes(measured: &BTreeSet<u64>) -> String {
-    let words: Vec<String> = measured.iter().map(|bytes| stats::format_bytes(*bytes)).collect();
-    show::listed(&words)
 }
 
 /// One measurement for each target that covers the question, the target's newest. Errors: the first
@@ -188,21 +175,4 @@ fn base<'a>(asked: u64, of_target: &[&'a MeasuredRate]) -> Option<Base<'a>> {
     let faster = counted().filter(|(_, m)| !m.mix.is_same(&measured.mix));
     let faster = faster.map(|(lowest, m)| format!("{} at {}", m.mix, show::rate(lowest)));
     Some(Base { measured, lowest_per_s, faster: faster.collect() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_size_is_covered_by_itself_or_by_both_neighbours() {
-        let measured = BTreeSet::from([64, 1024, 16_384]);
-        assert_eq!(size_for(1024, &measured), Some(1024));
-        assert_eq!(size_for(1000, &measured), Some(1024));
-        assert_eq!(size_for(1025, &measured), Some(16_384));
-        assert_eq!(size_for(63, &measured), None);
-        assert_eq!(size_for(16_385, &measured), None);
-        assert_eq!(size_for(1000, &BTreeSet::from([1024])), None);
-        assert_eq!(size_for(1000, &BTreeSet::new()), None);
-    }
 }

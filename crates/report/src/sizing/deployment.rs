@@ -1,6 +1,7 @@
 //! What was measured: a target with everything that its rate depends on.
 
 use model::record::Conditions;
+use model::tier::Tier;
 use model::{Cell, Header, PlannedTarget, Program};
 use std::collections::BTreeMap;
 
@@ -9,6 +10,17 @@ use std::collections::BTreeMap;
 const APART: [&str; 3] = ["shards", "replicas", "maxclients"];
 /// Where a private server listens.
 pub(super) const LISTEN: &str = "listen";
+
+/// Settings that replace a failed server, and where servers listen. With others a store survives
+/// the same or not, but its servers are as fast.
+pub(super) const OF_GROUP: [&str; 6] = [
+    LISTEN,
+    "sentinels",
+    "down-after-milliseconds",
+    "failover-timeout",
+    "parallel-syncs",
+    "cluster-node-timeout",
+];
 
 /// Everything that a rate depends on except the number of servers. Rates of different families say
 /// nothing about each other.
@@ -26,6 +38,8 @@ pub(super) struct Family {
     pub(super) settings: BTreeMap<String, String>,
     /// Limits of CPU, memory and disk, as text.
     pub(super) limits: Vec<String>,
+    /// Its tier as the value of `--set tier.NAME`; empty without one.
+    pub(super) tier: String,
     /// The machine of the run, and the CPUs of the servers on it.
     pub(super) host: String,
 }
@@ -36,6 +50,8 @@ pub(super) struct Deployment {
     /// Name in its run.
     pub(super) target: String,
     pub(super) family: Family,
+    /// True for a cluster, whose nodes replace a failed primary themselves.
+    pub(super) is_cluster: bool,
     /// Servers among which keys are spread; `None` for a cluster of unknown size.
     pub(super) shards: Option<u32>,
     /// Replicas of each.
@@ -49,6 +65,7 @@ impl Deployment {
         if target.control_of.is_some() {
             return None;
         }
+        let has = |setting: &str| target.settings.contains_key(setting);
         Some(Self {
             target: target.name.clone(),
             family: Family {
@@ -58,7 +75,12 @@ impl Deployment {
                 tls: target.is_tls(),
                 settings: settings(target),
                 limits: limits(target, cell),
+                tier: tier_text(&target.tier),
                 host: host(&header.conditions),
+            },
+            is_cluster: match &target.address {
+                Some(_) => target.shards().is_none(),
+                None => has("shards") && !has("proxy"),
             },
             shards: target.shards(),
             replicas: target.replicas(),
@@ -75,6 +97,12 @@ impl Deployment {
         self.shards.unwrap_or(1) * (1 + self.replicas)
     }
 
+    /// Memory of each server by its tier, which limits all servers of a target together; `None`
+    /// if no tier limits it.
+    pub(super) fn tier_memory_bytes(&self) -> Option<u64> {
+        Some(self.family.tier().memory?.bytes() / u64::from(self.servers()))
+    }
+
     /// True if several private servers shared one host.
     pub(super) fn shares_host(&self) -> bool {
         self.family.address.is_none() && self.servers() > 1
@@ -85,7 +113,24 @@ impl Family {
     /// Settings and limits as text; empty if there are none.
     pub(super) fn configuration(&self) -> String {
         let settings = self.settings.iter().map(|(name, value)| format!("{name}={value}"));
-        settings.chain(self.limits.iter().cloned()).collect::<Vec<_>>().join(", ")
+        let limits = self.limits.iter().cloned();
+        let tier = self.tier_words().map(|words| format!("tier: {words}"));
+        settings.chain(limits).chain(tier).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Its tier; an empty one if it has none.
+    pub(super) fn tier(&self) -> Tier {
+        Tier::parse(&self.tier).unwrap_or_default()
+    }
+
+    /// Its tier in words; `None` without one.
+    pub(super) fn tier_words(&self) -> Option<String> {
+        (!self.tier.is_empty()).then(|| self.tier().to_string())
+    }
+
+    /// The same servers in another tier.
+    pub(super) fn in_tier(&self, tier: &Tier) -> Self {
+        Self { tier: tier_text(tier), ..self.clone() }
     }
 }
 
@@ -100,6 +145,12 @@ fn settings(target: &PlannedTarget) -> BTreeMap<String, String> {
     let fitted = target.product.memory_setting();
     settings.retain(|name, _| !APART.contains(&&**name) && Some(&**name) != fitted);
     settings
+}
+
+fn tier_text(tier: &Tier) -> String {
+    let limits: BTreeMap<String, String> = tier.clone().into();
+    let limits = limits.iter().map(|(key, value)| format!("{key}={value}"));
+    limits.collect::<Vec<_>>().join(",")
 }
 
 fn limits(target: &PlannedTarget, cell: &Cell) -> Vec<String> {

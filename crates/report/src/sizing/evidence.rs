@@ -6,7 +6,7 @@ use super::deployment::Deployment;
 use super::measured_memory::{self, MeasuredMemory};
 use super::origin::{LeftOut, Origin};
 use super::question::{Mix, is_implied};
-use super::record::{Reader, kv_of, value_bytes};
+use super::record::{Reader, kv_of, mix, value_bytes};
 use super::survival::Survival;
 use crate::recorded::Recorded;
 use crate::view::{RampOutcome, Row, SearchOutcome, Status, Validity, Value, View};
@@ -63,8 +63,8 @@ pub(super) struct MeasuredRate {
     pub(super) reach: Reach,
     /// CPUs that its servers used at that rate; `None` if it is unknown.
     pub(super) server_cpus: Option<f64>,
-    /// Limit of the memory of each server that the user runs, bytes; `None` without one, and for
-    /// private servers, which a run limits as it needs.
+    /// The `maxmemory` of each server, bytes; `None` without one, and for private memcached, whose
+    /// limit a run fits to its data.
     pub(super) memory_limit_bytes: Option<u64>,
 }
 
@@ -203,9 +203,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Limit of the memory of one server at a URL, as the servers report it.
+    /// Limit of the memory of one server: by its settings, or at a URL as the servers report it.
     fn memory_limit(&self, cell: &Cell, deployment: &Deployment) -> Option<u64> {
-        deployment.family.address.as_ref()?;
+        if deployment.family.address.is_none() {
+            let own = deployment.family.settings.get("maxmemory")?;
+            return stats::parse_bytes(own).ok().filter(|bytes| *bytes > 0);
+        }
         let trials = self.recorded.latest(&cell.id);
         let samples = trials.iter().flat_map(|trial| self.recorded.samples_of(trial));
         let limits = samples.filter_map(|sample| sample.store.as_ref()?.limit_bytes);
@@ -322,15 +325,6 @@ fn why_not(kv: &Kv, cell: &Cell) -> Result<u64, &'static str> {
         None => Err("its values have several sizes"),
         Some(bytes) => Ok(bytes),
     }
-}
-
-/// The mix of a phase of keys and values.
-fn mix(kv: &Kv, phase: &str) -> Option<Mix> {
-    if kv.follows {
-        return Mix::new(kv.operations.iter().map(|operation| (operation.name.clone(), 1.0)));
-    }
-    let phase = kv.phases.iter().find(|own| own.name == phase)?;
-    Mix::new(phase.mix.iter().map(|(name, weight)| (name.clone(), *weight)))
 }
 
 /// The strictest limits that a row at a planned rate kept: each percentile with the upper end of

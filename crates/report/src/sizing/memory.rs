@@ -9,9 +9,8 @@ use model::BackgroundWrite;
 use std::collections::BTreeSet;
 
 use super::commands;
-use super::coverage::{size_for, sizes};
 use super::measured_memory::{MeasuredMemory, Saving};
-use super::question::{Amount, Question};
+use super::question::{Amount, Question, size_for, sizes};
 use super::view::{Measurement, MemoryNeed, Missing, SavingNeed};
 use crate::show;
 

@@ -57,9 +57,10 @@ pub fn size(
         Some(rate) => match covering(question, rate, evidence) {
             Ok((bases, superseded)) => {
                 left_out.extend(superseded);
+                let survivals = &evidence.survivals;
                 let mut all = capacities(&bases, &evidence.scalings);
                 for own in &mut all {
-                    own.survival = survival::of(&evidence.survivals, rate, own.deployment);
+                    own.survival = survival::of(survivals, question, rate, own.deployment);
                 }
                 by_family(all)
                     .map(|sizes| servers::of_family(question, rate, &sizes, &evidence.memories))
@@ -114,7 +115,10 @@ fn by_family(all: Vec<Capacity<'_>>) -> impl Iterator<Item = Vec<Capacity<'_>>> 
 /// One deployment for each product whose memory was measured, named after its simplest target.
 fn of_memory(question: &Question, evidence: &Evidence) -> Vec<Result<DeploymentView, Missing>> {
     let mut simplest: BTreeMap<&str, &MeasuredMemory> = BTreeMap::new();
-    let rank = |m: &MeasuredMemory| (m.deployment.shards != Some(1), m.deployment.target.len());
+    let rank = |m: &MeasuredMemory| {
+        let own = &m.deployment;
+        (!own.family.tier.is_empty(), own.shards != Some(1), own.target.len())
+    };
     for measured in &evidence.memories {
         let product = measured.deployment.family.product.as_str();
         let known = simplest.entry(product).or_insert(measured);

@@ -2,7 +2,7 @@
 //! meet.
 
 use model::Slo;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::show;
@@ -108,6 +108,19 @@ pub(super) fn is_implied(asked: &Slo, own: &Slo) -> bool {
     own.limit_ns() <= asked.limit_ns() && own.allowed() <= asked.allowed() + f64::EPSILON
 }
 
+/// The size of values that stands for `asked` bytes: the same, or the next larger of two that it
+/// lies between; `None` if it lies outside of what was measured.
+pub(super) fn size_for(asked: u64, measured: &BTreeSet<u64>) -> Option<u64> {
+    let larger = measured.range(asked..).next().copied()?;
+    (larger == asked || measured.range(..asked).next().is_some()).then_some(larger)
+}
+
+/// Sizes of values for a sentence.
+pub(super) fn sizes(measured: &BTreeSet<u64>) -> String {
+    let words: Vec<String> = measured.iter().map(|bytes| stats::format_bytes(*bytes)).collect();
+    show::listed(&words)
+}
+
 impl Question {
     /// The question for a heading: `40,000/s with p99 < 1 ms, values of 1 KiB, TLS`.
     pub(super) fn words(&self) -> String {
@@ -151,5 +164,17 @@ mod tests {
         assert_eq!(mix(&[("get", 1.0), ("set", 0.0)]), Some(gets));
         assert_eq!(mix(&[("get", 0.0)]), None);
         assert_eq!(mix(&[]), None);
+    }
+
+    #[test]
+    fn a_size_is_covered_by_itself_or_by_both_neighbours() {
+        let measured = BTreeSet::from([64, 1024, 16_384]);
+        assert_eq!(size_for(1024, &measured), Some(1024));
+        assert_eq!(size_for(1000, &measured), Some(1024));
+        assert_eq!(size_for(1025, &measured), Some(16_384));
+        assert_eq!(size_for(63, &measured), None);
+        assert_eq!(size_for(16_385, &measured), None);
+        assert_eq!(size_for(1000, &BTreeSet::from([1024])), None);
+        assert_eq!(size_for(1000, &BTreeSet::new()), None);
     }
 }

@@ -4,6 +4,7 @@ use model::{Cell, Kv, Workload};
 
 use super::deployment::Deployment;
 use super::origin::Origin;
+use super::question::Mix;
 use crate::recorded::Recorded;
 use crate::view::View;
 
@@ -44,4 +45,13 @@ pub(super) fn kv_of(cell: &Cell) -> Option<&Kv> {
 /// One size of all values, bytes; `None` if sizes differ.
 pub(super) fn value_bytes(kv: &Kv) -> Option<u64> {
     stats::parse_bytes(&kv.value_bytes).ok().filter(|bytes| *bytes > 0)
+}
+
+/// The mix of a phase of keys and values.
+pub(super) fn mix(kv: &Kv, phase: &str) -> Option<Mix> {
+    if kv.follows {
+        return Mix::new(kv.operations.iter().map(|operation| (operation.name.clone(), 1.0)));
+    }
+    let phase = kv.phases.iter().find(|own| own.name == phase)?;
+    Mix::new(phase.mix.iter().map(|(name, weight)| (name.clone(), *weight)))
 }

@@ -2,14 +2,14 @@
 
 use model::Prices;
 
-use super::capacity::Capacity;
+use super::capacity::{Capacity, Limit};
 use super::commands;
 use super::deployment::Deployment;
 use super::evidence::{MeasuredRate, Reach};
 use super::measured_memory::MeasuredMemory;
 use super::memory::{self, Servers};
 use super::question::{Question, RateAsked};
-use super::view::{Cost, DeploymentRate, DeploymentView, Missing};
+use super::view::{Cost, DeploymentRate, DeploymentView, MemoryNeed, Missing};
 use crate::show;
 
 /// The deployment with the fewest servers of those in `sizes`, which belong to one family and have
@@ -63,23 +63,9 @@ fn of_size(
     };
     let needed = question.amount.map(|amount| memory::need(question, amount, &servers, memories));
     let (memory, of_memory) = needed.transpose()?.unzip();
-    let needed = memory.as_ref().map_or(0, |need| need.maxmemory_bytes);
-    if let Some(limit) = carrying.base.measured.memory_limit_bytes.filter(|max| *max < needed) {
-        return Err(Missing {
-            text: format!(
-                "`{}` keeps {} in each of {shards} servers, and the data need {}: more servers of \
-                 it were not measured, and are not inferred",
-                deployment.target,
-                stats::format_bytes(limit),
-                stats::format_bytes(needed)
-            ),
-            commands: commands::of_shards(
-                question,
-                (rate, &carrying.base.measured.mix),
-                deployment,
-                (f64::from(shards) * needed as f64 / limit.max(1) as f64).ceil() as u32,
-            ),
-        });
+    if let Some(missing) = memory.as_ref().and_then(|need| too_much(question, rate, carrying, need))
+    {
+        return Err(missing);
     }
     let mut measurements = carrying.measurements(rate);
     measurements.extend(of_memory.into_iter().flatten());
@@ -93,12 +79,67 @@ fn of_size(
             keys: measured.keys,
             is_highest: carrying.is_highest(),
             survived_share: carrying.survival.map(|survival| survival.share),
+            survived_per_s: carrying.survival.map(|own| own.per_primary() * f64::from(shards)),
         }),
         memory,
-        notes: notes(question, (carrying, deployment), spare),
+        notes: notes(question, rate, (carrying, deployment), spare),
         measurements,
         ..empty(deployment, (shards, spare))
     })
+}
+
+/// Why the data do not fit into the servers; `None` if they do.
+fn too_much(
+    question: &Question,
+    rate: &RateAsked,
+    carrying: &Capacity<'_>,
+    need: &MemoryNeed,
+) -> Option<Missing> {
+    let (deployment, measured) = (carrying.deployment, carrying.base.measured);
+    let (needed, target) = (need.maxmemory_bytes, &deployment.target);
+    if let Some((limit, needed)) = beyond_tier(deployment, need) {
+        let bytes = needed.saturating_mul(u64::from(deployment.servers()));
+        return Some(Missing {
+            text: format!(
+                "{}: its rate with more memory was not measured",
+                too_small(deployment, limit, needed)
+            ),
+            commands: vec![commands::with_memory(question, rate, deployment, bytes)],
+        });
+    }
+    let limit = measured.memory_limit_bytes.filter(|limit| *limit < needed)?;
+    let wanted = f64::from(carrying.shards()) * needed as f64 / limit.max(1) as f64;
+    Some(Missing {
+        text: format!(
+            "`{target}` keeps {} in each server, and the data need {}: more servers of it were not \
+             measured, and are not inferred",
+            stats::format_bytes(limit),
+            stats::format_bytes(needed)
+        ),
+        commands: commands::of_shards(
+            question,
+            (rate, &measured.mix),
+            deployment,
+            wanted.ceil() as u32,
+        ),
+    })
+}
+
+/// The memory of a server by its tier and what it needs, bytes, if that is more. Copies during a
+/// save count: the kernel stops a server beyond the limit.
+fn beyond_tier(deployment: &Deployment, need: &MemoryNeed) -> Option<(u64, u64)> {
+    let saving = need.while_saving.as_ref().map_or(0, |saving| saving.machine_bytes);
+    let needed = need.maxmemory_bytes.max(saving);
+    Some((deployment.tier_memory_bytes()?, needed)).filter(|(limit, needed)| limit < needed)
+}
+
+fn too_small(deployment: &Deployment, limit: u64, needed: u64) -> String {
+    format!(
+        "the tier of `{}` gives each server {} of memory, and the data need {}",
+        deployment.target,
+        stats::format_bytes(limit),
+        stats::format_bytes(needed)
+    )
 }
 
 /// The memory of one server of a product, without a rate. Errors: it was not measured.
@@ -111,11 +152,17 @@ pub(super) fn of_memory(
     let product = &*deployment.family.product;
     let servers = Servers { product, shards: 1, spare: 0, replicas: 0 };
     let needed = memory::need(question, question.amount?, &servers, all);
-    Some(needed.map(|(memory, measurements)| DeploymentView {
-        notes: larger_value(question, memory.value_bytes).into_iter().collect(),
-        memory: Some(memory),
-        measurements,
-        ..empty(&Deployment { replicas: 0, ..deployment.clone() }, (1, 0))
+    Some(needed.and_then(|(memory, measurements)| match beyond_tier(deployment, &memory) {
+        Some((limit, needed)) => Err(Missing {
+            text: too_small(deployment, limit, needed),
+            commands: vec![commands::memory(question)],
+        }),
+        None => Ok(DeploymentView {
+            notes: larger_value(question, memory.value_bytes).into_iter().collect(),
+            memory: Some(memory),
+            measurements,
+            ..empty(&Deployment { replicas: 0, ..deployment.clone() }, (1, 0))
+        }),
     }))
 }
 
@@ -127,6 +174,7 @@ fn empty(deployment: &Deployment, (shards, spare): (u32, u32)) -> DeploymentView
         address: family.address.clone(),
         tls: family.tls,
         settings: family.configuration(),
+        tier: family.tier_words(),
         host: family.host.clone(),
         servers: (shards + spare) * (1 + deployment.replicas),
         shards,
@@ -137,6 +185,7 @@ fn empty(deployment: &Deployment, (shards, spare): (u32, u32)) -> DeploymentView
         cost: None,
         measurements: Vec::new(),
         notes: Vec::new(),
+        measured: deployment.clone(),
     }
 }
 
@@ -160,15 +209,26 @@ fn too_slow(question: &Question, rate: &RateAsked, sizes: &[Capacity<'_>]) -> Mi
         return Missing { text: "no number of servers was measured".into(), commands: Vec::new() };
     };
     let (deployment, measured) = (most.deployment, most.base.measured);
+    if let Some(survival) = most.survival.filter(|survival| survival.share <= 0.0) {
+        let shares = survival.lower_shares();
+        return Missing {
+            text: format!(
+                "`{}` ({}) carries no known rate when a server fails: no measured share of its \
+                 highest rate survived that (run {})",
+                deployment.target,
+                described(deployment),
+                survival.measurement().run
+            ),
+            commands: commands::failover(question, rate, deployment, &shares),
+        };
+    }
     let usable = most.usable_per_s(rate);
     let short = format!(
-        "`{}` ({}) carries {}: {}{} of at least {}, fewer than {}",
+        "`{}` ({}) carries {}: {}, fewer than {}",
         deployment.target,
         described(deployment),
         show::rate(usable),
-        show::percent(most.usable_share(rate)),
-        survived(rate, most),
-        show::rate(most.lowest_per_s),
+        reason(rate, most),
         show::rate(rate.per_s as f64)
     );
     let count = |of: &Deployment| match of.servers() {
@@ -201,10 +261,20 @@ fn too_slow(question: &Question, rate: &RateAsked, sizes: &[Capacity<'_>]) -> Mi
     }
 }
 
-/// That the failure of a server is the limit, for a sentence; empty if it is not.
-fn survived(rate: &RateAsked, most: &Capacity<'_>) -> &'static str {
-    let is_limit = most.survival.is_some_and(|survival| survival.share < rate.headroom);
-    if is_limit { ", at which it survives the failure of a server," } else { "" }
+/// Why no more than the usable rate is counted on, for a sentence.
+fn reason(rate: &RateAsked, most: &Capacity<'_>) -> String {
+    let of_rate = |share: f64, at: &str| {
+        format!("{}{at} of at least {}", show::percent(share), show::rate(most.lowest_per_s))
+    };
+    match (most.usable(rate).1, most.survival) {
+        (Limit::SurvivedShare, Some(survival)) => {
+            of_rate(survival.share, ", at which it survives the failure of a server,")
+        }
+        (Limit::SurvivedRate, Some(_)) => {
+            "the highest rate at which the failure of a server was survived".into()
+        }
+        _ => of_rate(rate.headroom, ""),
+    }
 }
 
 /// What the servers of a target share, for a sentence; empty if they share nothing.
@@ -225,7 +295,8 @@ fn described(deployment: &Deployment) -> String {
         (Some(shards), 0) => format!(", {shards} shards"),
         (Some(shards), replicas) => format!(", shards: {shards}, replicas of each: {replicas}"),
     };
-    format!("{}{tls}{shards}", family.product)
+    let tier = family.tier_words().map_or_else(String::new, |tier| format!(", tier: {tier}"));
+    format!("{}{tls}{shards}{tier}", family.product)
 }
 
 /// A note that the measured values are larger than those of the question.
@@ -238,16 +309,21 @@ fn larger_value(question: &Question, measured: u64) -> Option<String> {
     ))
 }
 
-/// The primaries with which the failure of a server was measured, if they are not as many.
-fn other_shards(carrying: &Capacity<'_>) -> Option<String> {
-    let measured = carrying.survival?.deployment.shards;
-    let other = measured.filter(|_| measured != carrying.deployment.shards)?;
-    Some(if other == 1 { "one primary".into() } else { format!("{other} primaries") })
+/// That the rate which survived is the limit; `None` if it is not.
+fn survived(rate: &RateAsked, carrying: &Capacity<'_>) -> Option<String> {
+    let per_primary = show::rate(carrying.survival?.per_primary());
+    (carrying.usable(rate).1 == Limit::SurvivedRate).then(|| {
+        format!(
+            "no more than {per_primary} of each primary counts: the highest rate at which the \
+             failure of a server was survived"
+        )
+    })
 }
 
 /// Assumptions of a deployment, and limits of its measurements.
 fn notes(
     question: &Question,
+    rate: &RateAsked,
     (carrying, deployment): (&Capacity<'_>, &Deployment),
     spare: u32,
 ) -> Vec<String> {
@@ -282,11 +358,13 @@ fn notes(
                 .into(),
         );
     }
-    if let Some(shards) = other_shards(carrying) {
-        notes.push(format!(
-            "the failure of a server was measured with {shards}, and each primary is to survive \
-             the same share of its rate"
-        ));
+    if let Some(survival) = carrying.survival {
+        notes.extend(survived(rate, carrying));
+        let keys = commands::keys(question);
+        notes.extend(survival.notes(carrying.deployment, &measured.mix, keys));
+    }
+    if let (Some(tier), true) = (deployment.family.tier_words(), carrying.shards() > 1) {
+        notes.push(format!("the limits of the tier are those of all servers together: {tier}"));
     }
     if deployment.shares_host() {
         notes.push(format!(

@@ -48,8 +48,8 @@ pub(super) fn sentence(question: &Question, deployments: &[DeploymentView]) -> S
         return "the records do not cover this question".into();
     };
     let servers = match best.servers {
-        1 => format!("one server of `{}`", best.target),
-        several => format!("{several} servers of `{}`", best.target),
+        1 => format!("one server of {}", best.named()),
+        several => format!("{several} servers of {}", best.named()),
     };
     let carry = question.rate.as_ref().map(|rate| {
         let verb = if best.servers == 1 { "carries" } else { "carry" };

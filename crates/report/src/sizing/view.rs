@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::deployment::Deployment;
 use super::origin::{LeftOut, Origin};
 use crate::view::Value;
 
@@ -62,6 +63,9 @@ pub struct DeploymentView {
     pub tls: bool,
     /// Settings and limits of the measured servers, as text; can be empty.
     pub settings: String,
+    /// Limits of its tier in words; omitted without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
     /// The machine on which cachedyno measured.
     pub host: String,
     /// Servers to run, with replicas and those that may fail.
@@ -85,6 +89,17 @@ pub struct DeploymentView {
     pub measurements: Vec<Measurement>,
     /// Assumptions and limits of the measurements.
     pub notes: Vec<String>,
+    /// What was measured, for the commands of further runs.
+    #[serde(skip)]
+    pub(super) measured: Deployment,
+}
+
+impl DeploymentView {
+    /// Its name for a sentence, with its tier.
+    pub(super) fn named(&self) -> String {
+        let tier = self.tier.as_ref().map_or_else(String::new, |words| format!(" (tier: {words})"));
+        format!("`{}`{tier}", self.target)
+    }
 }
 
 /// The rate of a deployment.
@@ -93,7 +108,7 @@ pub struct DeploymentRate {
     /// Requests per second that the shards answer within the limits, with the 95 % interval that
     /// verdicts use.
     pub measured_per_s: Value,
-    /// Its lower end times the share to use: what may be counted on.
+    /// Its lower end times the share to use, and at most `survived_per_s`: what may be counted on.
     pub usable_per_s: f64,
     /// Operations and their shares.
     pub mix: String,
@@ -107,6 +122,10 @@ pub struct DeploymentRate {
     /// `usable_per_s`; omitted if that was not asked for or not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub survived_share: Option<f64>,
+    /// Requests per second to as many primaries at which the failure of a server was survived,
+    /// which limits `usable_per_s`; omitted as `survived_share` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub survived_per_s: Option<f64>,
 }
 
 /// Memory of a deployment.

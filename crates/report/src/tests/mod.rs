@@ -39,6 +39,8 @@ mod search_told;
 mod shards;
 mod sheets;
 mod sizing;
+mod sizing_failures;
+mod sizing_tiers;
 mod tiers;
 mod validity;
 mod width;

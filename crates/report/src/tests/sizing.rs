@@ -2,7 +2,6 @@
 
 use model::{EventKind, Fact, Sample, Series, StoreCounters, Trial, TrialEvent, Workload};
 
-use super::happened::at_share;
 use super::quick;
 use super::search::{STORE, Store, of as searched};
 use crate::fixture;
@@ -14,7 +13,7 @@ use crate::sizing::{
 
 /// A search that found about 100,000/s on `target` with p99 < 1 ms, over three blocks: values of
 /// `value_bytes`, 128 bytes more for each key.
-fn found(target: &str, value_bytes: u64, knee_per_s: f64) -> Recorded {
+pub(super) fn found(target: &str, value_bytes: u64, knee_per_s: f64) -> Recorded {
     let mut recorded = searched(&[(target, Store { knee_per_s, ..STORE })], 3, 2, |_| {});
     for cell in &mut recorded.header.plan.cells {
         let Workload::Kv(kv) = &mut cell.workload else { unreachable!("keys and values") };
@@ -35,13 +34,13 @@ fn bytes_per_key(value: f64) -> Fact {
     Fact { name: Fact::BYTES_PER_KEY.into(), value, source: "INFO".into() }
 }
 
-fn set(recorded: &mut Recorded, (name, value): (&str, &str)) {
+pub(super) fn set(recorded: &mut Recorded, (name, value): (&str, &str)) {
     for target in &mut recorded.header.plan.targets {
         target.settings.insert(name.into(), value.into());
     }
 }
 
-fn evidence(records: &[Recorded]) -> Evidence {
+pub(super) fn evidence(records: &[Recorded]) -> Evidence {
     let mut all = Evidence::default();
     for recorded in records {
         all.add(Evidence::of(recorded, &judge(recorded), "2026-11-27 20:00"));
@@ -49,12 +48,12 @@ fn evidence(records: &[Recorded]) -> Evidence {
     all
 }
 
-fn rate(per_s: u64) -> RateAsked {
+pub(super) fn rate(per_s: u64) -> RateAsked {
     let slos = vec!["p99<1ms".parse().unwrap()];
     RateAsked { per_s, slos, headroom: 0.8, survive: 0, mix: None }
 }
 
-fn question(rate: RateAsked, value_bytes: u64) -> Question {
+pub(super) fn question(rate: RateAsked, value_bytes: u64) -> Question {
     Question {
         rate: Some(rate),
         amount: None,
@@ -64,17 +63,17 @@ fn question(rate: RateAsked, value_bytes: u64) -> Question {
     }
 }
 
-fn answered(question: &Question, records: &[Recorded]) -> SizingView {
+pub(super) fn answered(question: &Question, records: &[Recorded]) -> SizingView {
     size(question, &evidence(records), None, None)
 }
 
-fn only_deployment(view: &SizingView) -> &DeploymentView {
+pub(super) fn only_deployment(view: &SizingView) -> &DeploymentView {
     assert_eq!(view.deployments.len(), 1, "{view:#?}");
     &view.deployments[0]
 }
 
 /// The only lack, with its commands.
-fn lack(view: &SizingView) -> (&str, &[String]) {
+pub(super) fn lack(view: &SizingView) -> (&str, &[String]) {
     assert_eq!((view.outcome, view.missing.len()), (Outcome::NotCovered, 1), "{view:#?}");
     (&view.missing[0].text, &view.missing[0].commands)
 }
@@ -282,59 +281,6 @@ fn several_servers_carry_what_a_cluster_was_measured_to_carry() {
     let lack = &view.missing[0];
     assert!(lack.text.contains("more than 6 servers were not measured"), "{}", lack.text);
     assert!(lack.commands[0].contains("--set shards=8"), "{:?}", lack.commands);
-}
-
-/// A primary with a replica, whose death at half of the highest rate lets p99 exceed 10 ms for
-/// `late_ms`.
-fn survived(late_ms: u64) -> Recorded {
-    let mut recorded = at_share(500, late_ms);
-    recorded.header.run = "0000fa11".into();
-    for setting in [("save", ""), ("appendonly", "no"), ("replicas", "1"), ("sentinels", "3")] {
-        set(&mut recorded, setting);
-    }
-    recorded
-}
-
-#[test]
-fn the_share_that_survives_a_failure_limits_the_rate() {
-    let asked = |per_s, limit: &str| {
-        let slos = vec![limit.parse().unwrap()];
-        question(RateAsked { survive: 1, slos, ..rate(per_s) }, 1024)
-    };
-    let records = [found("redis", 1024, 1e5), survived(300)];
-    let view = answered(&asked(40_000, "p99<10ms"), &records);
-    let own = only_deployment(&view);
-    // A primary with its replica instead of a spare server without data.
-    assert_eq!((own.servers, own.shards, own.spare_shards, own.replicas), (2, 1, 0, 1));
-    let of_rate = own.rate.as_ref().unwrap();
-    let (lowest, _) = of_rate.measured_per_s.interval().unwrap();
-    assert!((of_rate.usable_per_s - lowest * 0.5).abs() < 1e-6, "{of_rate:?}");
-    assert_eq!((of_rate.survived_share, view.missing.len()), (Some(0.5), 0));
-    let origin = own.measurements.last().unwrap();
-    assert_eq!(origin.run, "0000fa11");
-    for part in ["50 % of its highest rate, through the death of its primary", "on one host"] {
-        assert!(origin.what.contains(part), "no `{part}` in {}", origin.what);
-    }
-    assert!(view.sentence.contains("also after one has failed"), "{}", view.sentence);
-    let too_much = answered(&asked(60_000, "p99<10ms"), &records);
-    let survives = "50 %, at which it survives the failure of a server, of at least";
-    assert!(lack(&too_much).0.contains(survives), "{too_much:#?}");
-    // Nothing is known of a stricter limit, of TLS, or of two failures.
-    let view = answered(&asked(40_000, "p99<2ms"), &records);
-    assert_eq!((view.outcome, only_deployment(&view).spare_shards), (Outcome::Covered, 1));
-    assert!(view.sentence.contains("which was not measured"), "{}", view.sentence);
-    let command = "cachedyno run failover --set value_bytes=1024 --set limit_ms=2";
-    assert_eq!(view.missing[0].commands, [command]);
-    let twice = Question {
-        rate: asked(40_000, "p99<10ms").rate.map(|rate| RateAsked { survive: 2, ..rate }),
-        ..asked(40_000, "p99<10ms")
-    };
-    let view = answered(&twice, &records);
-    assert!(view.missing[0].text.contains("after 2 servers fail at once was not measured"));
-    assert!(view.missing[0].commands.is_empty());
-    // No share survived.
-    let view = answered(&asked(1, "p99<10ms"), &[found("redis", 1024, 1e5), survived(1_900)]);
-    assert_eq!(view.outcome, Outcome::NotCovered);
 }
 
 #[test]
