@@ -40,7 +40,7 @@ fn tiers_of_one_record_are_deployments_with_their_own_rates() {
     let view = answered(&question(rate(5_000), 1024), &[both()]);
     assert_eq!(names(&view), ["redis-C3", "redis-C0"], "{view:#?}");
     assert_eq!(names(&answered(&question(rate(20_000), 1024), &[both()])), ["redis-C3"]);
-    let of_small = "238 MiB of memory, 1 CPU, CPU time of 0.5 CPUs";
+    let of_small = "238 MiB of memory, 1 CPU, 0.5 CPUs of CPU time";
     assert_eq!(view.deployments[1].tier.as_deref(), Some(of_small));
     let sentence = "one server of `redis-C3` (tier: 5.59 GiB of memory, 2 CPUs) carries 5,000/s";
     assert!(view.sentence.starts_with(sentence), "{}", view.sentence);
@@ -121,7 +121,7 @@ fn commands_name_the_tier_where_a_run_can_put_it() {
     let survive = RateAsked { survive: 1, ..rate(5_000) };
     let view = answered(&question(survive.clone(), 1024), &[small.clone()]);
     let named =
-        "which rate of `redis-C0` (tier: 238 MiB of memory, 1 CPU, CPU time of 0.5 CPUs) is";
+        "which rate of `redis-C0` (tier: 238 MiB of memory, 1 CPU, 0.5 CPUs of CPU time) is";
     assert!(view.missing[0].text.starts_with(named), "{view:#?}");
     let command = format!("run failover --set tier.redis={SMALL_SET} --set value_bytes=1024");
     assert!(view.missing[0].commands[0].contains(&command), "{view:#?}");
