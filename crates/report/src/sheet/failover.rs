@@ -76,14 +76,14 @@ fn items(view: &View) -> impl Iterator<Item = Block> {
     said.flatten().map(Block::item)
 }
 
-/// That the limit was exceeded without a fault.
+/// That a share of the highest rate exceeded the limit without a fault.
 fn above_before(of: &FailoverView) -> Option<String> {
-    let number = of.trouble.above_limit_before.filter(|number| *number > 0)?;
+    let number =
+        of.trouble.above_limit_before.filter(|number| *number > 0 && of.share.is_some())?;
     let FailoverView { target, workload, faults, .. } = of;
     Some(format!(
-        "{target}, {workload}: p99 was above the limit before {number} of {faults} faults \
-         already, so these do not count as survived: the rate is too high even without a fault, \
-         or other processes disturbed the store"
+        "{target}, {workload}: p99 was above the limit before {number} of {faults} faults already \
+         (too high a rate, or a disturbed machine), so these do not count as survived"
     ))
 }
 
