@@ -45,8 +45,8 @@ pub(crate) fn is_empty(rooms: &[MemoryStats]) -> bool {
     rooms.iter().all(|room| room.keys == Some(0))
 }
 
-/// True if each server has a limit of its own within the memory of its machine, so that filling it
-/// beyond its memory harms nothing else there.
+/// True if the limit of each server is below the memory of its machine, so that a server that is
+/// full harms nothing else there.
 pub(crate) fn have_own_limit(rooms: &[MemoryStats]) -> bool {
     rooms.iter().all(|room| match (room.limit_bytes, room.system_bytes) {
         (Some(limit), _) if room.by_size_class => limit > 0,

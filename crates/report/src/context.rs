@@ -85,7 +85,8 @@ pub(crate) fn cells_not_run(recorded: &Recorded) -> BTreeMap<String, String> {
 pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
     let mut views: Vec<FailureView> = Vec::new();
     let probe = |point: &Point| point.probe.and(point.stage).map(|number| number + 1);
-    let could_run = recorded.trials.iter().filter(|t| recorded.lacking(&t.cell).is_none());
+    let not_run = cells_not_run(recorded);
+    let could_run = recorded.trials.iter().filter(|t| !not_run.contains_key(&t.cell));
     let failed = could_run.flat_map(|trial| {
         let points = trial.points.iter();
         let of_points = points.filter_map(move |p| Some((trial, Some(p), p.failure.as_ref()?)));

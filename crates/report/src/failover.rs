@@ -223,17 +223,17 @@ fn not_survived(view: &FailoverView, limit: &str) -> String {
     let FailoverView { faults, trouble, .. } = view;
     let survived = view.survived.unwrap_or(0);
     let share = show::percent(view.share.unwrap_or(0.0));
-    let plural = if *faults == 1 { "" } else { "s" };
+    let plural = |number: u32| if number == 1 { "" } else { "s" };
     let before = trouble.above_limit_before.filter(|number| *number > 0);
     let before = before
         .map_or_else(String::new, |number| format!(", and was above it before {number} already"));
-    let trials = |number: u32| if number == 1 { "trial" } else { "trials" };
-    let failed = (trouble.failed > 0)
-        .then(|| format!("; {} {} failed", trouble.failed, trials(trouble.failed)));
-    let failed = failed.unwrap_or_default();
+    let failed = Some(trouble.failed).filter(|number| *number > 0);
+    let failed = failed
+        .map_or_else(String::new, |number| format!("; {number} trial{} failed", plural(number)));
     format!(
         "at {share}, p99 was within {limit} again after {survived} of {faults} \
-         fault{plural}{before}{failed}"
+         fault{}{before}{failed}",
+        plural(*faults)
     )
 }
 

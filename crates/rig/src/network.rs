@@ -63,20 +63,20 @@ impl Network {
     /// purpose and suggests a fix.
     pub fn new(purpose: Purpose, bandwidth_mbit: Option<f64>, search: &SearchPath) -> Result<Self> {
         let find = |name| {
-            let missing = || purpose.error(ErrorClass::Missing, MISSING_PROGRAMS);
+            let missing = || purpose.error(MISSING_PROGRAMS);
             search.find(&[name]).ok_or_else(missing)
         };
         let (ip, tc) = (find("ip")?, find("tc")?);
         if !geteuid().is_root() {
             let problem = "only root may create network namespaces (expected root)";
-            return Err(purpose.error(ErrorClass::Missing, problem));
+            return Err(purpose.error(problem));
         }
         let namespace = Arc::new(new_namespace().map_err(|error| {
             let problem = format!(
                 "no network namespace could be created: {error} (expected a kernel with \
                  CONFIG_NET_NS, and in a container the capability CAP_SYS_ADMIN)"
             );
-            purpose.error(ErrorClass::Missing, &problem)
+            purpose.error(&problem)
         })?);
         let first = ADDRESSES + 4 * (random() % PAIRS);
         let [outside, address] = [1, 2].map(|number| Ipv4Addr::from(first + number));
@@ -161,7 +161,7 @@ impl Network {
             "`{line}` failed: {problem} (expected the capability CAP_NET_ADMIN, and a kernel with \
              CONFIG_VETH and CONFIG_NET_SCH_TBF)"
         );
-        Err(self.purpose.error(ErrorClass::Missing, &problem))
+        Err(self.purpose.error(&problem))
     }
 }
 
@@ -198,10 +198,13 @@ fn enter_before_exec(command: &mut Command, namespace: &Arc<File>) {
 }
 
 impl Purpose {
-    fn error(self, class: ErrorClass, problem: &str) -> RigError {
+    /// The error that this machine or user lacks what a network takes.
+    fn error(self, problem: &str) -> RigError {
         let problem = problem.into();
         match self {
-            Self::Bandwidth => RigError::Tier { what: "bandwidth", class, problem },
+            Self::Bandwidth => {
+                RigError::Tier { what: "bandwidth", class: ErrorClass::Missing, problem }
+            }
             Self::Partition => RigError::Partition { problem },
         }
     }

@@ -1,7 +1,7 @@
 //! One measurement at a time: a second one on the machine is refused until the first has ended.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::{MetadataExt as _, chown, symlink};
 use std::process::Command;
 use std::time::Duration;
 
@@ -82,15 +82,9 @@ fn a_lock_of_another_user_is_reported_without_advice_to_kill() {
         println!("skipped: only root can hold a lock as another user");
         return;
     }
-    // Like /tmp: every user may create a directory there.
-    let shared = place.path().join("tmp");
-    for (directory, mode) in [(place.path(), 0o755), (&shared, 0o1777)] {
-        fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
-    }
-    let other = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let (mut command, shared) = place.command_by_nobody("sh".as_ref());
     let lock = shared.join("cachedyno-measuring");
-    let mut command = place.command_by("setpriv", &other);
-    command.args(["sh", "-c", "mkdir \"$0\" && exec flock -x \"$0\" sleep 600"]).arg(&lock);
+    command.args(["-c", "mkdir \"$0\" && exec flock -x \"$0\" sleep 600"]).arg(&lock);
     let holder = Started::new(command);
     let refused = wait_until("the lock is held", Duration::from_secs(20), || {
         let lock = fs::File::open(&lock).ok()?;

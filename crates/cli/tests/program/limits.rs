@@ -1,7 +1,7 @@
 //! Limits that cannot be set, and stores that stop answering.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
 use std::time::Duration;
 
@@ -21,13 +21,8 @@ fn without_rights(place: &Place, arguments: &[&str]) -> Option<Command> {
     // The other user may not reach the directory of the build.
     let program = place.path().join("cachedyno-copy");
     fs::copy(env!("CARGO_BIN_EXE_cachedyno"), &program).unwrap();
-    let shared = place.path().join("tmp");
-    for (directory, mode) in [(place.path(), 0o755), (&shared, 0o1777)] {
-        fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
-    }
-    let other = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
-    let mut command = place.command_by("setpriv", &other);
-    command.arg(&program).args(["run", "--scale", "quick"]).args(arguments);
+    let (mut command, shared) = place.command_by_nobody(&program);
+    command.args(["run", "--scale", "quick"]).args(arguments);
     command.arg("--out").arg(shared.join("records")).arg("--disk").arg(&shared);
     Some(command)
 }

@@ -89,12 +89,14 @@ fn above_before(of: &FailoverView) -> Option<String> {
 
 /// That trials failed with the fault.
 fn failed(of: &FailoverView) -> Option<String> {
-    let number = Some(of.trouble.failed).filter(|number| *number > 0)?;
-    let FailoverView { target, workload, faults, .. } = of;
-    Some(format!(
-        "{target}, {workload}: {number} of {faults} trials failed with the fault, so they do not \
-         count as survived, and have no times here; see the failed trials"
-    ))
+    let FailoverView { target, workload, faults, trouble, .. } = of;
+    let number = trouble.failed;
+    (number > 0).then(|| {
+        format!(
+            "{target}, {workload}: {number} of {faults} trials failed with the fault, so they do \
+             not count as survived, and have no times here; see the failed trials"
+        )
+    })
 }
 
 /// That no server took over.

@@ -109,7 +109,7 @@ pub(super) fn is_implied(asked: &Slo, own: &Slo) -> bool {
 }
 
 /// The size of values that stands for `asked` bytes: the same, or the next larger of two that it
-/// lies between; `None` if it lies outside of what was measured.
+/// lies between; `None` if it lies outside the measured sizes.
 pub(super) fn size_for(asked: u64, measured: &BTreeSet<u64>) -> Option<u64> {
     let larger = measured.range(asked..).next().copied()?;
     (larger == asked || measured.range(..asked).next().is_some()).then_some(larger)

@@ -1,4 +1,4 @@
-//! Sizing with targets in tiers: each is a deployment of its own, with its memory.
+//! Sizing with targets in tiers: `size` answers for each tier separately, within its memory.
 
 use model::Prices;
 use model::tier::Tier;
@@ -134,7 +134,7 @@ fn commands_name_the_tier_where_a_run_can_put_it() {
     );
     let url = "cachedyno find-max cluster=redis+cluster://HOST:PORT";
     assert!(commands.len() == 1 && commands[0].starts_with(url), "{commands:?}");
-    // Only a single server has a network of its own.
+    // A run limits the bandwidth of a single server only.
     small = in_tier(small, "bandwidth_mbit=100");
     let view = answered(&question(survive, 1024), &[small]);
     assert!(view.missing[0].commands.is_empty(), "{view:#?}");

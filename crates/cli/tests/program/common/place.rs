@@ -1,6 +1,7 @@
 //! A test's own directory.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,6 +73,19 @@ impl Place {
         let mut command = Command::new(program);
         command.args(arguments);
         self.started(command)
+    }
+
+    /// Another program, run by a user without rights, and the directory that it may write to, which
+    /// is like /tmp. Only root can do this.
+    pub(crate) fn command_by_nobody(&self, program: &Path) -> (Command, PathBuf) {
+        let shared = self.path().join("tmp");
+        for (directory, mode) in [(self.path(), 0o755), (&shared, 0o1777)] {
+            fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let other = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+        let mut command = self.command_by("setpriv", &other);
+        command.arg(program);
+        (command, shared)
     }
 
     fn started(&self, mut command: Command) -> Command {
