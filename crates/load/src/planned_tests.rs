@@ -109,7 +109,8 @@ fn shares_of_the_peak_are_stages() {
     let [peak, ramp] = &finished.phases[..] else { panic!("two phases") };
     let peak_per_s = peak.whole().unwrap().rate_per_s;
     assert_eq!(peak.points[0].planned_per_s, None);
-    let shown = |p: &Point| (p.stage, p.planned_per_s.map(|rate| (rate / peak_per_s) * 1e3));
+    let shown =
+        |p: &Point| (p.stage, p.planned_per_s.map(|rate| (rate / peak_per_s * 1e3).round()));
     let shown: Vec<_> = ramp.points.iter().map(shown).collect();
     assert_eq!(shown, [(Some(0), Some(500.0)), (Some(1), Some(2_000.0))]);
     let [low, high] = &ramp.points[..] else { panic!("two stages") };
