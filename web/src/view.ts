@@ -6,6 +6,7 @@
  */
 
 import type { Section } from "./blocks";
+import type { FailoverView } from "./faultview";
 import type { GridView } from "./gridview";
 import type { SearchView } from "./searchview";
 import type { ServerCharts } from "./serverview";
@@ -455,6 +456,8 @@ export interface View {
   growth?: GrowthView[];
   facts?: FactView[];
   events?: EventView[];
+  /** Absent if the plan caused no fault. */
+  failovers?: FailoverView[];
   /** Absent if no rows form a grid. */
   grids?: GridView[];
   /** Absent if no load has stages. */

@@ -115,6 +115,13 @@ export function failedOver() {
   });
   const promoted = view.events.filter(({ kind }) => kind === "promoted");
   for (const event of promoted) Object.assign(event, { subject: REPLICA, in_place_of: PRIMARY });
+  const { load } = row;
+  const spread = (...all) => ({ median: all[(all.length - 1) >> 1], worst: all.at(-1), all });
+  const fault = (workload, target, more) => ({ target, workload, load, fault: workload.split("-")[0], by_command: false, share: null, planned_per_s: null, peak_per_s: null, faults: 3, survived: null, failed: 0, above_limit_before: null, cpu_peak_share: null, two_primaries_ns: null, not_promoted: 0, writes_lost: [0, 100], writes_unknown: 0, p99_back_ns: null, ...more });
+  view.failovers = [
+    fault("kill", "redis", { writes_unavailable_ns: spread(1.41e9, 1.44e9, 2.2e9), reads_unavailable_ns: spread(1.41e9, 1.44e9, 2.2e9), rate_back_ns: spread(1.5e9, 1.5e9, 2.3e9) }),
+    fault("failover", "redis", { faults: 4, failed: 1, writes_unavailable_ns: spread(0, 0, 0), reads_unavailable_ns: spread(0, 0, 1.2e8), rate_back_ns: { median: 2e8, worst: null, all: [1e8, 2e8] } }),
+  ];
   return view;
 }
 

@@ -102,15 +102,15 @@ pub(crate) fn threads(flag: &str, threads: u32, clients: u32, cpus: usize) -> Re
     Ok(())
 }
 
-/// Like [`threads`], for a study of ramps; the number comes from the user or the study file.
-pub(crate) fn ramp_threads(
+/// Like [`threads`], for a study; the number comes from the user or the study file.
+pub(crate) fn study_threads(
     plan: &Plan,
     sets: &[(String, String)],
     cpus: usize,
 ) -> Result<(), String> {
     let of = |cell: &Cell| Some((plan.on_event_loops(cell)?.threads, cell.load.clients));
-    let ramps = plan.cells.iter().filter_map(of);
-    let Some((planned, clients)) = ramps.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) else {
+    let loads = plan.cells.iter().filter_map(of);
+    let Some((planned, clients)) = loads.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) else {
         return Ok(());
     };
     // A plan caps threads at the number of clients, so report what the user typed.

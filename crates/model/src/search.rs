@@ -16,6 +16,8 @@ pub use slo::{Slo, SloError};
 
 /// Minimum length of a probe, nanoseconds: a shorter one cannot show how requests are correlated.
 pub const PROBE_NS_MIN: u64 = 500_000_000;
+/// Rounds of the confirmation of a study's search.
+pub(crate) const ROUNDS: u32 = 5;
 /// Maximum number of limits of a search.
 pub(crate) const LIMITS_MAX: usize = 16;
 /// A store has settled if its median is at most `SETTLED_FACTOR` times that of its first

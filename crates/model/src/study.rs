@@ -21,6 +21,7 @@ mod cache_aside;
 pub mod choices;
 pub mod claims;
 mod collections;
+mod entry_size;
 mod failover;
 mod faults;
 mod kv;

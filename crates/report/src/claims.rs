@@ -32,13 +32,14 @@ mod steady;
 mod within;
 
 use model::Plan;
+use model::study::claims::Within;
 use model::study::{Claim, Expectation};
 use stats::format_bytes;
 
 use crate::hits;
 use crate::recorded::Recorded;
 use crate::show;
-use crate::view::{ClaimUnit, ClaimView, Row, Value};
+use crate::view::{ClaimUnit, ClaimView, FactView, Row, Value};
 pub(crate) use context::Results;
 use context::{Context, Kind};
 use judged::{Judged, not_run};
@@ -59,11 +60,15 @@ pub(crate) fn claims(results: Results<'_>) -> Vec<ClaimView> {
         of_runs.into_iter().partition(|claim| claim.expect.is_of_ramps());
     let mut sized: Vec<&str> = growth.iter().map(|curve| curve.workload.as_str()).collect();
     sized.dedup();
+    let told = with_facts(&measured, results.facts);
     let no_ramp = || "no ramp was measured".to_string();
     let no_rows = || no_profile(recorded);
     let of_ramps = of_ramps.into_iter().flat_map(|c| on_profiles(c, &raised, no_ramp, results));
     let no_sizes = || "no profile with several sizes was measured".to_string();
     let of_rows = of_rows.into_iter().flat_map(|claim| match claim.expect {
+        Expectation::Within(Within { operation: None, .. }) => {
+            on_profiles(claim, &told, no_rows, results)
+        }
         Expectation::Growth(_) => on_profiles(claim, &sized, no_sizes, results),
         _ => on_profiles(claim, &measured, no_rows, results),
     });
@@ -213,6 +218,17 @@ fn no_profile(recorded: &Recorded) -> String {
         }
         None => "no profile of plain operations was measured".into(),
     }
+}
+
+/// These profiles, and others that have no rows but facts, such as those that search a rate.
+fn with_facts<'a>(measured: &[&'a str], facts: &'a [FactView]) -> Vec<&'a str> {
+    let mut all = measured.to_vec();
+    for fact in facts {
+        if !all.contains(&fact.workload.as_str()) {
+            all.push(&fact.workload);
+        }
+    }
+    all
 }
 
 /// Profiles with the plain layout and results: `steady` first, the others in the plan's order.

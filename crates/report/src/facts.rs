@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, TWO_PRIMARIES, UNAVAILABLE, UNKNOWN};
 use crate::recorded::Recorded;
+use crate::search;
 use crate::server_roles;
 use crate::show;
 use crate::trial_number::TrialNumber;
@@ -43,7 +44,7 @@ enum Over {
 
 /// Known facts by name, with their labels. Other facts appear under their own names, with the mean.
 /// Times for which an operation was unavailable also rank as [`Rank::Requested`].
-const KNOWN: [(&str, &str, Rank, Over); 47] = [
+const KNOWN: [(&str, &str, Rank, Over); 48] = [
     (Fact::BYTES_PER_KEY, "memory of a key", Rank::Plain, Over::Mean),
     (Fact::FLASH_KEY_BYTES, "memory of a key with its value in the file", Rank::Plain, Over::Mean),
     ("flash_keys_share", "keys with their value in the file", Rank::Plain, Over::Mean),
@@ -90,9 +91,16 @@ const KNOWN: [(&str, &str, Rank, Over); 47] = [
     ("cpu_peak_share", "busiest server after the fault", Rank::Plain, Over::Largest),
     (LOST, "acknowledged writes lost", Rank::Requested, Over::Largest),
     (READ_BACK, "keys written last before the fault", Rank::Detail, Over::Smallest),
+    (
+        WITHIN_LIMITS,
+        "highest rate within the limits, of the most answered",
+        Rank::Plain,
+        Over::Mean,
+    ),
     (UNKNOWN, "writes of unknown outcome", Rank::Plain, Over::Largest),
 ];
 
+const WITHIN_LIMITS: &str = "within_limits_share";
 const REWRITE_LOWEST: &str = "lowest rate during the rewrite, of that";
 
 /// Window over which the variation of a rate is judged, nanoseconds.
@@ -181,7 +189,11 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     let trials = recorded.latest(&cell.id);
     let measured = trials.iter().filter(|trial| !trial.points.is_empty()).count();
     for trial in trials {
-        let numbers = data(cell, trial).into_iter().chain(of_trial(cell, trial, limit_ns));
+        let share = search::share_of_peak(&recorded.header.plan, cell, trial);
+        let of_search =
+            share.map(|share| TrialNumber::by_clients(WITHIN_LIMITS.into(), Some(share)));
+        let of_trial = of_trial(cell, trial, limit_ns).into_iter().chain(of_search);
+        let numbers = data(cell, trial).into_iter().chain(of_trial);
         for TrialNumber { name, source, value } in numbers {
             let same = |fact: &FactView| fact.name == name && fact.source == source;
             let known = found.iter().position(same);

@@ -5,6 +5,7 @@
 //! `limited` checks for limits other than the store: all clients busy, or the generator near its
 //! own limit. The [rules](crate::rules) decide whether the result is valid.
 
+use model::{Cell, Plan, Trial};
 use stats::search::{ProbeResult, Purpose};
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use crate::metrics::{Whole, over_points};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::view::{Comparison, SearchBlock, SearchView, Value};
+use cell_search::BlockSearch;
 
 mod cell_search;
 mod limited;
@@ -36,6 +38,13 @@ pub(crate) fn judged<'a>(recorded: &'a Recorded) -> Vec<(CellSearch<'a>, SearchV
         (search, view)
     };
     search.map(with_view).collect()
+}
+
+/// The highest rate within the limits in a trial, of the most that was answered in any of its
+/// probes; `None` without an answer.
+pub(crate) fn share_of_peak(plan: &Plan, cell: &Cell, trial: &Trial) -> Option<f64> {
+    let block = BlockSearch::of(trial, cell.load.search()?, plan);
+    Some(block.rate()?.center / block.peak_per_s()?)
 }
 
 /// Footnotes of all searches.
@@ -92,7 +101,6 @@ impl CellSearch<'_> {
         let costs = answer.map(|_| self.costs()).unwrap_or_default();
         let (outcome, sentence) = self.together(answer, limited_by.as_ref(), &costs);
         let all = || self.blocks.iter().flat_map(|block| &block.seen);
-        let answered = all().map(|s| s.answered_per_s).filter(|r| *r > 0.0);
         let known: Vec<_> = counted.iter().map(|b| b.settings.known(&b.seen)).collect();
         let by_block = self.blocks.iter().map(|block| SearchBlock {
             block: block.trial.block,
@@ -109,7 +117,7 @@ impl CellSearch<'_> {
             sentence,
             answer,
             blocks: counted.iter().filter(|b| b.found.is_some()).count() as u32,
-            peak_per_s: answered.reduce(f64::max),
+            peak_per_s: self.blocks.iter().filter_map(BlockSearch::peak_per_s).reduce(f64::max),
             held_per_s: known.iter().filter_map(|(held, _)| *held).max(),
             missed_per_s: known.iter().filter_map(|(_, missed)| *missed).min(),
             held_s: answer.and_then(|_| self.hold_result()).map(|held| held.seconds),

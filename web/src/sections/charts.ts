@@ -9,6 +9,7 @@ import { rampLatency } from "../charts/ramp";
 import { rampInTime } from "../charts/ramptime";
 import { rates } from "../charts/rates";
 import { searchCurves } from "../charts/search";
+import { windows } from "../charts/windows";
 import type { Context } from "../context";
 import { h } from "../dom";
 
@@ -17,7 +18,7 @@ export function charts(context: Context): HTMLElement[][] {
   const hasEvents = (context.view.events ?? []).length > 0;
   const time = overTime(context);
   const [before, after] = hasEvents ? [time, null] : [null, time];
-  const single = [rampLatency(context), failovers(context), before, rates(context), heatMap(context), rampInTime(context), growth(context), latency(context), after, hitsOverTime(context), lockWaits(context)];
+  const single = [rampLatency(context), windows(context), failovers(context), before, rates(context), heatMap(context), rampInTime(context), growth(context), latency(context), after, hitsOverTime(context), lockWaits(context)];
   const kinds = [searchCurves(context), ...single.map((chart) => (chart === null ? [] : [chart]))];
   return kinds.filter((drawn) => drawn.length > 0);
 }

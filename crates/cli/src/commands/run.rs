@@ -60,7 +60,7 @@ fn start_new(
     let choices = choices(arguments, targets)?;
     let mut plan = study.plan(&choices)?;
     require(&mut plan, &arguments.requirements)?;
-    preflight::ramp_threads(&plan, &choices.sets, setup.pinning.generator.len())
+    preflight::study_threads(&plan, &choices.sets, setup.pinning.generator.len())
         .map_err(CliError::usage)?;
     trust::check_settings(&plan)?;
     disks::check_swap(&plan)?;

@@ -1,43 +1,29 @@
 //! The workload `kv`: keys and values, as many as a study states or as a multiple of a memory
 //! limit, with what the store writes in the background.
 
+mod profile;
+
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::iter;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use toml::Spanned;
 
+use self::profile::{KEYS, OPERATIONS, PIPELINE, Profile, ProfileKeys, RATE, fault_in_profile};
 use super::choices::absolute;
-use super::collections::Collections;
-use super::phases::{fault_in_length, plain, timed};
+use super::entry_size::{KEY_PREFIX, entry_bytes};
+use super::phases::{plain, timed};
 use super::planning::{Keys, Run, WorkloadTables, on_targets};
-use super::set::{Key, VALUE_BYTES, list, number, put, within};
+use super::set::{Key, THREADS_MAX, VALUE_BYTES, list, number, put, within};
 use super::targets::Stores;
 use super::{Fault, Study, StudyError};
 use crate::action::{Act, Action};
-use crate::arrivals::{Arrivals, STAGE_RATE_MAX};
+use crate::arrivals::Arrivals;
 use crate::load::{Load, Schedule};
 use crate::memory::{MemoryLimit, MemoryPlan};
 use crate::plan::{Cell, Kv, Phase, PlannedTarget, Workload};
 use crate::product::{DISK_BLOCK_BYTES, Product};
+use crate::search::{LIMITS_MAX, PROBE_NS_MIN, ROUNDS, Search, Slo};
 
-/// Operations; each has its own phase.
-const OPERATIONS: [&str; 2] = ["set", "get"];
-/// Key names as `redis-benchmark` generated them in 2013: 21 bytes.
-const KEY_PREFIX: &str = "key:rand:";
-const KEY_BYTES: u64 = 21;
-/// Redis' overhead per key in addition to name and value: an entry of the hash table (24 bytes),
-/// its slot (8, or 16 after the table grew), an object (16), and two string headers (8).
-const ENTRY_BYTES: u64 = 24 + 12 + 16 + 8;
-/// Numbers of keys, requests at once, and requests per second.
-const KEYS: RangeInclusive<u64> = 1..=1_000_000_000;
-const PIPELINE: RangeInclusive<u32> = 1..=1_000;
-const RATE: RangeInclusive<u64> = 1..=STAGE_RATE_MAX;
-/// Maximum amount of data, as a multiple of the memory.
-const DATA_MAX: f64 = 64.0;
-/// Largest exponent of Zipf's law.
-const ZIPF_MAX: f64 = 5.0;
 /// Memory of a store that must not swap, as a multiple of its data: a save may copy all of it.
 const MEMORY_FACTOR: u64 = 4;
 /// Swap, as a multiple of the data.
@@ -50,6 +36,12 @@ pub(super) struct Defaults {
     value_bytes: Vec<usize>,
     /// Number of keys of profiles without `data`.
     keys: Option<u64>,
+    /// Limits in place of those of profiles that have some. Only from `--set`.
+    #[serde(skip)]
+    limits: Vec<Slo>,
+    /// Threads of the generator. Only from `--set`.
+    #[serde(skip, default = "one")]
+    threads: u32,
     /// Requests that a client sends at once, in place of those of profiles. Only from `--set`.
     #[serde(skip)]
     pipeline: Vec<u32>,
@@ -63,63 +55,22 @@ pub(super) struct Defaults {
     swap_dir: Option<PathBuf>,
 }
 
+/// Parses limits such as `p99<1ms,p999<10ms`.
+fn limits(text: &str) -> Option<Vec<Slo>> {
+    let all: Vec<Slo> =
+        text.split(',').map(|one| one.trim().parse().ok()).collect::<Option<_>>()?;
+    (all.len() <= LIMITS_MAX).then_some(all)
+}
+
+fn one() -> u32 {
+    1
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Size {
     /// Memory of the store, for profiles with `data`.
     memory: Option<MemoryLimit>,
-}
-
-#[expect(clippy::struct_excessive_bools, reason = "independent keys of a file")]
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Profile {
-    name: Spanned<String>,
-    #[serde(rename = "about")]
-    _about: IgnoredAny,
-    /// Amounts of data as multiples of the memory; each is a separate workload, as is each size of
-    /// values and each pipeline. Without it, the number of keys is that of `[defaults]`.
-    data: Option<Spanned<Vec<f64>>>,
-    /// True for a single key.
-    #[serde(default)]
-    single_key: bool,
-    /// Numbers of clients, in place of those of the study.
-    #[serde(default)]
-    clients: Vec<u32>,
-    /// Requests per second of all clients, at random times; without it, each client sends its next
-    /// requests when it has the answers.
-    rate: Option<Spanned<u64>>,
-    /// True if each request has its own connection.
-    #[serde(default)]
-    reconnect: bool,
-    /// Operations, in the order of their phases.
-    operations: Spanned<Vec<String>>,
-    /// Targets that it measures; all without it.
-    targets: Option<Spanned<Vec<String>>>,
-    /// Lists or hashes behind the keys, in place of strings.
-    collections: Option<Collections>,
-    /// Sizes of values, bytes, in place of those of `[defaults]`; of an element of a collection.
-    value_bytes: Option<Spanned<Vec<usize>>>,
-    /// Keys filled per second; 0 for as many as the server takes. Only stores with a protocol of
-    /// keys are filled at a pace.
-    #[serde(default)]
-    fill_per_s: u64,
-    /// True if keys are accessed one after the other.
-    #[serde(default)]
-    in_order: bool,
-    /// Exponent of Zipf's law, by which keys are chosen; without it, all are equally likely.
-    zipf: Option<Spanned<f64>>,
-    /// Length of a phase in units of the scale's `measure_ms`.
-    length: Spanned<f64>,
-    /// Requests that a client sends at once.
-    pipeline: Spanned<Vec<u32>>,
-    /// True if memory is limited and the remaining data goes to swap.
-    #[serde(default)]
-    swap: bool,
-    /// When the store saves its data, as a share of the first phase.
-    save_at: Option<Spanned<f64>>,
-    /// When the store rewrites its log of changes, as a share of the first phase.
-    rewrite_at: Option<Spanned<f64>>,
 }
 
 impl Keys for Defaults {
@@ -138,6 +89,10 @@ impl Keys for Defaults {
         Key("rate", |own, _, text| {
             put(&mut own.rate, within(text, &RATE).map(Some), "1 to 100000000 requests per second")
         }),
+        Key("limits", |own, _, text| {
+            put(&mut own.limits, limits(text), "up to 16 limits, as in `p99<1ms,p999<10ms`")
+        }),
+        Key("threads", |own, _, text| number(&mut own.threads, text, 1..=THREADS_MAX, "threads")),
         Key("deadline_s", |own, _, text| number(&mut own.deadline_s, text, 1..=86_400, "seconds")),
         Key("swap_dir", |own, _, text| {
             put(&mut own.swap_dir, absolute(text).map(Some), "an absolute directory on a disk")
@@ -154,10 +109,10 @@ impl Keys for Defaults {
         own.profiles.iter().find_map(|profile| {
             let at = profile.name.span().start;
             let problem = match &profile.data {
-                Some(_) if profile.single_key => "`single_key` contradicts `data`",
+                Some(_) if profile.keys.is_some() => "`keys` contradicts `data`",
                 Some(_) if lacks_memory => "`data` needs `memory` in the `size` of each scale",
                 None if profile.swap => "`swap` needs `data`",
-                None if own.defaults.keys.is_none() && !profile.single_key => {
+                None if own.defaults.keys.is_none() && profile.follows_defaults() => {
                     "without `data`, `[defaults]` needs `keys`"
                 }
                 _ => return fault_in_profile(profile),
@@ -168,6 +123,7 @@ impl Keys for Defaults {
 
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
         has_effect(run)?;
+        run.chosen().try_for_each(|profile| has_long_probes(profile, run))?;
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for clients in run.clients(&profile.clients) {
@@ -175,13 +131,14 @@ impl Keys for Defaults {
                     let own = run.targets.iter().filter(|t| profile.measures(t, &run.study));
                     let own: Vec<&PlannedTarget> = own.collect();
                     own.iter().try_for_each(|target| fits_disk(profile, point, target))?;
+                    let load = profile.load((clients, point.pipeline), run);
                     let kv = |target: &PlannedTarget| {
-                        let kv = workload((profile, point), target, run);
+                        let kv = workload((profile, point), target, &load, run);
                         // A store without a protocol of keys has a thread per client.
                         let is_on_wire = target.product.keeps_keys();
-                        Workload::Kv(if is_on_wire { kv } else { Kv { threads: clients, ..kv } })
+                        let threads = if is_on_wire { kv.threads.min(clients) } else { clients };
+                        Workload::Kv(Kv { threads, ..kv })
                     };
-                    let load = profile.load((clients, point.pipeline), run);
                     cells.extend(on_targets(own.iter().copied(), &load, kv));
                 }
             }
@@ -205,10 +162,11 @@ impl Keys for Defaults {
 /// A key of `--set` that only some profiles have: which, and what these do.
 struct Use(&'static str, fn(&Profile) -> bool, &'static str);
 
-const USES: [Use; 3] = [
+const USES: [Use; 4] = [
     Use("swap_dir", |profile| profile.swap, "swaps"),
-    Use("keys", |profile| profile.data.is_none() && !profile.single_key, "has a number of keys"),
+    Use("keys", Profile::follows_defaults, "has a number of keys"),
     Use("rate", |profile| profile.rate.is_some(), "has a rate"),
+    Use("limits", |profile| profile.limits.is_some(), "has limits"),
 ];
 
 /// Errors: the user set a key that no chosen profile has.
@@ -255,7 +213,7 @@ impl Profile {
     }
 
     fn pipelines<'a>(&'a self, run: &'a Run<'_, Defaults>) -> &'a [u32] {
-        let is_own = !run.is_set("pipeline") || self.rate.is_some() || self.reconnect;
+        let is_own = !run.is_set("pipeline") || self.is_one_by_one();
         if is_own { self.pipeline.get_ref() } else { &run.defaults.pipeline }
     }
 
@@ -270,22 +228,35 @@ impl Profile {
         parts.collect::<Vec<_>>().join("-")
     }
 
+    /// Number of keys without `data`, for this memory of each.
+    fn keys(&self, target: &PlannedTarget, run: &Run<'_, Defaults>, entry_bytes: u64) -> u64 {
+        let usual = run.defaults.keys.unwrap_or(1);
+        match self.keys {
+            Some(ProfileKeys::Number(number)) => number,
+            Some(ProfileKeys::Share(share)) if !run.is_set("keys") => {
+                let filled = target.tier.memory.map(|memory| share.of(memory) / entry_bytes);
+                filled.unwrap_or(usual).max(1)
+            }
+            Some(ProfileKeys::Share(_)) | None => usual,
+        }
+    }
+
     fn load(&self, (clients, pipeline): (u32, u32), run: &Run<'_, Defaults>) -> Load {
+        let planned = |schedule| Load::planned(Arrivals::Poisson, schedule, clients);
+        if let Some(limits) = &self.limits {
+            let own = &run.defaults.limits;
+            let slos = if own.is_empty() { limits.get_ref() } else { own }.clone();
+            let probe_ns = self.length_ns(&run.scale);
+            return planned(Schedule::Search(Search { slos, probe_ns, rounds: ROUNDS }));
+        }
         match &self.rate {
             Some(rate) => {
                 let rate = run.defaults.rate.unwrap_or(*rate.get_ref());
-                Load::planned(Arrivals::Poisson, Schedule::Steady(rate), clients)
+                planned(Schedule::Steady(rate))
             }
             None if self.reconnect => Load::closed(clients).reconnecting(),
             None => Load::closed(clients).pipelined(pipeline),
         }
-    }
-
-    /// What the store writes in the background: key, time and action.
-    fn writes(&self) -> Vec<(&'static str, &Spanned<f64>, Act)> {
-        let all =
-            [("save_at", &self.save_at, Act::Save), ("rewrite_at", &self.rewrite_at, Act::Rewrite)];
-        all.into_iter().filter_map(|(key, at, act)| Some((key, at.as_ref()?, act))).collect()
     }
 
     /// True if it measures a target: one that it lists, or a store that the study does not have
@@ -309,71 +280,18 @@ impl Profile {
     }
 }
 
-fn fault_in_profile(profile: &Profile) -> Option<Fault> {
-    let Profile { data, operations, length, value_bytes, zipf, pipeline, rate, .. } = profile;
-    let is_share = |share: &f64| (0.0..1.0).contains(share);
-    let is_amount = |data: &f64| *data > 0.0 && *data <= DATA_MAX;
-    let collections = profile.collections.as_ref();
-    let is_known = |name: &String| match collections {
-        Some(own) => own.names().any(|own| own == name),
-        None => OPERATIONS.contains(&name.as_str()),
-    };
-    if let Some(fault) = collections.and_then(Collections::fault) {
-        return Some(fault);
+/// Errors: probes of a search are too short.
+fn has_long_probes(profile: &Profile, run: &Run<'_, Defaults>) -> Result<(), StudyError> {
+    if profile.limits.is_none() || profile.length_ns(&run.scale) >= PROBE_NS_MIN {
+        return Ok(());
     }
-    let is_off = |data: &&Spanned<Vec<f64>>| {
-        data.get_ref().is_empty() || !data.get_ref().iter().all(is_amount)
-    };
-    if let Some(data) = data.as_ref().filter(is_off) {
-        return Some((
-            data.span().start,
-            format!("data must be numbers above 0, up to {DATA_MAX}"),
-        ));
-    }
-    if operations.get_ref().is_empty() || !operations.get_ref().iter().all(is_known) {
-        let expected = match collections {
-            Some(_) => "commands of its collections",
-            None => "`set` or `get`",
-        };
-        return Some((operations.span().start, format!("operations must be {expected}")));
-    }
-    if let Some(fault) = fault_in_length(length) {
-        return Some(fault);
-    }
-    let is_size = |bytes: &usize| (1..=*VALUE_BYTES.end()).contains(bytes);
-    let is_off = |sizes: &&Spanned<Vec<usize>>| {
-        sizes.get_ref().is_empty() || !sizes.get_ref().iter().all(is_size)
-    };
-    if let Some(sizes) = value_bytes.as_ref().filter(is_off) {
-        let expected = format!("value_bytes must be 1 to {}", VALUE_BYTES.end());
-        return Some((sizes.span().start, expected));
-    }
-    let is_planned = rate.is_some();
-    let at_once = pipeline.get_ref();
-    if at_once.is_empty() || !at_once.iter().all(|n| PIPELINE.contains(n)) {
-        let expected = format!("pipeline must be 1 to {}", PIPELINE.end());
-        return Some((pipeline.span().start, expected));
-    }
-    if is_planned && *at_once != [1] {
-        let problem = "pipeline must be [1] with a rate: each request has its own time";
-        return Some((pipeline.span().start, problem.into()));
-    }
-    if profile.reconnect && (is_planned || *at_once != [1]) {
-        let problem = "pipeline must be [1] and rate absent with `reconnect`";
-        return Some((pipeline.span().start, problem.into()));
-    }
-    if let Some(rate) = rate.as_ref().filter(|rate| !RATE.contains(rate.get_ref())) {
-        let expected = format!("rate must be 1 to {} requests per second", RATE.end());
-        return Some((rate.span().start, expected));
-    }
-    let is_exponent = |exponent: &f64| *exponent > 0.0 && *exponent <= ZIPF_MAX;
-    if let Some(exponent) = zipf.as_ref().filter(|exponent| !is_exponent(exponent.get_ref())) {
-        let expected = format!("zipf must be a number above 0, up to {ZIPF_MAX}");
-        return Some((exponent.span().start, expected));
-    }
-    let mut times = profile.writes().into_iter().map(|(key, at, _)| (key, at));
-    let (key, at) = times.find(|(_, at)| !is_share(at.get_ref()))?;
-    Some((at.span().start, format!("{key} must be a share from 0 to below 1")))
+    let measure_ms = run.scale.measure_ms;
+    let least = PROBE_NS_MIN as f64 / 1e6 / profile.length.get_ref();
+    Err(StudyError::Choice(format!(
+        "measure_ms `{measure_ms}` is too short for the probes of profile `{}` (expected {least} \
+         or more: --set measure_ms={least})",
+        profile.name.get_ref()
+    )))
 }
 
 /// Errors: the target is the disk itself, and its values are no whole blocks.
@@ -398,14 +316,17 @@ fn fits_disk(
 fn workload(
     (profile, point): (&Profile, GridPoint),
     target: &PlannedTarget,
+    load: &Load,
     run: &Run<'_, Defaults>,
 ) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
-    let length_ns = ((scale.measure_ms as f64 * profile.length.get_ref() * 1e6) as u64).max(1);
+    let length_ns = profile.length_ns(scale);
     let operations = profile.operations.get_ref();
     let phase = |name: &String| timed(name, &[name], length_ns, scale);
     let phases: Vec<Phase> = operations.iter().map(phase).collect();
     let planned_ns: u64 = phases.iter().map(|phase| phase.warmup_ns + length_ns).sum();
+    // A search that contradicts itself starts again.
+    let searched_ns = 2 * load.search_ns(scale.warmup_ms * 1_000_000);
     let action = |(_, at, what): (&str, &Spanned<f64>, Act)| Action {
         by_command: false,
         phase: operations.first().cloned().unwrap_or_default(),
@@ -423,6 +344,7 @@ fn workload(
         }
     });
     let product = target.product;
+    let entry = entry_bytes(point.value_bytes as u64, profile.collections.as_ref(), product);
     let zipf = profile.zipf.as_ref().map(|exponent| format!("zipf:{}", exponent.get_ref()));
     let order = if profile.in_order { "sequential" } else { "uniform" };
     Kv {
@@ -432,9 +354,8 @@ fn workload(
             None => plain(&OPERATIONS),
         },
         keys: match data_bytes {
-            _ if profile.single_key => 1,
-            Some(bytes) => (bytes / entry_bytes(profile, point, product)).max(1),
-            None => defaults.keys.unwrap_or(1),
+            Some(bytes) => (bytes / entry).max(1),
+            None => profile.keys(target, run, entry),
         },
         distribution: zipf.unwrap_or_else(|| order.into()),
         key_prefix: KEY_PREFIX.into(),
@@ -442,35 +363,13 @@ fn workload(
         filled_share: 1.0,
         fill_per_s: if product.keeps_keys() { profile.fill_per_s } else { 0 },
         verify_one_in: study.verify_one_in,
-        threads: 1,
+        threads: defaults.threads,
         phases,
         actions: profile.writes().into_iter().map(action).collect(),
-        deadline_ns: planned_ns + defaults.deadline_s * 1_000_000_000,
+        deadline_ns: planned_ns + searched_ns + defaults.deadline_s * 1_000_000_000,
         memory: memory.filter(|_| !target.is_at_url()),
         ..Kv::default()
     }
-}
-
-/// Approximate memory of a key and its value, or space of a block.
-fn entry_bytes(profile: &Profile, point: GridPoint, product: Product) -> u64 {
-    let value_bytes = point.value_bytes as u64;
-    match (product, &profile.collections) {
-        (Product::Disk, _) => value_bytes,
-        (_, Some(own)) => redis_bytes(own.bytes(value_bytes)),
-        (_, None) => redis_bytes(value_bytes),
-    }
-}
-
-/// Approximate memory that Redis uses for a key and its value; jemalloc rounds each string up.
-fn redis_bytes(value_bytes: u64) -> u64 {
-    ENTRY_BYTES + size_class(KEY_BYTES + 2) + size_class(value_bytes + 6)
-}
-
-/// jemalloc's allocation for a size: multiples of 16 up to 128, then four sizes per doubling
-/// (jemalloc(3), size classes).
-fn size_class(bytes: u64) -> u64 {
-    let spacing = if bytes <= 128 { 16 } else { 1 << ((bytes - 1).ilog2() - 2) };
-    bytes.next_multiple_of(spacing)
 }
 
 #[cfg(test)]

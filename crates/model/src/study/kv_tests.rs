@@ -24,12 +24,6 @@ fn kv_of(cell: &Cell) -> &Kv {
 }
 
 #[test]
-fn string_sizes_are_rounded_up_to_jemalloc_classes() {
-    let classes = [23, 64, 128, 129, 1006, 1024, 1025, 4000].map(size_class);
-    assert_eq!(classes, [32, 64, 128, 160, 1024, 1024, 1280, 4096]);
-}
-
-#[test]
 fn each_profile_measures_its_own_targets() {
     let plan = planned(&[("profile", "swap,stores")], &[]).unwrap();
     let ids: Vec<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
@@ -276,13 +270,78 @@ fn contradicting_keys_of_a_profile_are_located() {
         ("keys = 50000\n", "", "profile `latency`: without `data`, `[defaults]` needs `keys`"),
         ("rate = 10000", "rate = 0", "rate must be 1 to 100000000 requests per second"),
         ("pipeline = [50]", "pipeline = [0]", "pipeline must be 1 to 1000"),
-        ("pipeline = [1]\nrate", "pipeline = [2]\nrate", "pipeline must be [1] with a rate"),
-        ("single_key = true", "single_key = true\ndata = [1.0]", "`single_key` contradicts `data`"),
+        ("pipeline = [1]\nrate", "pipeline = [2]\nrate", "pipeline must be [1] with `rate`"),
+        ("keys = 1\n", "keys = 1\ndata = [1.0]\n", "`keys` contradicts `data`"),
+        ("keys = 1\n", "keys = 0\n", "keys 0 is invalid (expected 1 to 1000000000, or a share as"),
         ("operations = [\"get\"]", "operations = [\"get\"]\nswap = true", "`swap` needs `data`"),
-        ("pipeline = [1]\nrate", "pipeline = [1]\ndata = [1.0]\nrate", "needs `memory` in the"),
+        ("reconnect = true", "reconnect = true\ndata = [1.0]", "needs `memory` in the"),
+        ("\"75% of memory\"", "\"75%\"", "keys \"75%\" is invalid (expected"),
+        ("limits = [\"p99<10ms\"]", "limits = []", "limits must be 1 to 16"),
+        ("limits = [\"p99<10ms\"]", "limits = [\"p99\"]", "has no `<` (expected"),
+        ("limits = [\"p99<10ms\"]", "limits = [\"p99<10ms\"]\nrate = 5", "contradicts `rate`"),
     ] {
         assert!(SIZING.contains(from), "{from}");
         let error = Study::parse("s", &SIZING.replacen(from, to, 1)).unwrap_err().to_string();
         assert!(error.contains(problem), "{problem}: {error}");
     }
+}
+
+/// Memory of a key with a value of 1,024 bytes: 92 bytes for entry and name, and a class of 1,280.
+const KIB_ENTRY: u64 = 92 + 1_280;
+
+#[test]
+fn keys_can_be_a_share_of_the_memory_of_a_tier() {
+    let tier = ("tier.redis", "memory=100MiB");
+    let keys = |sets: &[(&str, &str)]| {
+        let plan = sized(&[&[("profile", "throughput")], sets].concat()).unwrap();
+        ["redis", "redis-tls"].map(|target| kv(&plan, target).keys)
+    };
+    assert_eq!(keys(&[tier]), [(75 << 20) / KIB_ENTRY, 50_000]);
+    assert_eq!(keys(&[tier, ("keys", "700")]), [700, 700]);
+    let plan = sized(&[("profile", "tiers")]).unwrap();
+    assert_eq!(kv(&plan, "redis-C1").keys, 750_000_000 / KIB_ENTRY);
+}
+
+#[test]
+fn a_profile_with_limits_is_a_search() {
+    let within = [("profile", "within-limit"), ("measure_ms", "4000"), ("pipeline", "50")];
+    let plan = sized(&within).unwrap();
+    let cell = plan.cells.iter().find(|cell| cell.id == "redis/within-limit/50").unwrap();
+    let search = cell.load.search().unwrap();
+    assert_eq!((search.probe_ns, search.rounds, cell.load.pipeline), (2_000_000_000, 5, 1));
+    assert_eq!(search.slos.iter().map(ToString::to_string).collect::<Vec<_>>(), ["p99<10ms"]);
+    let own = kv_of(cell);
+    assert_eq!((own.phases.len(), own.threads), (1, 1));
+    // Probes take far longer than the phase in which the plan describes them.
+    assert!(own.deadline_ns > 60_000_000_000 + cell.load.search_ns(own.phases[0].warmup_ns));
+    let stricter = sized(&[within[0], ("limits", "p99<1ms, error<1%")]).unwrap();
+    let search = stricter.cells[0].load.search().unwrap();
+    assert_eq!(
+        search.slos.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["p99<1ms", "error<1%"]
+    );
+    for (sets, expected) in [
+        ([within[0], ("limits", "p99")], "(expected up to 16 limits, as in `p99<1ms,p999<10ms`)"),
+        ([("profile", "tls"), ("limits", "p99<1ms")], "none of the chosen profiles has limits"),
+    ] {
+        let error = sized(&sets).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = sized(&[within[0], ("measure_ms", "800")]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "measure_ms `800` is too short for the probes of profile `within-limit` (expected 1000 \
+         or more: --set measure_ms=1000)"
+    );
+}
+
+#[test]
+fn a_user_sets_the_threads_of_the_generator() {
+    let threads = |sets: &[(&str, &str)]| {
+        let sets = [sets, &[("profile", "printed-latency,throughput")]].concat();
+        let plan = sized(&sets).unwrap();
+        let of_redis = plan.cells.iter().filter(|cell| cell.target == "redis");
+        of_redis.map(|cell| kv_of(cell).threads).collect::<Vec<_>>()
+    };
+    assert_eq!((threads(&[]), threads(&[("threads", "32")])), (vec![1, 1], vec![4, 32]));
 }

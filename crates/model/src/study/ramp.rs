@@ -8,14 +8,14 @@ use toml::Spanned;
 
 use super::phases::{plain, timed};
 use super::planning::{Keys, Run, WorkloadTables};
-use super::set::{Key, THINK_MS, VALUE_BYTES, list, named, number, put, within};
+use super::set::{Key, THINK_MS, THREADS_MAX, VALUE_BYTES, list, named, number, put, within};
 use super::targets::Stores;
 use super::{Fault, StudyError};
 use crate::arrivals::{Arrivals, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
 use crate::load::{Load, PEAK, Schedule, Shares};
 use crate::phase::{Control, Phase};
 use crate::plan::{Cell, Kv, Workload};
-use crate::search::{LIMITS_MAX, PROBE_NS_MIN, Search, Slo};
+use crate::search::{LIMITS_MAX, PROBE_NS_MIN, ROUNDS, Search, Slo};
 use crate::stages::{SETTLE_SHARE, Stage};
 
 /// Name of the phase whose load is raised.
@@ -42,10 +42,6 @@ const STAGE_MS: RangeInclusive<u64> = 100..=86_400_000;
 const REQUESTS_MIN: f64 = 20.0;
 /// Expected form of rates, for errors.
 const RATES: &str = "operations per second from low to high, as in `1000,2000,5000`";
-/// Rounds of a search's confirmation.
-const ROUNDS: u32 = 5;
-/// Maximum threads of the generator.
-const THREADS_MAX: u32 = 1_024;
 /// Value size in a plan: values are the JSON object of a user.
 const JSON: &str = "json";
 /// Key length in a plan: names are UUIDs.

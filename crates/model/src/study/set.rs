@@ -21,6 +21,8 @@ pub(super) struct Key<V, S>(
 pub(super) const THINK_MS: RangeInclusive<f64> = 0.0..=60_000.0;
 /// Range of value sizes, bytes.
 pub(super) const VALUE_BYTES: RangeInclusive<usize> = 32..=16 << 20;
+/// Maximum threads of the generator.
+pub(super) const THREADS_MAX: u32 = 1_024;
 
 /// Sets a key; `None` if no key has this name. An error names the expected values.
 pub(super) fn set<V, S>(

@@ -79,6 +79,11 @@ impl<'a> BlockSearch<'a> {
         })
     }
 
+    /// Most requests answered per second in any probe, whatever their times.
+    pub(super) fn peak_per_s(&self) -> Option<f64> {
+        self.seen.iter().map(|s| s.answered_per_s).filter(|r| *r > 0.0).reduce(f64::max)
+    }
+
     /// Number of brackets.
     pub(super) fn brackets(&self) -> usize {
         let judged: Vec<Purpose> = self.judged().map(|s| s.purpose).collect();

@@ -1,5 +1,7 @@
 //! Searches: from probes in a record to the answer, and every reason why there is none.
 
+use model::study::claims::{Conditions, Within};
+use model::study::{Claim, Expectation};
 use model::{
     Arrivals, Beyond, Cell, Counts, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
     OperationResult, Phase, Point, Schedule, Search, Stop, Trial, Workload,
@@ -10,7 +12,9 @@ use std::collections::BTreeMap;
 
 use crate::fixture;
 use crate::recorded::Recorded;
-use crate::view::{BeyondView, ProbeReason, ProbeVerdict, ProbeView, SearchOutcome, Validity};
+use crate::view::{
+    BeyondView, ClaimVerdict, ProbeReason, ProbeVerdict, ProbeView, SearchOutcome, Validity,
+};
 use crate::{judge, markdown, text};
 
 const CELL: &str = "redis/get=1/50";
@@ -548,4 +552,31 @@ fn the_answer_covers_complete_blocks() {
         (Validity::Invalid, SearchOutcome::Nothing)
     );
     assert!(view.searches[0].sentence.ends_with("(in 1 of 3 blocks)"), "{:?}", view.reasons);
+}
+
+#[test]
+fn a_claim_compares_the_answer_with_the_most_answered() {
+    let mut recorded = of(&[("redis", STORE)], 4, 2, |_| {});
+    let claim = |id: &str, max: f64| Claim {
+        id: id.into(),
+        text: "The rate within a limit is lower.".into(),
+        source: "A source".into(),
+        source_value: None,
+        profiles: vec!["get=1".into()],
+        conditions: Conditions::default(),
+        expect: Expectation::Within(Within {
+            target: "redis".into(),
+            operation: None,
+            of: "within_limits_share".into(),
+            min: 0.0,
+            max: Some(max),
+        }),
+    };
+    recorded.header.plan.claims = vec![claim("lower", 1.0), claim("half", 0.5)];
+    let view = judge(&recorded);
+    let fact = view.happened.facts.iter().find(|fact| fact.name == "within_limits_share").unwrap();
+    assert!((fact.value.center - 100.0 / 130.0).abs() < 0.03, "{fact:?}");
+    assert_eq!((fact.by_block.len(), &*fact.source), (4, "clients"));
+    let verdicts: Vec<_> = view.claims.iter().map(|claim| (&*claim.id, claim.verdict)).collect();
+    assert_eq!(verdicts, [("lower", ClaimVerdict::Confirmed), ("half", ClaimVerdict::Refuted)]);
 }
