@@ -6,6 +6,7 @@ use model::{PEAK, Scale, Workload};
 use super::happened::at_share;
 use super::quick;
 use super::sizing::{answered, found, lack, only_deployment, question, rate, set};
+use crate::fixture;
 use crate::recorded::Recorded;
 use crate::sizing::{Amount, Outcome, Question, RateAsked};
 
@@ -86,6 +87,23 @@ fn the_rate_that_survived_limits_a_faster_store() {
     let view = answered(&asked(11_000, "p99<10ms"), &records);
     let part = "10.0 k/s: the highest rate at which the failure of a server was survived, fewer";
     assert!(lack(&view).0.contains(part), "{view:#?}");
+}
+
+#[test]
+fn a_higher_rate_of_a_healthy_store_does_not_raise_the_one_that_survived() {
+    // 10,000/s were answered, and no more were offered; half of 8,000/s survived.
+    let offered = || fixture::recorded(quick::plan(quick::SIZING, "latency"), 3, |_, _, _| 1e4);
+    let lack_of = |records: &[Recorded]| {
+        let view = answered(&asked(12_000, "p99<10ms"), records);
+        assert_eq!(view.outcome, Outcome::NotCovered);
+        view.missing[0].clone()
+    };
+    let healthy = lack_of(&[offered()]);
+    assert!(healthy.text.contains("no more is known, because no higher rate was offered"));
+    let survived = lack_of(&[offered(), survived_of(300, 8e3)]);
+    let part = "4.00 k/s: the highest rate at which the failure of a server was survived";
+    assert!(survived.text.contains(part), "{survived:#?}");
+    assert!(survived.text.contains("scaling beyond one server was not measured"), "{survived:#?}");
 }
 
 /// Changes the load of a record of keys and values.

@@ -21,8 +21,8 @@ pub struct KeyChoice {
 #[derive(Clone, Debug)]
 enum Kind {
     Uniform,
-    /// One of these, all equally likely.
-    Among(Arc<[Key]>),
+    /// These in turn, each this many times in a row.
+    InTurn(Arc<[Key]>, u64),
     /// Consecutive keys from this one on.
     From(u64),
     Zipf(Zipf, Option<Permutation>),
@@ -95,12 +95,12 @@ impl KeyChoice {
         Ok(Self { keys, kind })
     }
 
-    /// A choice among these keys only, all equally likely.
+    /// These keys in turn, each for `times` consecutive operations, at least 1.
     ///
     /// Errors: an empty list.
-    pub fn among(keys: &[Key]) -> Result<Self, KvError> {
+    pub fn in_turn(keys: &[Key], times: u64) -> Result<Self, KvError> {
         let last = keys.iter().max().ok_or_else(|| invalid_count(0))?;
-        Ok(Self { keys: last.0 + 1, kind: Kind::Among(keys.into()) })
+        Ok(Self { keys: last.0 + 1, kind: Kind::InTurn(keys.into(), times.max(1)) })
     }
 
     /// `keys` consecutive keys, starting with `first`.
@@ -130,7 +130,7 @@ impl KeyChoice {
     pub fn pick_with_newest(&self, random: &mut SplitMix64, n: u64, newest: Key) -> Key {
         Key(match &self.kind {
             Kind::Uniform => random.below(self.keys),
-            Kind::Among(keys) => keys[random.below(keys.len() as u64) as usize].0,
+            Kind::InTurn(keys, times) => keys[(n / times % keys.len() as u64) as usize].0,
             Kind::Zipf(zipf, places) => placed(places.as_ref(), zipf.rank(random)),
             Kind::YcsbZipfian(ycsb) => ycsb.record(random),
             Kind::YcsbLatest(ycsb) => ycsb.record(random, newest.0),

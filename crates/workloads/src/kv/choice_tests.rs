@@ -196,13 +196,9 @@ fn invalid_choices_are_explained() {
 }
 
 #[test]
-fn a_choice_among_given_keys_is_uniform() {
-    let choice = KeyChoice::among(&[Key(7), Key(3), Key(9)]).unwrap();
-    let mut counts = [0_u64; 10];
-    for n in 0..30_000 {
-        counts[choice.pick(&mut numbers(5, 0, n), n).0 as usize] += 1;
-    }
-    assert_eq!(counts.iter().filter(|count| **count > 0).count(), 3);
-    assert!([3, 7, 9].iter().all(|key| counts[*key].abs_diff(10_000) < 500), "{counts:?}");
-    assert_eq!(KeyChoice::among(&[]).unwrap_err(), invalid_count(0));
+fn given_keys_are_chosen_in_turn() {
+    let choice = KeyChoice::in_turn(&[Key(7), Key(3), Key(9)], 2).unwrap();
+    let picked: Vec<u64> = (0..8).map(|n| choice.pick(&mut numbers(5, 0, n), n).0).collect();
+    assert_eq!(picked, [7, 7, 3, 3, 9, 9, 7, 7]);
+    assert_eq!(KeyChoice::in_turn(&[], 2).unwrap_err(), invalid_count(0));
 }

@@ -54,7 +54,11 @@ impl TestRunner {
             RequestContext { data: &options.data, is_cluster: options.server.is_cluster, seed };
         let (segments, shape) = test.request(&context).map_err(|e| e.to_string())?;
         let names = KeyNames::with_digits("", TAG_BYTES, TAGS).map_err(|e| e.to_string())?;
-        let keys = KeyChoice::among(&tags(&names, deployment)).map_err(|e| e.to_string())?;
+        // As in the original, all requests that a client sends at once are for one server.
+        let threads = threads(deployment.threads(options), options);
+        let at_once = u64::from(options.load.pipeline) * u64::from(threads);
+        let keys = KeyChoice::in_turn(&tags(&names, deployment), at_once);
+        let keys = keys.map_err(|e| e.to_string())?;
         let operation = Operation {
             name: test.title.clone(),
             template: Template::new(segments, &names, None),
