@@ -21,6 +21,7 @@ mod monotone;
 mod operations;
 mod order;
 mod pick;
+mod profiles;
 mod published;
 mod ramps;
 mod rates;
@@ -148,6 +149,7 @@ fn kind(expect: &Expectation) -> Box<dyn Kind + '_> {
         Expectation::Widest(of) => Box::new(BySpread(of, Way::Widest)),
         Expectation::Rises(rises) => Box::new(rises),
         Expectation::Operations(operations) => Box::new(operations),
+        Expectation::Profiles(profiles) => Box::new(profiles),
         Expectation::Gains(gains) => Box::new(gains),
         Expectation::Growth(growth) => Box::new(growth),
         Expectation::Crossover(crossover) => Box::new(crossover),

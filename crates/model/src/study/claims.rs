@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::kinds::{
     Ceiling, Crossover, Diverges, Extreme, Figure, Fits, Gains, Growth, Monotone, Operations,
-    Order, Pick, Ratio, Rises, Slower, Spread, Steady, Within,
+    Order, Pick, Profiles, Ratio, Rises, Slower, Spread, Steady, Within,
 };
 pub(super) use self::parts::Parts;
 use crate::memory::PageCache;
@@ -91,6 +91,8 @@ pub enum Expectation {
     Rises(Rises),
     /// The rates of two operations of a target.
     Operations(Operations),
+    /// The rates of an operation of a target in two profiles.
+    Profiles(Profiles),
     /// One target gains on another with the number of clients.
     Gains(Gains),
     /// The cost of an operation grows with the size of the data set in some way.
@@ -135,6 +137,7 @@ impl Expectation {
             | Self::Widest(_)
             | Self::Rises(_)
             | Self::Operations(_)
+            | Self::Profiles(_)
             | Self::Gains(_)
             | Self::Growth(_)
             | Self::Crossover(_)
@@ -192,8 +195,8 @@ impl Expectation {
 
 /// Kinds of claims, as named in errors.
 const KINDS: &str = "`ratio`, `order`, `highest`, `lowest`, `narrowest`, `widest`, `rises`, \
-                     `operations`, `gains`, `growth`, `crossover`, `diverges`, `slower`, `steady`, \
-                     `ceiling`, `pick`, `within`, `fits` and `monotone`";
+                     `operations`, `profiles`, `gains`, `growth`, `crossover`, `diverges`, \
+                     `slower`, `steady`, `ceiling`, `pick`, `within`, `fits` and `monotone`";
 
 #[cfg(test)]
 mod tests {

@@ -138,14 +138,17 @@ impl Study {
                            rates with a number of clients)";
             return Some((offset, problem.into()));
         }
-        let Parts { targets, operations, numbers, clients, tables, columns, range } =
+        let Parts { targets, operations, numbers, clients, profile, tables, columns, range } =
             expect.parts();
         let together = if K::IS_RAISED { RAMP } else { "mixed" };
         let is_known = |name: &str| K::OPERATIONS.contains(&name) || name == together;
         // A claim can name a target with a label that only the command line gives.
         let unlisted = targets.iter().find(|t| self.target(t).is_none());
         let unknown_target = unlisted.and_then(|t| self.unknown_target(t, offset));
-        let unknown_profile = || profiles.iter().find_map(|p| self.unknown_profile(p, offset));
+        let unknown_profile = || {
+            let mut named = profiles.iter().map(String::as_str).chain(profile);
+            named.find_map(|p| self.unknown_profile(p, offset))
+        };
         let unknown_operation = || {
             let unknown = operations.iter().find(|name| !is_known(name))?;
             Some((offset, unknown_operation(unknown, K::OPERATIONS)))

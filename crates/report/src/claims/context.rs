@@ -81,4 +81,9 @@ impl<'a> Context<'a> {
             misses: Cell::new(false),
         }
     }
+
+    /// The same for another profile without ramps.
+    pub(super) fn in_profile<'b>(&'b self, profile: &'b str) -> Context<'b> {
+        Context { ramps: Vec::new(), profile, misses: Cell::new(false), ..*self }
+    }
 }

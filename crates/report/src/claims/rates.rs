@@ -183,6 +183,24 @@ impl Context<'_> {
         })
     }
 
+    /// The rate of an operation of a target divided by that in another profile, by block.
+    pub(super) fn ratio_of_profiles(
+        &self,
+        (target, operation): (&str, &str),
+        clients: u32,
+        other: &str,
+    ) -> Result<(Value, usize), Judged> {
+        let there = self.in_profile(other);
+        let here = self.operation(target, operation, clients)?;
+        let there = there.operation(target, operation, clients).map_err(|mut why| {
+            why.2 = format!("profile {other}: {}", why.2);
+            why
+        })?;
+        self.ratio_by_block(here, there).ok_or_else(|| {
+            not_run(format!("no block of {target} has a rate of {operation} in both profiles"))
+        })
+    }
+
     /// The rate of `a` divided by that of `b` over the blocks that have both, with the number of
     /// these blocks.
     fn ratio_by_block(&self, a: &Operation<'_>, b: &Operation<'_>) -> Option<(Value, usize)> {

@@ -6,8 +6,9 @@ use model::{PageCache, Workload};
 use serde_json::{Value, json};
 
 use super::growth::{BY_RECORDS, grown, usual as usual_cost};
+use super::quick;
 use super::ramp::ramped;
-use crate::fixture::{advice, run, usual};
+use crate::fixture::{self, advice, run, usual};
 use crate::recorded::Recorded;
 use crate::view::ClaimView;
 use crate::{judge, markdown, text};
@@ -232,4 +233,42 @@ fn a_load_shorter_than_some_lifetimes_is_not_judged() {
         "{}",
         found[0].note
     );
+}
+
+#[test]
+fn an_operation_is_compared_between_two_profiles() {
+    let rates = |_: &str, _: &str, _: u32| 1e5;
+    let mut recorded =
+        fixture::recorded(quick::plan(quick::SIZING, "printed-throughput,throughput"), 4, rates);
+    let printed: Vec<String> = (recorded.header.plan.cells.iter())
+        .filter(|cell| cell.workload.profile() == "printed-throughput")
+        .map(|cell| cell.id.clone())
+        .collect();
+    for trial in recorded.trials.iter_mut().filter(|trial| printed.contains(&trial.cell)) {
+        for operation in trial.points.iter_mut().flat_map(|point| &mut point.operations) {
+            operation.rate_per_s *= 3.0;
+        }
+    }
+    let of = |than: &str, min: f64| {
+        let expect = json!({
+            "kind": "profiles", "targets": ["redis", "redis-tls"], "operation": "get",
+            "than": than, "clients": 50, "min": min,
+        });
+        let claim =
+            Claim { profiles: vec!["printed-throughput".into()], ..claim(&expect, &json!({})) };
+        let mut found = all(recorded.clone(), vec![claim]);
+        assert_eq!(found.len(), 1);
+        found.remove(0)
+    };
+    let found = of("throughput", 1.0);
+    assert_eq!(found.verdict.name(), "confirmed", "{found:?}");
+    assert!((found.measured.unwrap().center - 3.0).abs() < 0.1, "{found:?}");
+    assert_eq!(
+        found.expected,
+        "get / that of profile throughput at least 1.00× on redis and redis-tls (50 clients)"
+    );
+    assert_eq!(of("throughput", 5.0).verdict.name(), "refuted");
+    let missing = of("tls", 1.0);
+    assert_eq!(missing.verdict.name(), "not run", "{missing:?}");
+    assert_eq!(missing.note, "profile tls: get with 50 clients on redis was not measured");
 }

@@ -162,6 +162,26 @@ pub struct Operations {
     pub max: Option<f64>,
 }
 
+/// The rate of `operation` in the claim's profile divided by that in the profile `than` is between
+/// `min` and `max` on each target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profiles {
+    /// Targets tested.
+    pub targets: Vec<String>,
+    /// The operation.
+    pub operation: String,
+    /// The profile in the denominator.
+    pub than: String,
+    /// Number of active clients in both.
+    pub clients: u32,
+    /// Smallest ratio that confirms the statement.
+    pub min: f64,
+    /// Largest ratio that confirms it; absent for no upper bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
 /// The rate of `a` divided by that of `b` is at least `min` times as high with the most clients as
 /// with the fewest, in each operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

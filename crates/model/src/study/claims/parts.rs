@@ -10,6 +10,8 @@ pub(in crate::study) struct Parts<'a> {
     /// Must be above 0.
     pub(in crate::study) numbers: Vec<f64>,
     pub(in crate::study) clients: Vec<u32>,
+    /// A profile besides those of the claim.
+    pub(in crate::study) profile: Option<&'a str>,
     /// Published tables.
     pub(in crate::study) tables: Vec<&'a str>,
     /// Columns that each of these tables has.
@@ -70,7 +72,9 @@ impl Expectation {
                 ..none()
             },
             Self::Fits(_) | Self::Monotone(_) => self.parts_of_tables(),
-            Self::Order(_) | Self::Rises(_) | Self::Operations(_) => self.parts_of_lists(),
+            Self::Order(_) | Self::Rises(_) | Self::Operations(_) | Self::Profiles(_) => {
+                self.parts_of_lists()
+            }
             of_ramps => of_ramps.parts_of_ramps(),
         }
     }
@@ -97,6 +101,14 @@ impl Expectation {
                 operations: vec![&o.operation, &o.than],
                 clients: vec![o.clients],
                 range: Some((o.min, o.max.unwrap_or(f64::INFINITY))),
+                ..none()
+            },
+            Self::Profiles(p) => Parts {
+                targets: names(&p.targets),
+                operations: vec![&p.operation],
+                clients: vec![p.clients],
+                profile: Some(&p.than),
+                range: Some((p.min, p.max.unwrap_or(f64::INFINITY))),
                 ..none()
             },
             _ => none(),
