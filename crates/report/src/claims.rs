@@ -61,14 +61,14 @@ pub(crate) fn claims(results: Results<'_>) -> Vec<ClaimView> {
         of_runs.into_iter().partition(|claim| claim.expect.is_of_ramps());
     let mut sized: Vec<&str> = growth.iter().map(|curve| curve.workload.as_str()).collect();
     sized.dedup();
-    let told = with_facts(&measured, results.facts);
+    let known = with_facts(&measured, results.facts);
     let no_ramp = || "no ramp was measured".to_string();
     let no_rows = || no_profile(recorded);
     let of_ramps = of_ramps.into_iter().flat_map(|c| on_profiles(c, &raised, no_ramp, results));
     let no_sizes = || "no profile with several sizes was measured".to_string();
     let of_rows = of_rows.into_iter().flat_map(|claim| match claim.expect {
         Expectation::Within(Within { operation: None, .. }) => {
-            on_profiles(claim, &told, no_rows, results)
+            on_profiles(claim, &known, no_rows, results)
         }
         Expectation::Growth(_) => on_profiles(claim, &sized, no_sizes, results),
         _ => on_profiles(claim, &measured, no_rows, results),

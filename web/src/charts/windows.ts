@@ -63,11 +63,11 @@ export function stripOf(all: readonly FailoverView[], { none, read }: Window): S
   const scale = logs.length === 0 ? [8, 9] : marks(Math.min(...logs), Math.max(...logs));
   const [first, last] = [(scale[0] as number) - APART, (scale[scale.length - 1] as number) + APART];
   const at = (ns: number | null): number => (ns === null ? last : ns > 0 ? Math.log10(ns) : first);
-  const told = (ns: number | null): string => (ns === null ? "not at all" : ns > 0 ? format.time(ns) : none);
+  const shown = (ns: number | null): string => (ns === null ? "not at all" : ns > 0 ? format.time(ns) : none);
   const strips = spreads.map((spread, row): Mark[] => {
     const windows = [...spread.all, ...Array<null>(endless(rows[row] as FailoverView, spread)).fill(null)];
     // Alternating above and below the middle separates windows of nearly the same length.
-    return windows.map((ns, i) => ({ x: at(ns), y: row + SPREAD * (((i * 2) % 5) / 2 - 1), row, text: told(ns) }));
+    return windows.map((ns, i) => ({ x: at(ns), y: row + SPREAD * (((i * 2) % 5) / 2 - 1), row, text: shown(ns) }));
   });
   const ends = strips.flat().map(({ x }) => x);
   return {

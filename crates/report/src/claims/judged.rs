@@ -114,6 +114,25 @@ pub(super) fn all_cases(
     Ok(Judged(verdict, Some(case.ratio), format!("{words}{}", describe(case))))
 }
 
+/// The same for measured ratios: the place of each, its value and its number of blocks. The first
+/// that cannot be judged decides.
+pub(super) fn all_measured(
+    ratios: impl Iterator<Item = Result<(String, (Value, usize)), Judged>>,
+    range: (f64, f64),
+    of_each: &str,
+    describe: impl Fn(&Case) -> String,
+) -> Result<Judged, Judged> {
+    let (mut cases, mut doubt) = (Vec::new(), None);
+    for measured in ratios {
+        let (place, (ratio, blocks)) = measured?;
+        let own_doubt = Doubt::about(blocks);
+        let ends = ratio.interval().filter(|_| own_doubt.is_none());
+        doubt = doubt.or(own_doubt);
+        cases.push(Case { ratio, ends, place, caveat: String::new() });
+    }
+    all_cases(&cases, range, (doubt, of_each), describe)
+}
+
 /// Judges a single value that must be within a range; `note` describes it.
 pub(super) fn by_range(value: Value, (min, max): (f64, f64), note: &str) -> Judged {
     let (verdict, word) = match value.interval() {

@@ -2,11 +2,9 @@
 
 use model::Load;
 use model::study::claims::Operations;
-use stats::Doubt;
 
 use super::context::{Context, Kind};
-use super::judged::{Judged, all_cases, range};
-use crate::cases::Case;
+use super::judged::{Judged, all_measured, range};
 use crate::show;
 
 impl Kind for Operations {
@@ -18,16 +16,12 @@ impl Kind for Operations {
 
     fn judge(&self, context: &Context<'_>) -> Result<Judged, Judged> {
         let Self { targets, operation, than, clients, min, max } = self;
-        let (mut cases, mut doubt) = (Vec::new(), None);
-        for target in targets {
-            let operations = (operation.as_str(), than.as_str());
-            let (ratio, blocks) = context.ratio_of_operations(target, operations, *clients)?;
-            let own_doubt = Doubt::about(blocks);
-            let ends = ratio.interval().filter(|_| own_doubt.is_none());
-            doubt = doubt.or(own_doubt);
-            cases.push(Case { ratio, ends, place: target.clone(), caveat: String::new() });
-        }
-        all_cases(&cases, (*min, max.unwrap_or(f64::INFINITY)), (doubt, "target"), |case| {
+        let operations = (operation.as_str(), than.as_str());
+        let of_target = |target: &String| {
+            Ok((target.clone(), context.ratio_of_operations(target, operations, *clients)?))
+        };
+        let range = (*min, max.unwrap_or(f64::INFINITY));
+        all_measured(targets.iter().map(of_target), range, "target", |case| {
             format!(", where {operation} has {} the rate of {than}", show::ratio(case.ratio.center))
         })
     }

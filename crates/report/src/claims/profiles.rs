@@ -1,11 +1,9 @@
 //! The rate of an operation in one profile divided by that in another.
 
 use model::study::claims::Profiles;
-use stats::Doubt;
 
 use super::context::{Context, Kind};
-use super::judged::{Judged, all_cases, range};
-use crate::cases::Case;
+use super::judged::{Judged, all_measured, range};
 use crate::show;
 
 impl Kind for Profiles {
@@ -17,15 +15,12 @@ impl Kind for Profiles {
 
     fn judge(&self, context: &Context<'_>) -> Result<Judged, Judged> {
         let Self { targets, operation, than, clients, min, max } = self;
-        let (mut cases, mut doubt) = (Vec::new(), None);
-        for target in targets {
-            let (ratio, blocks) = context.ratio_of_profiles((target, operation), *clients, than)?;
-            let own_doubt = Doubt::about(blocks);
-            let ends = ratio.interval().filter(|_| own_doubt.is_none());
-            doubt = doubt.or(own_doubt);
-            cases.push(Case { ratio, ends, place: target.clone(), caveat: String::new() });
-        }
-        all_cases(&cases, (*min, max.unwrap_or(f64::INFINITY)), (doubt, "target"), |case| {
+        let of_target = |target: &String| {
+            let operation = (target.as_str(), operation.as_str());
+            Ok((target.clone(), context.ratio_of_profiles(operation, *clients, than)?))
+        };
+        let range = (*min, max.unwrap_or(f64::INFINITY));
+        all_measured(targets.iter().map(of_target), range, "target", |case| {
             let ratio = show::ratio(case.ratio.center);
             format!(", where {operation} has {ratio} the rate of profile {than}")
         })

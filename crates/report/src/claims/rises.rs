@@ -1,11 +1,9 @@
 //! Rates that rise with the number of clients.
 
 use model::study::claims::Rises;
-use stats::Doubt;
 
 use super::context::{Context, Kind};
-use super::judged::{Judged, all_cases};
-use crate::cases::Case;
+use super::judged::{Judged, all_measured};
 use crate::show;
 
 impl Kind for Rises {
@@ -23,23 +21,19 @@ impl Kind for Rises {
     }
 
     fn judge(&self, context: &Context<'_>) -> Result<Judged, Judged> {
-        let (mut cases, mut doubt) = (Vec::new(), None);
+        let mut grown = Vec::new();
         for target in &self.targets {
             for operation in &self.operations {
                 for pair in self.clients.windows(2) {
                     let (from, to) = (pair[0], pair[1]);
-                    let (ratio, blocks) =
-                        context.growth_of_rate((target, operation), (from, to))?;
-                    let own_doubt = Doubt::about(blocks);
-                    let ends = ratio.interval().filter(|_| own_doubt.is_none());
-                    doubt = doubt.or(own_doubt);
                     let place = format!("{operation} on {target} from {from} to {to} clients");
-                    cases.push(Case { ratio, ends, place, caveat: String::new() });
+                    let ratio = context.growth_of_rate((target, operation), (from, to));
+                    grown.push(ratio.map(|ratio| (place, ratio)));
                 }
             }
         }
         let range = (self.min, f64::INFINITY);
-        all_cases(&cases, range, (doubt, "operation"), |case| {
+        all_measured(grown.into_iter(), range, "operation", |case| {
             format!(", where the rate changes by {}", show::ratio(case.ratio.center))
         })
     }

@@ -236,8 +236,10 @@ fn too_slow(question: &Question, rate: &RateAsked, sizes: &[Capacity<'_>]) -> Mi
         several => format!("{several} servers"),
     };
     // A higher rate of a healthy day does not raise the rate that survived.
-    let is_survived = most.usable(rate).1 == Limit::SurvivedRate;
-    if let (1, Reach::AtLeast(why), false) = (sizes.len(), measured.reach, is_survived) {
+    let is_failure_the_limit = most.usable(rate).1 == Limit::SurvivedRate;
+    if let (1, Reach::AtLeast(why)) = (sizes.len(), measured.reach)
+        && !is_failure_the_limit
+    {
         return Missing {
             text: format!("{short}; no more is known, because {why}"),
             commands: vec![commands::highest_rate(question, rate, Some(deployment))],
