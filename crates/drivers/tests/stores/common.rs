@@ -337,16 +337,20 @@ pub(crate) fn page_store(store: &mut dyn PageStore) {
     let mut value = b"left over".to_vec();
     assert!(store.close(b"nothing is open").is_err());
     let opened = store.open("abc", &mut value).unwrap();
-    assert_eq!((opened.found, opened.lock.attempts), (Found::No, 1));
-    assert_eq!(opened.lock.waited_ns, 0);
+    assert_eq!(opened.found, Found::No);
     assert!(value.is_empty());
+    let mut waits = vec![(opened.lock.attempts, opened.lock.waited_ns)];
     let mut any = (0..=255).collect::<Vec<u8>>().repeat(20);
     for _ in 0..3 {
         assert_eq!(store.close(&any).unwrap(), Closed::Kept);
-        assert_eq!(store.open("abc", &mut value).unwrap().found, Found::Yes);
+        let opened = store.open("abc", &mut value).unwrap();
+        assert_eq!(opened.found, Found::Yes);
         assert!(value == any);
+        waits.push((opened.lock.attempts, opened.lock.waited_ns));
         any.truncate(any.len() / 3);
     }
+    // If waits are only detected by time, a pause on a busy machine can count as one.
+    assert!(waits.contains(&(1, 0)), "{waits:?}");
     assert_eq!(store.close(b"end").unwrap(), Closed::Kept);
     assert!(store.close(b"twice").is_err());
 }
