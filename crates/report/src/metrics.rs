@@ -43,7 +43,7 @@ pub(crate) struct Metric {
 }
 
 /// All metrics in the order of their CSV columns; append new ones.
-pub(crate) const METRICS: [Metric; 33] = [
+pub(crate) const METRICS: [Metric; 34] = [
     geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
     geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
     geometric("server_cpus", |w| w.by_time(w.point.server_cpu_ns?)),
@@ -81,6 +81,7 @@ pub(crate) const METRICS: [Metric; 33] = [
     amount("cpu_throttled_share", |w| w.waited(|s| s.group_throttled_ns)),
     geometric("link_received_bit_per_s", |w| w.bit_per_s(|s| Some(link(s)?.received_bytes))),
     geometric("link_sent_bit_per_s", |w| w.bit_per_s(|s| Some(link(s)?.sent_bytes))),
+    geometric("generator_cpu_share", |w| generator_cpu_share(w.point)),
 ];
 
 /// Reads of a database's rows through a cache.
@@ -165,6 +166,12 @@ fn flash_hit_share(whole: &Whole<'_>) -> Option<f64> {
     let hits = whole.grown(|sample| sample.store.as_ref()?.hits)?;
     let flash = whole.grown(|sample| sample.store.as_ref()?.flash_hits)?;
     (hits > 0.0).then(|| flash / hits)
+}
+
+/// CPU time of the generator by that of the server.
+fn generator_cpu_share(point: &Point) -> Option<f64> {
+    let server = point.server_cpu_ns.filter(|ns| *ns > 0)?;
+    Some(point.generator_cpu_ns as f64 / server as f64)
 }
 
 /// Keys that the server has expired, as it reports them.
@@ -368,6 +375,16 @@ mod tests {
             let whole = Whole { point: &point, samples: &samples, events };
             let grown = 1_500.0 * 100.0 / 80.0;
             assert_eq!(metric.read(&whole), Some(grown / 50.0), "{next}");
+        }
+    }
+
+    #[test]
+    fn the_generators_share_needs_the_servers_cpu_time() {
+        let metric = METRICS.iter().find(|m| m.key == "generator_cpu_share").unwrap();
+        for (server_cpu_ns, share) in [(Some(20), Some(1.5)), (Some(0), None), (None, None)] {
+            let point = Point { generator_cpu_ns: 30, server_cpu_ns, ..point(None) };
+            let whole = Whole { point: &point, samples: &[], events: &[] };
+            assert_eq!(metric.read(&whole), share);
         }
     }
 
