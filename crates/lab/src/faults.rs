@@ -127,13 +127,13 @@ impl FaultPlace {
         let mut happened = vec![(Instant::now(), EventKind::ShutDown, place(endpoint))];
         self.signal(at, Signal::SIGTERM)?;
         wait(|| !process.runs(), "the primary did not shut down")?;
-        process.start_again()?;
+        process.start_again(&[])?;
         happened.push((Instant::now(), EventKind::Restored, place(endpoint)));
         Ok(happened)
     }
 
-    /// Lets the affected server continue, or starts it again and makes it follow the new primary,
-    /// as a managed service does.
+    /// Lets the affected server continue, or starts it again as a replica of the new primary, as a
+    /// managed service does: an empty server that starts as a primary would accept writes.
     fn restore(&self, operator: Operator<'_>) -> Result<Vec<Happened>, Failure> {
         let Some(at) = self.affected else { return Ok(Vec::new()) };
         let (endpoint, process) = &self.servers[at];
@@ -143,11 +143,12 @@ impl FaultPlace {
         } else if process.runs() {
             self.signal(at, Signal::SIGCONT)?;
         } else {
-            process.start_again()?;
-            wait(
-                || operator.follow(endpoint).is_ok(),
-                "the server that was restored does not reply",
-            )?;
+            let follows = operator.to_follow(endpoint);
+            let follows = follows.map(|(host, port)| (host, port.to_string()));
+            match &follows {
+                Some((host, port)) => process.start_again(&["--replicaof", host, port])?,
+                None => process.start_again(&[])?,
+            }
         }
         Ok(happened)
     }

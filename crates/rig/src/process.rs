@@ -110,7 +110,7 @@ impl Process {
     pub(crate) fn spawn(guard: &Guard, launch: Launch) -> Result<Self> {
         let oom_kills_before = oom_kills();
         File::create(&launch.log).map_err(RigError::io("create log", &launch.log))?;
-        let child = launch.run(true)?;
+        let child = launch.run(&[], true)?;
         let command_line = std::iter::once(launch.program.as_os_str())
             .chain(launch.arguments.iter().map(OsString::as_os_str))
             .map(|a| a.to_string_lossy().into_owned())
@@ -124,9 +124,9 @@ impl Process {
         Ok(process)
     }
 
-    /// Starts it again after it has ended, with the same files. It does not end with the calling
-    /// thread, but with this process.
-    pub(crate) fn start_again(&self) -> Result<()> {
+    /// Starts it again after it has ended, with the same files and arguments and those of `also`. It
+    /// does not end with the calling thread, but with this process.
+    pub(crate) fn start_again(&self, also: &[&str]) -> Result<()> {
         let mut running = self.running();
         let failed = |reason: &str| {
             let program = self.launch.name.into();
@@ -139,7 +139,7 @@ impl Process {
             Err(e) => return failed(&e.to_string()),
         }
         let _ = self.guard.disown_process(running.child.id());
-        running.child = self.launch.run(false)?;
+        running.child = self.launch.run(also, false)?;
         self.owned(running.child.id())
     }
 
@@ -303,7 +303,7 @@ impl Drop for Process {
 
 impl Launch {
     /// Starts the program; its output is appended to the log.
-    fn run(&self, dies_with_thread: bool) -> Result<Child> {
+    fn run(&self, also: &[&str], dies_with_thread: bool) -> Result<Child> {
         let set = cpu_set(self.cpus.as_deref().unwrap_or_default(), &allowed_by_the_system())?;
         let out = File::options().append(true).create(true).open(&self.log);
         let out = out.map_err(RigError::io("open log", &self.log))?;
@@ -317,6 +317,7 @@ impl Launch {
         let mut command = child::command(&self.program);
         command
             .args(&self.arguments)
+            .args(also)
             .current_dir(&self.directory)
             .env("PATH", self.search.to_variable())
             .env("HOME", &self.directory)

@@ -257,11 +257,11 @@ impl ServerProcess {
         self.0.signal(signal)
     }
 
-    /// Starts it again after it has ended, with the same configuration and data, without waiting
-    /// until it replies.
+    /// Starts it again after it has ended, with the same configuration and data and the arguments
+    /// of `also`, without waiting until it replies.
     ///
     /// Errors: it still runs, the server was stopped, or the program cannot be started.
-    pub fn start_again(&self) -> Result<()> {
-        self.0.start_again()
+    pub fn start_again(&self, also: &[&str]) -> Result<()> {
+        self.0.start_again(also)
     }
 }

@@ -20,6 +20,8 @@ pub struct Login<'a> {
     pub resp3: bool,
     /// Name under which the server lists the connection, without spaces.
     pub client_name: Option<&'a str>,
+    /// True to fail on a server that is a replica, as clients of Sentinel must.
+    pub primary_only: bool,
 }
 
 /// The first requests of a connection and their expected replies.
@@ -36,9 +38,11 @@ impl fmt::Debug for Hello {
     }
 }
 
-/// Builds the first requests of a connection: `AUTH`, `HELLO 3`, `SELECT` and `CLIENT SETNAME`,
-/// each if needed. The password is sent with `AUTH` instead of `HELLO`, because older servers
-/// reject `HELLO` with an error that repeats its arguments.
+/// Builds the first requests of a connection: `AUTH`, `HELLO 3`, `SELECT`, `CLIENT SETNAME` and
+/// `WAIT 0 0`, each if needed. The password is sent with `AUTH` instead of `HELLO`, because older
+/// servers reject `HELLO` with an error that repeats its arguments. A primary answers `WAIT 0 0`
+/// with a number at once and a replica with an error
+/// (<https://redis.io/docs/latest/commands/wait/>).
 pub fn hello(login: &Login<'_>) -> Hello {
     let mut greeting = Hello { bytes: Vec::new(), replies: Vec::new() };
     if let Some(password) = login.password {
@@ -56,6 +60,9 @@ pub fn hello(login: &Login<'_>) -> Hello {
     }
     if let Some(name) = login.client_name {
         greeting.push(&[b"CLIENT", b"SETNAME", name.as_bytes()], Shape::Done, true, false);
+    }
+    if login.primary_only {
+        greeting.push(&[b"WAIT", b"0", b"0"], Shape::Any, false, false);
     }
     greeting
 }

@@ -74,18 +74,14 @@ impl<'a> Operator<'a> {
         self.ask(server, &[b"CLUSTER", b"INFO"]).is_ok()
     }
 
-    /// Makes a server that was started again a replica of the current primary; does nothing in a
+    /// Host and port of the primary that a server follows when it is started again; `None` in a
     /// cluster, whose nodes know their roles, and without another primary.
-    pub fn follow(self, server: &Endpoint) -> Result<(), Failure> {
-        if self.is_cluster(server) {
-            return Ok(());
+    pub fn to_follow(self, server: &Endpoint) -> Option<(&'a str, u16)> {
+        let primary = self.primaries().find(|primary| *primary != server)?;
+        match address(primary)? {
+            NetAddress::Tcp(host, port) if !self.is_cluster(primary) => Some((host, *port)),
+            _ => None,
         }
-        let Some(primary) = self.primaries().find(|primary| *primary != server) else {
-            return Ok(());
-        };
-        let Some(NetAddress::Tcp(host, port)) = address(primary) else { return Ok(()) };
-        self.ask(server, &[b"REPLICAOF", host.as_bytes(), port.to_string().as_bytes()])?;
-        Ok(())
     }
 
     /// Moves slots from the first primary of a cluster to the second, at most `most` and none once

@@ -164,12 +164,14 @@ fn each_greeting_request_has_an_expected_reply() {
         database: 3,
         resp3: true,
         client_name: Some("me"),
+        primary_only: true,
     };
     let greeting = hello(&login);
     assert_eq!(
         text(&greeting.bytes),
         "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$3\r\np w\r\n*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n\
-         *2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\nme\r\n"
+         *2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$2\r\nme\r\n\
+         *3\r\n$4\r\nWAIT\r\n$1\r\n0\r\n$1\r\n0\r\n"
     );
     let flags: Vec<_> =
         greeting.replies.iter().map(|r| (r.expect.shape, r.harmless, r.secret)).collect();
@@ -179,7 +181,8 @@ fn each_greeting_request_has_an_expected_reply() {
             (Shape::Done, false, true),
             (Shape::Any, false, false),
             (Shape::Done, false, false),
-            (Shape::Done, true, false)
+            (Shape::Done, true, false),
+            (Shape::Any, false, false)
         ]
     );
     assert!(!format!("{greeting:?}").contains("112, 32, 119"), "the password's bytes");

@@ -171,6 +171,11 @@ fn seeds(endpoint: &Endpoint) -> &[NetAddress] {
     }
 }
 
+/// True if another server can become the primary.
+pub(crate) fn can_fail_over(endpoint: &Endpoint) -> bool {
+    !seeds(endpoint).is_empty()
+}
+
 /// The endpoint of one server, with the same password.
 fn at(endpoint: &Endpoint, server: &NetAddress) -> Endpoint {
     let mut one = endpoint.clone();
@@ -237,7 +242,7 @@ fn confirmed_primary(
 pub(crate) fn survey(endpoint: &Endpoint, timeout: Duration) -> Option<Box<dyn Survey>> {
     let survey =
         PrimarySurvey { endpoint: endpoint.clone(), timeout: timeout.min(QUERY_TIMEOUT_MAX) };
-    (!seeds(endpoint).is_empty()).then(|| Box::new(survey) as Box<_>)
+    can_fail_over(endpoint).then(|| Box::new(survey) as Box<_>)
 }
 
 #[derive(Debug)]

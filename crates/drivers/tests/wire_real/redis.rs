@@ -155,6 +155,21 @@ fn logins_and_databases() {
 }
 
 #[test]
+fn a_replica_is_refused_if_only_a_primary_will_do() {
+    if !installed("redis-server") {
+        return;
+    }
+    let server = Server::redis(&[]);
+    let greeting = hello(&Login { primary_only: true, ..Login::default() });
+    assert_eq!(greet(&mut server.connect(), &greeting), [OK]);
+    assert_eq!(server.redis_cli(&["REPLICAOF", "127.0.0.1", "1"]), "OK");
+    let answers = greet(&mut server.connect(), &greeting);
+    assert!(matches!(&answers[..], [Judged::Error(_, text)] if text.contains("replica")));
+    // Without the check, an empty replica answers reads.
+    assert_eq!(ask(&mut server.connect(), "GET a", &VALUE), Judged::Miss);
+}
+
+#[test]
 fn errors_have_the_right_class() {
     if !installed("redis-server") {
         return;

@@ -101,7 +101,7 @@ fn servers(
         // A cluster has only database 0.
         database: if server.is_cluster { 0 } else { server.database },
         resp3: server.is_resp3,
-        client_name: None,
+        ..Login::default()
     });
     let replicas = server.is_cluster && server.read_from != ReadFrom::Primaries;
     for (is_wanted, request) in [(server.is_tracking, TRACKING), (replicas, READONLY)] {
