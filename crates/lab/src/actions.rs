@@ -197,7 +197,7 @@ pub(crate) fn complete(trial: &mut Trial, workload: &Workload, samples: &[Sample
     // Memory that is copied and swapped out does not show in the group.
     let copied = of_trial.iter().filter_map(|write| copied(samples, &trial.events, *write));
     trial.facts.extend(copied.filter(|_| !workload.swaps()));
-    trial.facts.extend(server_load::facts(samples, &trial.events));
+    trial.facts.extend(server_load::facts(&trial.points, samples, &trial.events));
 }
 
 /// True if a server began to send its data to one that was restored.

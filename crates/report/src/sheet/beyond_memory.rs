@@ -30,8 +30,10 @@ const NUMBERS: [&str; 8] = [
     "of the disk",
 ];
 
-/// Metrics of which one above 0 shows that memory had no room.
-const SIGNS: [&str; 3] = ["evicted_per_op", "flash_hit_share", "server_major_faults_per_op"];
+/// Metrics of which one above its amount shows that memory had no room. A server that starts again
+/// reads its program from the disk.
+const SIGNS: [(&str, f64); 3] =
+    [("evicted_per_op", 0.0), ("flash_hit_share", 0.0), ("server_major_faults_per_op", 0.001)];
 
 /// Columns of pressure, and their metrics.
 const PRESSURES: [(&str, &str); 5] = [
@@ -59,8 +61,7 @@ pub(crate) fn section(view: &View) -> Section {
         columns.push(Column::words("ended early"));
     }
     let is_sign = |row: &Row| {
-        let mut signs = SIGNS.iter().filter_map(|name| row.metrics.get(*name));
-        signs.any(|value| value.center > 0.0)
+        SIGNS.iter().any(|(name, least)| row.metrics.get(*name).is_some_and(|v| v.center > *least))
     };
     let full: Vec<&str> =
         view.cells.iter().filter(|row| is_sign(row)).map(|row| row.workload.as_str()).collect();
