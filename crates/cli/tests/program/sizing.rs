@@ -56,7 +56,7 @@ fn a_wrong_way_to_listen_is_a_target_that_is_not_run() {
 fn run(place: &Place, targets: &[&str], profiles: &str) -> Value {
     let mut command = place.command();
     command.args(["run", "sizing", "--scale", "quick", "--budget", "1s", "--format", "json"]);
-    command.args(["--set", "keys=500", "--set", "measure_ms=300", "--set", "blocks_min=1"]);
+    command.args(["--set", "keys=6000", "--set", "measure_ms=300", "--set", "blocks_min=1"]);
     command.args(["--set", "clients=4", "--set", &format!("profile={profiles}")]);
     for target in targets {
         command.args(["--target", target]);

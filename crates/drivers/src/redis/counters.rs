@@ -87,6 +87,10 @@ pub(super) fn counters(info: &str) -> StoreCounters {
     }
 }
 
+/// Fewest keys for which the bytes per key are those of keys: buffers of connections are some
+/// hundred kilobytes.
+const KEYS_MIN: u64 = 1_000;
+
 /// Facts from these sections: the last save and the last rewrite, if any, and the bytes per key.
 pub(super) fn facts(info: &str) -> Vec<Fact> {
     let number = |name: &str| field::<f64>(info, name);
@@ -96,7 +100,7 @@ pub(super) fn facts(info: &str) -> Vec<Fact> {
     let of_last = |name, happened: bool| number(name).filter(|_| happened);
     let fork_us = of_last("latest_fork_usec", saved || rewritten);
     let data_bytes = number("used_memory").zip(number("used_memory_startup")).map(|(a, b)| a - b);
-    let keys = keys(info).filter(|keys| *keys > 0);
+    let keys = keys(info).filter(|keys| *keys >= KEYS_MIN);
     let values = [
         (BackgroundWrite::Save.copied_bytes(), of_last("rdb_last_cow_size", saved)),
         (BackgroundWrite::Rewrite.copied_bytes(), of_last("aof_last_cow_size", rewritten)),
@@ -166,6 +170,7 @@ mod tests {
             facts(info).into_iter().map(|fact| (fact.name, fact.value)).collect::<Vec<_>>()
         };
         assert_eq!(names(info), [("bytes_per_key".to_string(), 100.0)]);
+        assert_eq!(names(&info.replace("keys=10000", "keys=999")), []);
         let saved = info.replace("sec:-1", "sec:0").replace("cow_size:0", "cow_size:4096");
         let saved = saved.replace("usec:0", "usec:250");
         let first = &names(&saved)[..2];
