@@ -143,9 +143,13 @@ impl<'a> Latencies<'a> {
             return;
         };
         let times = whole.counts.times(whole.response(), self.timeout_ns);
-        if let Some(Time::Of(ns) | Time::Bound { at_least: ns }) = times.quantile(0.99) {
-            self.p99.push((latest.at_ns, ns));
-        }
+        let p99_ns = match times.quantile(0.99) {
+            None => return,
+            Some(Time::Of(ns)) => ns,
+            // A limit must not seem to be kept because requests failed at once.
+            Some(Time::Bound { at_least }) => at_least.max(self.timeout_ns),
+        };
+        self.p99.push((latest.at_ns, p99_ns));
     }
 
     /// Shortest interval of a percentile.
@@ -249,6 +253,19 @@ mod tests {
         let (p99, _) = recorded(latencies, "get");
         // The last interval has too few.
         assert_eq!(p99, [(200 * MS, 500), (800 * MS, 700)]);
+    }
+
+    #[test]
+    fn operations_that_fail_at_once_take_their_timeout() {
+        let cell = cell(2_000 * MS);
+        let mut latencies = Latencies::of(&cell, 900);
+        for (at_ms, failed) in [(200, 1), (400, 50), (600, 150)] {
+            let mut whole = answered(150 - failed, 500);
+            (0..failed).for_each(|_| whole.counts.fail(ErrorClass::Reply, "READONLY"));
+            reported(&mut latencies, ("get", at_ms, None), whole);
+        }
+        let (p99, _) = recorded(latencies, "get");
+        assert_eq!(p99, [(200 * MS, 500), (400 * MS, 900), (600 * MS, 900)]);
     }
 
     #[test]
