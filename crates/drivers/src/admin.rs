@@ -96,6 +96,13 @@ pub trait Admin: Send {
         Ok(())
     }
 
+    /// Writes keys with `prefix` through a proxy, looks for them on the servers that its URL names
+    /// behind it, and removes them; does nothing without a proxy. Errors: one is on none of them, so
+    /// that other servers would be neither checked for foreign data nor cleaned.
+    fn check_behind(&mut self, _prefix: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Writes the session `id` (which must not exist) with a separate client, reads it back,
     /// compares it and removes it. `id` should start with the run's prefix.
     fn verify(&mut self, layout: Layout, options: &SessionOptions, id: &str)

@@ -398,6 +398,9 @@ pub fn remove_leftovers(
 /// Writes and reads one session or record, and returns the store's facts.
 fn checked(ready: &mut Ready) -> Result<Facts, Failure> {
     let facts = ready.facts()?;
+    for store in &mut ready.stores {
+        store.admin.check_behind(&ready.prefix)?;
+    }
     if let Some(backend) = ready.backend {
         app_cache::verify(backend, &ready.cache_options())?;
     } else if ready.has_rows {

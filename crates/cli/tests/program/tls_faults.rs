@@ -182,6 +182,13 @@ fn a_proxy_needs_the_servers_behind_it() {
     assert_not_run(&[&cluster], &["`CLUSTER SLOTS`", "proxy", "?behind="], &[]);
 
     let behind = servers.each_ref().map(|server| format!("127.0.0.1:{}", server.port)).join(",");
+    // One of two servers, or another one, is not what is behind it.
+    let other = PortServer::redis(&[]);
+    for wrong in [servers[0].port, other.port] {
+        let url = format!("{url}?behind=127.0.0.1:{wrong}");
+        assert_not_run(&[&url], &["of 64 keys written through", "on none", "`?behind=`"], &[]);
+    }
+    assert!(servers.iter().all(|server| server.ask(&["DBSIZE"]) == "0"), "nothing is left");
     let whole = format!("{url}?behind={behind}");
     servers[1].ask(&["SET", "foreign", "1"]);
     assert_not_run(&[&whole], &["is not empty", "--allow-shared"], &[]);
