@@ -10,6 +10,7 @@ use crate::disks;
 use crate::exit::CliError;
 use crate::secrets;
 use crate::server_names::targets_help;
+use crate::tls_flags::TlsFlags;
 
 /// Output format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -194,6 +195,8 @@ pub(crate) struct Common {
     /// Read the password of a target from a file
     #[arg(long = "password-file", value_name = "NAME=FILE")]
     pub(crate) password_files: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsFlags,
     /// Allow existing stores with data, except for application caches and memcached; only data of
     /// this run is ever removed
     #[arg(long)]
@@ -217,6 +220,14 @@ pub(crate) struct Common {
 }
 
 impl Common {
+    /// Parses targets and applies the TLS flags to them.
+    pub(crate) fn choices(&self, targets: &[String]) -> Result<Vec<TargetChoice>, CliError> {
+        let mut choices: Vec<TargetChoice> =
+            targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?;
+        self.tls.apply(&mut choices)?;
+        Ok(choices)
+    }
+
     /// Directories, endpoints and credentials of a run; starts the guard.
     pub(crate) fn setup(&self, targets: &[TargetChoice], resumes: bool) -> Result<Setup, CliError> {
         if !self.disk.is_dir() {

@@ -23,6 +23,7 @@ mod serve;
 mod server_names;
 mod signals;
 mod studies;
+mod tls_flags;
 mod trust;
 
 use clap::Parser as _;

@@ -95,7 +95,7 @@ fn count(text: &str, max: u64, unit: &str) -> Result<u64, String> {
 
 pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
     let flags = &arguments.flags;
-    let choices = flags.choices(&arguments.targets)?;
+    let choices = flags.common.choices(&arguments.targets)?;
     let load = load(arguments)?;
     let workload = flags.workload(times(arguments)?)?;
     let mut plan = flags.plan(STUDY, &choices, (&workload, &load), arguments.blocks)?;

@@ -6,10 +6,10 @@ use model::{Endpoint, Header, Plan, PlannedTarget, TargetChoice};
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::bench::targets::TlsFlags;
 use crate::args::Records;
 use crate::exit::CliError;
 use crate::signals::watch_signals;
+use crate::tls_flags::TlsFlags;
 use crate::{output, secrets};
 
 /// Arguments of `clean`.

@@ -59,7 +59,7 @@ pub(crate) struct FindMax {
 pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
     let flags = &arguments.flags;
     let search = search(arguments)?;
-    let choices = flags.choices(&arguments.targets)?;
+    let choices = flags.common.choices(&arguments.targets)?;
     let FindMax { blocks, targets, .. } = arguments;
     let (clients, pipeline) = (flags.clients, flags.pipeline);
     flags.check_in_flight(clients)?;

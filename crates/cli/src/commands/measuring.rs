@@ -25,7 +25,7 @@ use crate::output;
 use crate::progress::{Collector, Display, RemovalDisplay};
 use crate::random::random;
 use crate::signals::watch_signals;
-use crate::{disks, fault_command, reach, serve, studies, trust};
+use crate::{disks, fault_command, reach, serve, studies, tls_flags, trust};
 
 /// Delay before slow file removal is reported.
 const REMOVAL_NOTICE_AFTER: Duration = Duration::from_secs(1);
@@ -42,6 +42,7 @@ pub(super) fn header(
     let mut facts = doctor::conditions(&setup.disk);
     disks::describe(&plan, setup, &mut facts);
     facts.extend(unprotected_stores(setup));
+    facts.extend(tls_flags::warnings(&setup.endpoints));
     let calibration = calibrate::stored(records, &facts, setup, silent);
     if !silent && plan.cells.iter().any(|cell| matches!(cell.workload, Workload::Kv(_))) {
         output::say("measuring first what the generator does without a store");

@@ -20,7 +20,7 @@ use crate::{disks, fault_command, limits, output, preflight, serve, studies, tru
 const CLIENTS: &str = "--set clients";
 
 pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
-    let choices = target_choices(arguments)?;
+    let choices = arguments.common.choices(&arguments.targets)?;
     // Bind before the record is created, so that wrong arguments leave nothing behind.
     let served = serve::bind(&arguments.common.serve)?;
     let setup = arguments.common.setup(&choices, arguments.resume.run.is_some())?;
@@ -30,10 +30,6 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
         None => start_new(arguments, &choices, &setup)?,
     };
     carry_out(header, earlier, writer, &setup, arguments.common.printing, served)
-}
-
-fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
-    Ok(arguments.targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?)
 }
 
 /// The record's header and writer, the trials measured earlier, and the measurement lock.

@@ -108,6 +108,32 @@ fn a_missing_client_certificate_names_its_flags() {
 }
 
 #[test]
+fn a_study_takes_a_client_certificate() {
+    if !has_tls_tools() {
+        return;
+    }
+    let certificates = Certificates::new(&[
+        ("here", "subjectAltName=DNS:localhost"),
+        ("client", "extendedKeyUsage=clientAuth"),
+    ]);
+    let server = certificates.redis("here", &["--tls-auth-clients", "yes"]);
+    let place = Place::new();
+    let mut command = place.command();
+    command.args(["run", "sizing", "--scale", "quick", "--budget", "1s", "--format", "json"]);
+    command.args(["--set", "profile=throughput", "--set", "measure_ms=200", "--set", "keys=500"]);
+    command.args(["--set", "blocks_min=1", "--timeout", TIMEOUT]);
+    command.args(["--target", &format!("redis-tls=rediss://localhost:{}", server.port)]);
+    for (flag, file) in [("--cacert", "ca.pem"), ("--cert", "client.pem"), ("--key", "client.key")]
+    {
+        command.args([flag, &certificates.path(file)]);
+    }
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    let summary = Started::new(command).finish_within(PATIENCE).measured().json();
+    assert!(count(row(&summary, "redis-tls", "get"), "ok") > 50, "{summary}");
+    place.assert_nothing_left();
+}
+
+#[test]
 fn a_url_without_tls_for_a_port_with_it_and_the_reverse_name_the_other_scheme() {
     if !has_tls_tools() {
         return;

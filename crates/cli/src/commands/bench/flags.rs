@@ -15,7 +15,7 @@ use std::fmt::Display;
 use std::process::ExitCode;
 use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, Weights};
 
-use super::targets::{self, TlsFlags};
+use super::targets;
 use crate::args::{Common, duration_ns, stall_ns, timeout_ms};
 use crate::commands::measuring;
 use crate::exit::CliError;
@@ -115,8 +115,6 @@ pub(crate) struct KvFlags {
     #[arg(long, value_name = "TIME")]
     pub(in crate::commands) stall_limit: Option<String>,
     #[command(flatten)]
-    pub(in crate::commands) tls: TlsFlags,
-    #[command(flatten)]
     pub(in crate::commands) common: Common,
 }
 
@@ -132,17 +130,6 @@ pub(in crate::commands) struct Times {
 }
 
 impl KvFlags {
-    /// Parses the targets and applies the TLS flags to them.
-    pub(in crate::commands) fn choices(
-        &self,
-        targets: &[String],
-    ) -> Result<Vec<TargetChoice>, CliError> {
-        let mut choices: Vec<TargetChoice> =
-            targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?;
-        self.tls.apply(&mut choices)?;
-        Ok(choices)
-    }
-
     /// Runs the plan and writes a new record.
     pub(in crate::commands) fn carry_out(
         &self,
@@ -155,8 +142,7 @@ impl KvFlags {
         let setup = self.common.setup(choices, false)?;
         let _lock = acquire(&setup.guard, &orphaned::disks(&setup, &plan))?;
         let silent = self.common.printing.is_silent();
-        let mut header = measuring::header(plan, &setup, (&self.common.records.out, silent))?;
-        header.conditions.facts.extend(targets::tls_warnings(choices));
+        let header = measuring::header(plan, &setup, (&self.common.records.out, silent))?;
         let writer = Writer::create(&self.common.records.out, &header)?;
         measuring::carry_out(header, Vec::new(), writer, &setup, self.common.printing, served)
     }

@@ -1,13 +1,11 @@
 //! The servers of `bench` and `find-max`, their settings and TLS options.
 
-use clap::Args;
 use drivers::wire::Dialect;
 use model::plan::PlannedTarget;
 use model::study::is_name_or_label;
 use model::tier::Tier;
-use model::{Condition, Endpoint, Kv, Product, Program, TargetChoice};
+use model::{Kv, Product, Program, TargetChoice};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use workloads::kv::Sizes;
 
 use crate::exit::CliError;
@@ -20,73 +18,6 @@ const MEMORY_MIB_MIN: f64 = 128.0;
 const ITEM_BYTES: f64 = 80.0;
 /// Ratio of the memory limit to the data, since slots are larger than their items.
 const MEMORY_FACTOR: f64 = 2.0;
-
-/// TLS options for targets with a TLS URL.
-#[derive(Debug, Args)]
-pub(crate) struct TlsFlags {
-    /// Trust the authorities of this PEM file instead of the system's (rediss://, memcacheds://)
-    #[arg(long, value_name = "FILE")]
-    cacert: Option<PathBuf>,
-    /// Client certificate, a PEM file
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-    /// Private key of the client certificate, a PEM file
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
-    /// Expected name in the server's certificate [default: the host]
-    #[arg(long, value_name = "NAME")]
-    sni: Option<String>,
-    /// Do not verify the server's certificate; a man in the middle can read everything
-    #[arg(long, conflicts_with = "cacert")]
-    tls_insecure: bool,
-}
-
-impl TlsFlags {
-    fn given(&self) -> Option<&'static str> {
-        let flags = [
-            ("--cacert", self.cacert.is_some()),
-            ("--cert", self.cert.is_some()),
-            ("--sni", self.sni.is_some()),
-            ("--tls-insecure", self.tls_insecure),
-        ];
-        flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
-    }
-
-    /// Applies the flags to every target that uses TLS. Errors: no target uses TLS.
-    pub(in crate::commands) fn apply(&self, choices: &mut [TargetChoice]) -> Result<(), CliError> {
-        let Some(flag) = self.given() else { return Ok(()) };
-        let mut applied = 0;
-        for tls in choices.iter_mut().filter_map(|c| c.endpoint.as_mut()?.tls_mut()) {
-            tls.ca_file.clone_from(&self.cacert);
-            tls.certificate.clone_from(&self.cert);
-            tls.key.clone_from(&self.key);
-            tls.name.clone_from(&self.sni);
-            tls.is_insecure = self.tls_insecure;
-            applied += 1;
-        }
-        if applied > 0 {
-            return Ok(());
-        }
-        Err(CliError::usage(format!(
-            "{flag} has no effect: no target uses TLS (expected NAME=rediss://host:port)"
-        )))
-    }
-}
-
-/// Warnings about targets whose certificate is not verified.
-pub(super) fn tls_warnings(choices: &[TargetChoice]) -> Vec<Condition> {
-    let unverified = choices.iter().filter(|choice| {
-        let mut endpoint = choice.endpoint.clone();
-        endpoint.as_mut().and_then(Endpoint::tls_mut).is_some_and(|tls| tls.is_insecure)
-    });
-    let warning = |choice: &TargetChoice| Condition {
-        group: "targets".into(),
-        name: format!("TLS of {}", choice.name),
-        value: "not verified (--tls-insecure)".into(),
-        warning: Some("the server's identity is unknown".into()),
-    };
-    unverified.map(warning).collect()
-}
 
 /// The protocol of a target. Errors: it is not a key-value server.
 pub(super) fn dialect(choice: &TargetChoice) -> Result<Dialect, CliError> {
