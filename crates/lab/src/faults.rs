@@ -22,6 +22,11 @@ const AHEAD: Duration = Duration::from_millis(300);
 const LATE_MAX: Duration = Duration::from_secs(1);
 /// Time for a server to shut down, and to reply after it was started again.
 const RESTART_MAX: Duration = Duration::from_secs(30);
+/// How long a restoration waits until another server has taken over: a server without data that
+/// comes back before would be the primary again.
+const TAKEOVER_WAIT_MAX: Duration = Duration::from_millis(2_500);
+/// Pause between two looks at the roles meanwhile.
+const TAKEOVER_PAUSE: Duration = Duration::from_millis(50);
 /// Slots that a migration moves at most.
 const SLOTS_MAX: usize = 1_000;
 
@@ -34,11 +39,13 @@ pub(crate) struct FaultPlace {
     cable: Option<Arc<Cable>>,
     /// The server whose service the plan interrupted.
     affected: Option<usize>,
+    /// Number of primaries before that.
+    primaries: usize,
 }
 
 impl FaultPlace {
     pub(crate) fn new(servers: Vec<(Endpoint, ServerProcess)>, cable: Option<Arc<Cable>>) -> Self {
-        Self { servers, cable, affected: None }
+        Self { servers, cable, affected: None, primaries: 0 }
     }
 
     /// Carries out an action that is due then; does nothing once `stopped` reports the end of the
@@ -55,9 +62,12 @@ impl FaultPlace {
         let endpoints: Vec<Endpoint> = self.servers.iter().map(|(own, _)| own.clone()).collect();
         let operator = Operator { servers: &endpoints, timeout: TIMEOUT };
         if act == Act::Restore {
-            return if is_over(due) { Ok(Vec::new()) } else { self.restore(operator) };
+            let may_restore = !is_over(due) && self.awaits_takeover(operator, is_over);
+            return if may_restore { self.restore(operator) } else { Ok(Vec::new()) };
         }
-        let primary = operator.primaries().next();
+        let primaries: Vec<&Endpoint> = operator.primaries().collect();
+        self.primaries = primaries.len();
+        let primary = primaries.first().copied();
         let at = primary.and_then(|own| endpoints.iter().position(|other| other == own));
         let Some(at) = at else {
             return Err(failed("no server reported itself as primary when the fault was due"));
@@ -130,6 +140,30 @@ impl FaultPlace {
         process.start_again(&[])?;
         happened.push((Instant::now(), EventKind::Restored, place(endpoint)));
         Ok(happened)
+    }
+
+    /// Waits until there are as many primaries without the affected server as before the fault, or
+    /// for too long. False if the phase ends before.
+    fn awaits_takeover(
+        &self,
+        operator: Operator<'_>,
+        mut is_over: impl FnMut(Instant) -> bool,
+    ) -> bool {
+        let others: Vec<Endpoint> = (0..self.servers.len())
+            .filter(|at| Some(*at) != self.affected)
+            .map(|at| self.servers[at].0.clone())
+            .collect();
+        let others = Operator { servers: &others, ..operator };
+        let until = Instant::now() + TAKEOVER_WAIT_MAX;
+        while self.servers.len() > 1 && others.primaries().count() < self.primaries {
+            if Instant::now() > until {
+                break;
+            }
+            if is_over(Instant::now() + TAKEOVER_PAUSE) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Lets the affected server continue, or starts it again as a replica of the new primary, as a
