@@ -47,25 +47,28 @@ fn only_time_of_other_processes_counts_as_stolen() {
         let ids = both.each_ref().map(Child::id);
         let reader =
             |pids: &[u32]| StolenCpuReader::new(&[generator], &[server], ProcessTree::new(pids));
-        let (mut one, mut two) = (reader(&ids[..1]), reader(&ids));
-        let (mut none, start) = (reader(&[]), Instant::now());
+        let (mut one, mut two, mut none) = (reader(&ids[..1]), reader(&ids), reader(&[]));
         assert_eq!(
             one.read(),
             StolenCpuTime { from_servers_ns: Some(0), ..StolenCpuTime::default() }
         );
         two.read();
         none.read();
-        std::thread::sleep(Duration::from_secs(1));
-        let (one, two, none) = (one.read(), two.read(), none.read());
-        let wall_ns = start.elapsed().as_nanos() as u64;
+        let mut measured = Vec::new();
+        // Unrelated processes can also use that CPU, so one of several seconds must be clear.
+        let is_clear = (0..10).any(|_| {
+            let start = Instant::now();
+            std::thread::sleep(Duration::from_secs(1));
+            let stolen = [&mut one, &mut two].map(|own| own.read().from_servers_ns.unwrap());
+            measured.push((stolen, start.elapsed()));
+            stolen[0] > start.elapsed().as_nanos() as u64 * 3 / 10 && stolen[1] * 2 < stolen[0]
+        });
+        let none = none.read();
         for child in &mut both {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        let (one, two) = (one.from_servers_ns.unwrap(), two.from_servers_ns.unwrap());
-        assert!(one > wall_ns * 3 / 10, "{one} of {wall_ns}");
-        // The remainder is due to unrelated processes on that CPU.
-        assert!(two * 2 < one, "{two} of {one}");
+        assert!(is_clear, "{measured:?}");
         assert_eq!(none.from_servers_ns, None);
     })
     .join()
