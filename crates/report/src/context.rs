@@ -2,8 +2,8 @@
 
 use model::leftovers::{KILLED, leftovers};
 use model::{
-    BackgroundWrite, Plan, PlannedTarget, Point, Product, Program, RedisCompatible, TargetState,
-    Trial,
+    BackgroundWrite, Failure, Plan, PlannedTarget, Point, Product, Program, RedisCompatible,
+    TargetState, Trial,
 };
 use stats::Verdict;
 use std::collections::BTreeMap;
@@ -232,10 +232,11 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
     cache::fills(&recorded.header.plan, notes);
     cache::lists(&recorded.header.plan, notes);
     clock_steps(recorded, notes);
-    not_removed(recorded, notes);
     busiest(recorded, notes);
     disturbers(recorded, notes);
-    left_behind(recorded, notes);
+    for text in left_behind(recorded) {
+        notes.add(text);
+    }
 }
 
 /// Notes servers at a URL beside targets whose memory is limited.
@@ -274,25 +275,19 @@ fn clock_steps(recorded: &Recorded, notes: &mut Notes) {
     }
 }
 
-/// Notes the trials that could not remove all their data from a store that the run did not start.
-fn not_removed(recorded: &Recorded, notes: &mut Notes) {
-    for trial in &recorded.trials {
-        let Some(failure) = &trial.not_removed else { continue };
-        notes.add(format!("{} in block {}: {failure}", trial.cell, trial.block + 1));
-    }
-}
-
-/// Notes what a run that was killed or could not clean up may have left in stores that it did not
-/// start.
-fn left_behind(recorded: &Recorded, notes: &mut Notes) {
+/// What a run that was killed or could not clean up may have left in stores that it did not start,
+/// with the command that removes it.
+pub(crate) fn left_behind(recorded: &Recorded) -> Vec<String> {
     let header = &recorded.header;
     let cells = &header.plan.cells;
+    let failed = || recorded.trials.iter().filter_map(|t| Some((t, t.not_removed.as_ref()?)));
+    let told = |(trial, failure): (&Trial, &Failure)| {
+        format!("{} in block {}: {failure}", trial.cell, trial.block + 1)
+    };
+    let mut texts: Vec<String> = failed().map(told).collect();
     for target in &header.plan.targets {
-        let is_left = recorded
-            .trials
-            .iter()
-            .filter(|trial| trial.not_removed.is_some())
-            .any(|t| cells.iter().any(|cell| cell.id == t.cell && cell.target == target.name));
+        let is_left =
+            failed().any(|(t, _)| cells.iter().any(|c| c.id == t.cell && c.target == target.name));
         let why = match recorded.seal {
             // The run removes its data when it ends.
             None if recorded.running => continue,
@@ -300,10 +295,9 @@ fn left_behind(recorded: &Recorded, notes: &mut Notes) {
             Some(_) if is_left => "could not remove all that it wrote",
             Some(_) => continue,
         };
-        if let Some(text) = leftovers(header, target, why) {
-            notes.add(text);
-        }
+        texts.extend(leftovers(header, target, why));
     }
+    texts
 }
 
 /// Notes how each target keeps data through a crash, according to its settings, because the

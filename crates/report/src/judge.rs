@@ -129,6 +129,7 @@ fn happened(
         events: events(recorded),
         deletions: deletions(recorded, phases, rows),
         miss_costs: miss_costs(recorded, phases),
+        left_behind: context::left_behind(recorded),
     }
 }
 

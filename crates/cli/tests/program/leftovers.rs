@@ -32,6 +32,9 @@ fn cleanup_note(place: &Place) -> (String, String) {
     let note = note.unwrap_or_else(|| panic!("no note in {notes:?}")).as_str().unwrap().to_string();
     let command =
         note.split('`').find(|part| part.starts_with("cachedyno clean ")).unwrap().to_string();
+    let summary = place.on_records(&["show"]).code(0).stdout;
+    let words = |text: &str| text.split_whitespace().collect::<String>();
+    assert!(words(&summary).contains(&words(&command)), "{summary}");
     (note, command)
 }
 

@@ -37,7 +37,7 @@ pub(crate) use failures::few;
 pub(crate) use overview::section as overview;
 pub(crate) use requirements::section as requirements;
 pub(crate) use shards::section as shards;
-pub(crate) use stores::{not_run, throttled};
+pub(crate) use stores::{left_behind, not_run, throttled};
 pub(crate) use tiers::section as tiers;
 
 /// All sections with content, in reading order.

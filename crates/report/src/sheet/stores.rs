@@ -5,6 +5,12 @@ use crate::section::{Block, Section};
 use crate::table::{Cell, Column, Line, NONE, Table, Tone};
 use crate::view::{NoiseView, TargetView, View};
 
+/// Data that the run may have left in stores that it did not start.
+pub(crate) fn left_behind(view: &View) -> Section {
+    let blocks = view.happened.left_behind.iter().map(|text| Block::item(text.clone())).collect();
+    Section { id: "left-behind", title: "Left in stores", blocks }
+}
+
 /// Targets and cells that were not measured, and why.
 pub(crate) fn not_run(view: &View) -> Section {
     let targets = view.setup.targets.iter();

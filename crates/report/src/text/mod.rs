@@ -16,6 +16,7 @@ use table::{Forms, Paint, marks, paragraph, section, width};
 pub fn summary(view: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
     let sections = [
+        sheet::left_behind(view),
         sheet::not_run(view),
         sheet::throttled(view),
         sheet::tiers(view),

@@ -50,6 +50,10 @@ pub struct Happened {
     /// with several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardsView>,
+    /// Data that the run may have left in stores that it did not start, with the command that
+    /// removes it; omitted if there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_behind: Vec<String>,
 }
 
 /// A number about a target under one load.
