@@ -58,7 +58,7 @@ impl Printing {
 pub(crate) enum Scale {
     /// A first answer in one to three minutes
     Quick,
-    /// Longer phases and more blocks, for at most a quarter of an hour
+    /// Longer phases and more blocks: 10 to 20 minutes, `failover` 40
     Standard,
     /// As large as in the publication that the study follows
     Full,

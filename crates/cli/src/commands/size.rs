@@ -7,7 +7,7 @@ use model::{Prices, Slo};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use workloads::kv::Weights;
+use workloads::kv::{VALUE_BYTES_MAX, Weights};
 
 use super::bench::flags::read;
 use crate::args::Records;
@@ -119,12 +119,19 @@ pub(crate) fn run(arguments: &Size) -> Result<ExitCode, CliError> {
     }
     Ok(ExitCode::from(match view.outcome {
         Outcome::Covered => DONE,
-        Outcome::NotCovered => NOT_COVERED,
+        Outcome::PartlyCovered | Outcome::NotCovered => NOT_COVERED,
     }))
 }
 
 fn question(arguments: &Size) -> Result<Question, CliError> {
     let value_bytes = positive("--value", arguments.value.as_deref(), stats::parse_bytes)?;
+    if value_bytes > Some(VALUE_BYTES_MAX) {
+        let text = arguments.value.as_deref().unwrap_or_default();
+        return Err(CliError::usage(format!(
+            "--value is `{text}` (expected at most {})",
+            stats::format_bytes(VALUE_BYTES_MAX)
+        )));
+    }
     let keys = positive("--keys", arguments.keys.as_deref(), stats::parse_count)?;
     let data = positive("--data", arguments.data.as_deref(), stats::parse_bytes)?;
     let question = Question {

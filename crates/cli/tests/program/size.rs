@@ -25,7 +25,7 @@ fn refused(arguments: &[&str], parts: &[&str]) {
 fn measured(place: &Place, blocks: &str) {
     let mut command = place.command();
     command.args(["bench", "redis", "--rate", "300", "--duration", "700ms", "--warmup", "50ms"]);
-    command.args(["--value", "100", "--keys", "500", "--quiet", "--blocks", blocks]);
+    command.args(["--value", "100", "--keys", "2000", "--quiet", "--blocks", blocks]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
     Place::finish(command).measured();
 }
@@ -47,6 +47,7 @@ fn wrong_questions_name_the_flag_and_the_expected_form() {
     refused(&instead(1, "40x"), &["--rate: `40x` is not a count", "for example 50000, 20k"]);
     refused(&instead(3, "p99"), &["--slo: `p99`", "has no `<`"]);
     refused(&instead(5, "1K"), &["--value: `1K` is not a size", "KiB"]);
+    refused(&instead(5, "1TiB"), &["--value is `1TiB`", "at most 512 MiB"]);
     refused(&instead(5, "0"), &["--value is `0`", "more than 0"]);
     for wrong in ["80", "0%", "101%", "NaN%", "-1"] {
         refused(&with("--headroom", wrong), &[&format!("`{wrong}`"), "percent above 0"]);
@@ -132,7 +133,7 @@ fn a_real_failover_limits_the_rate_unless_it_is_left_out() {
     let place = Place::new();
     let mut command = place.command();
     command.args(["bench", "redis", "--rate", "300", "--duration", "700ms", "--warmup", "50ms"]);
-    command.args(["--value", "100", "--keys", "500", "--quiet", "--blocks", "3"]);
+    command.args(["--value", "100", "--keys", "2000", "--quiet", "--blocks", "3"]);
     command.args(["--set", "save=", "--set", "appendonly=no"]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
     Place::finish(command).measured();

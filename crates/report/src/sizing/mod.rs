@@ -84,9 +84,14 @@ pub fn size(
         }
     }
     deployments.sort_by(order);
-    missing.extend(deployments.first().and_then(|best| survival::missing(question, best)));
+    let failure = deployments.first().and_then(|best| survival::missing(question, best));
+    let outcome = match &failure {
+        _ if deployments.is_empty() => Outcome::NotCovered,
+        Some(_) => Outcome::PartlyCovered,
+        None => Outcome::Covered,
+    };
+    missing.extend(failure);
     commands::in_records(&mut missing, records);
-    let outcome = if deployments.is_empty() { Outcome::NotCovered } else { Outcome::Covered };
     SizingView {
         format: SIZING_FORMAT,
         question: question.words(),

@@ -14,6 +14,7 @@ pub fn render(view: &SizingView, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
     let word = match view.outcome {
         Outcome::Covered => paint.good("COVERED"),
+        Outcome::PartlyCovered => paint.doubtful("PARTLY COVERED"),
         Outcome::NotCovered => paint.bad("NOT COVERED"),
     };
     let mut parts = vec![

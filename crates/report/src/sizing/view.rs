@@ -15,6 +15,8 @@ pub const SIZING_FORMAT: u32 = 1;
 pub enum Outcome {
     /// At least one deployment is covered by measurements.
     Covered,
+    /// At least one is, except for the failure of servers that it is to survive.
+    PartlyCovered,
     /// None is: what is missing, and the runs that would measure it, are given instead.
     NotCovered,
 }

@@ -43,7 +43,7 @@ pub use mix::{Inserts, Mix, Weights};
 pub use names::{KeyNames, UUID};
 pub use preset::Preset;
 pub use random::{Stream, numbers};
-pub use sizes::Sizes;
+pub use sizes::{Sizes, VALUE_BYTES_MAX};
 pub use user::JSON;
 pub use values::{ValueCheck, Values, values_of};
 pub use written::{SAMPLED_MIN, Written};

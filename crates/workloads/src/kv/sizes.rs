@@ -11,7 +11,7 @@ use super::published::Published;
 use super::{Key, KvError, Mix, numbers};
 
 /// Longest value in bytes: the limit of a Redis string, 512 MiB.
-const LIMIT: u64 = 512 << 20;
+pub const VALUE_BYTES_MAX: u64 = 512 << 20;
 /// Random stream for lengths.
 const STREAM: u64 = 0x7369_7a65;
 
@@ -174,7 +174,7 @@ fn entry(text: &str, part: &str) -> Result<Entry, KvError> {
 /// Parses one length, which is all or half of `part`.
 fn size(text: &str, part: &str, size: &str) -> Result<usize, KvError> {
     let problem = match parse_bytes(size) {
-        Ok(bytes) if bytes <= LIMIT => return Ok(bytes as usize),
+        Ok(bytes) if bytes <= VALUE_BYTES_MAX => return Ok(bytes as usize),
         Ok(_) | Err(UnitError::TooLarge { .. }) => "is too large, expected at most 512MiB",
         Err(_) => {
             "is not a size, expected BYTES or LEAST-MOST, a list of them with weights, etc or \
