@@ -6,7 +6,9 @@ use model::{
 };
 use std::collections::BTreeMap;
 
-use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, TWO_PRIMARIES, UNAVAILABLE, UNKNOWN};
+use crate::fault_facts::{
+    self, LOST, P99_BACK, READ_BACK, TWO_PRIMARIES, UNAVAILABLE, UNKNOWN, UNTIL_END,
+};
 use crate::recorded::Recorded;
 use crate::search;
 use crate::server_roles;
@@ -301,11 +303,12 @@ fn over(name: &str) -> Over {
 fn shown(fact: &FactView) -> String {
     let name = fact.name.as_str();
     let number = |value: f64| show::named(name, value);
+    let endless = if name == TWO_PRIMARIES { UNTIL_END } else { "not before the end" };
     let beyond = match (fact.beyond, fact.by_block.len()) {
         (0, _) => String::new(),
-        (_, 0) => return "not before the end".into(),
-        (1, _) => "; in one block not before the end".into(),
-        (beyond, _) => format!("; in {beyond} blocks not before the end"),
+        (_, 0) => return endless.into(),
+        (1, _) => format!("; in one block {endless}"),
+        (beyond, _) => format!("; in {beyond} blocks {endless}"),
     };
     let center = number(fact.value.center);
     let (least, most) = ends(&fact.by_block);

@@ -25,6 +25,8 @@ const OUTAGE: &str = "outage_ns";
 const RESYNC: &str = "resync_ns";
 /// Time for which two servers had the role of primary.
 pub(crate) const TWO_PRIMARIES: &str = "two_primaries_ns";
+/// What a state is called that lasts until the measurement ends.
+pub(crate) const UNTIL_END: &str = "until the end";
 
 /// The fault within a phase, if there was one: nanoseconds since the start of the trial.
 pub(crate) fn fault_in(trial: &Trial, series: &Series) -> Option<u64> {

@@ -2,6 +2,7 @@
 
 use model::Silence;
 
+use crate::fault_facts::UNTIL_END;
 use crate::section::{Block, Section, explained};
 use crate::show;
 use crate::table::{Cell, Column, Line, NONE, Table};
@@ -109,9 +110,12 @@ fn not_promoted(of: &FailoverView) -> Option<String> {
     ))
 }
 
-fn time(spread: Option<&SpreadView>, zero: &str) -> Cell {
+/// What a time is called that outlasts the measurement.
+const NEVER: &str = "not at all";
+
+fn time(spread: Option<&SpreadView>, (zero, endless): (&str, &str)) -> Cell {
     let shown = |ns: f64| if ns > 0.0 { show::ns(ns) } else { zero.into() };
-    spread_of(spread, shown).into()
+    spread_of(spread, shown, endless).into()
 }
 
 /// A time without answers; short ones are not recorded.
@@ -120,7 +124,7 @@ fn silence(spread: Option<&SpreadView>) -> Cell {
         let shortest = Silence::SHORTEST_NS as f64;
         if ns > 0.0 { show::ns(ns) } else { format!("< {}", show::ns(shortest)) }
     };
-    spread_of(spread, shown).into()
+    spread_of(spread, shown, NEVER).into()
 }
 
 fn cells(of: &FailoverView) -> [Cell; 14] {
@@ -139,10 +143,10 @@ fn cells(of: &FailoverView) -> [Cell; 14] {
         survived.into(),
         silence(of.reads_unavailable_ns.as_ref()),
         silence(of.writes_unavailable_ns.as_ref()),
-        time(of.rate_back_ns.as_ref(), "at once"),
-        time(of.p99_back_ns.as_ref(), "at once"),
-        spread_of(of.cpu_peak_share.as_ref(), show::percent).into(),
-        time(of.two_primaries_ns.as_ref(), "none"),
+        time(of.rate_back_ns.as_ref(), ("at once", NEVER)),
+        time(of.p99_back_ns.as_ref(), ("at once", NEVER)),
+        spread_of(of.cpu_peak_share.as_ref(), show::percent, NEVER).into(),
+        time(of.two_primaries_ns.as_ref(), ("none", UNTIL_END)),
         lost.into(),
         show::commas(of.writes_unknown).into(),
     ]
@@ -154,10 +158,10 @@ fn fault(of: &FailoverView) -> String {
     format!("{}{by_command}", of.fault)
 }
 
-/// `2.1 s (2.5 s)`.
-fn spread_of(spread: Option<&SpreadView>, show: impl Fn(f64) -> String) -> String {
+/// `2.1 s (2.5 s)`; `endless` stands for what outlasts the measurement.
+fn spread_of(spread: Option<&SpreadView>, show: impl Fn(f64) -> String, endless: &str) -> String {
     let Some(SpreadView { median, worst, all }) = spread else { return NONE.into() };
-    let number = |value: Option<f64>| value.map_or_else(|| "not at all".into(), &show);
+    let number = |value: Option<f64>| value.map_or_else(|| endless.into(), &show);
     match all.len() {
         0 => number(None),
         1 if worst.is_some() => number(*median),
