@@ -15,7 +15,8 @@ const NOTE: &str = "times: median, then the worst in brackets, from the fault; `
                     in its busiest second after the fault (the usual limit is 80 %); two \
                     primaries: from the promotion until the old primary became a replica; lost: \
                     acknowledged writes that were gone or replaced by an older value, of those \
-                    read back, over all faults; unknown: writes without an answer";
+                    checked (read back, with no later write that hides a loss), over all faults; \
+                    unknown: writes without an answer";
 
 const SHORT_NOTE: &str = "times: median, then the worst in brackets; no writes: the longest time \
                           without an answer; p99 back: until the 99th percentile was within the \
