@@ -78,14 +78,14 @@ fn items(view: &View) -> impl Iterator<Item = Block> {
     said.flatten().map(Block::item)
 }
 
-/// That a share of the highest rate exceeded the limit without a fault.
+/// That a rate exceeded the limit without a fault.
 fn above_before(of: &FailoverView) -> Option<String> {
-    let number =
-        of.trouble.above_limit_before.filter(|number| *number > 0 && of.share.is_some())?;
+    let number = of.trouble.above_limit_before.filter(|number| *number > 0)?;
     let FailoverView { target, workload, faults, .. } = of;
     Some(format!(
         "{target}, {workload}: p99 was above the limit before {number} of {faults} faults already \
-         (too high a rate, or a disturbed machine), so these do not count as survived"
+         (too high a rate, or a disturbed machine), so these do not count as within the \
+         limit again"
     ))
 }
 

@@ -1,8 +1,8 @@
 //! Words for what clients noticed of faults.
 
-use model::{EventKind, Trial, TrialEvent};
+use model::{EventKind, Schedule, Trial, TrialEvent};
 
-use super::happened::killed;
+use super::happened::{at_share, killed};
 use crate::view::View;
 use crate::{judge, text};
 
@@ -30,4 +30,22 @@ fn two_primaries_may_last_until_the_end() {
     let all = flat(&view);
     assert!(all.contains(" two primaries at once until the end "), "{all}");
     assert!(all.contains(" – – until the end – 0 ") && !all.contains("not at all"), "{all}");
+}
+
+#[test]
+fn a_planned_rate_that_exceeded_the_limit_before_the_fault_is_explained() {
+    let mut recorded = at_share(500, 700);
+    for cell in &mut recorded.header.plan.cells {
+        cell.load.schedule = Schedule::Steady(300);
+    }
+    for trial in &mut recorded.trials {
+        trial.series[0].p99[..10].iter_mut().for_each(|(_, ns)| *ns = 90_000_000);
+    }
+    let view = judge(&recorded);
+    let one = &view.happened.failovers[0];
+    assert_eq!((one.survived, one.trouble.above_limit_before), (Some(0), Some(5)));
+    let all = flat(&view);
+    let why = "proof-50: p99 was above the limit before 5 of 5 faults already (too high a rate, or \
+               a disturbed machine), so these do not count as within the limit again";
+    assert!(all.contains(why), "{all}");
 }
