@@ -321,7 +321,7 @@ fn shown(fact: &FactView) -> String {
     let (least, most) = ends(&fact.by_block);
     if name.ends_with(RECOVERY) && most <= 0.0 {
         let below = show::percent(stats::dip::BACK_SHARE);
-        return format!("never fell below {below} of it{beyond}");
+        return format!("never fell below {below} of it, chance aside{beyond}");
     }
     if name.ends_with(STALL) && most <= 0.0 {
         let shortest = show::named(name, Silence::SHORTEST_NS as f64);

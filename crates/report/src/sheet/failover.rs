@@ -10,8 +10,9 @@ use crate::view::{FailoverView, SpreadView, View};
 
 const NOTE: &str = "times: median, then the worst in brackets, from the fault; `no reads` and `no \
                     writes`: the longest time without an answer; rate back: until the rate was \
-                    within 5 % of that before; p99 back: until the 99th percentile was within the \
-                    limit and stayed there, also during the resync; busiest server: of one CPU, \
+                    within 5 % of that before, or within chance of it; p99 back: until the 99th \
+                    percentile was within the limit and stayed there, also during the resync; \
+                    busiest server: of one CPU, \
                     in its busiest second after the fault (the usual limit is 80 %); two \
                     primaries: from the promotion until the old primary became a replica; lost: \
                     acknowledged writes that were gone or replaced by an older value, of those \
