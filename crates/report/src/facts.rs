@@ -309,7 +309,9 @@ fn over(name: &str) -> Over {
 /// measured time.
 fn shown(fact: &FactView) -> String {
     let name = fact.name.as_str();
-    let number = |value: f64| show::named(name, value);
+    let is_silence = name.ends_with(UNAVAILABLE);
+    let number =
+        |value: f64| if is_silence { show::silence(value) } else { show::named(name, value) };
     let endless = if name == TWO_PRIMARIES { UNTIL_END } else { "not before the end" };
     let beyond = match (fact.beyond, fact.by_block.len()) {
         (0, _) => String::new(),

@@ -1,7 +1,5 @@
 //! What clients noticed of faults: a table with a line for each cell.
 
-use model::Silence;
-
 use crate::fault_facts::UNTIL_END;
 use crate::section::{Block, Section, explained};
 use crate::show;
@@ -120,13 +118,9 @@ fn time(spread: Option<&SpreadView>, (zero, endless): (&str, &str)) -> Cell {
     spread_of(spread, shown, endless).into()
 }
 
-/// A time without answers; short ones are not recorded.
+/// A time without answers.
 fn silence(spread: Option<&SpreadView>) -> Cell {
-    let shown = |ns: f64| {
-        let shortest = Silence::SHORTEST_NS as f64;
-        if ns > 0.0 { show::ns(ns) } else { format!("< {}", show::ns(shortest)) }
-    };
-    spread_of(spread, shown, NEVER).into()
+    spread_of(spread, show::silence, NEVER).into()
 }
 
 fn cells(of: &FailoverView) -> [Cell; 14] {

@@ -49,3 +49,18 @@ fn a_planned_rate_that_exceeded_the_limit_before_the_fault_is_explained() {
                a disturbed machine), so these do not count as within the limit again";
     assert!(all.contains(why), "{all}");
 }
+
+#[test]
+fn a_fault_without_silence_is_shown_alike_among_facts_and_faults() {
+    let mut recorded = killed(|_| {});
+    for trial in &mut recorded.trials {
+        let mut get = trial.points[0].operations[0].clone();
+        get.operation = "get".into();
+        trial.points[0].operations.push(get);
+    }
+    let view = judge(&recorded);
+    assert_eq!(shown(&view, "get.unavailable_ns"), "< 100 ms");
+    let all = flat(&view);
+    assert!(all.contains("< 100 ms (< 100 ms)") && !all.contains(" 0 ns"), "{all}");
+    assert!(all.contains("the table of faults has medians"), "{all}");
+}
