@@ -51,6 +51,17 @@ fn a_planned_rate_that_exceeded_the_limit_before_the_fault_is_explained() {
 }
 
 #[test]
+fn one_fault_of_several_is_told_as_such() {
+    let mut recorded = at_share(500, 700);
+    for trial in recorded.trials.iter_mut().filter(|trial| trial.block == 0) {
+        trial.series[0].p99[..10].iter_mut().for_each(|(_, ns)| *ns = 90_000_000);
+    }
+    let sentence = &judge(&recorded).happened.survivals[0].sentence;
+    let words = "again after 4 of 5 faults, and was above it before one of the faults already";
+    assert!(sentence.contains(words), "{sentence}");
+}
+
+#[test]
 fn a_fault_without_silence_is_shown_alike_among_facts_and_faults() {
     let mut recorded = killed(|_| {});
     for trial in &mut recorded.trials {
