@@ -62,6 +62,15 @@ fn one_fault_of_several_is_told_as_such() {
 }
 
 #[test]
+fn a_run_without_trials_took_no_time() {
+    let mut recorded = killed(|_| {});
+    recorded.trials.clear();
+    recorded.seal = None;
+    let shown = text::summary(&judge(&recorded), 400, false);
+    assert!(shown.contains(" 0 blocks, 0 s of trials"), "{shown}");
+}
+
+#[test]
 fn a_fault_without_silence_is_shown_alike_among_facts_and_faults() {
     let mut recorded = killed(|_| {});
     for trial in &mut recorded.trials {
