@@ -224,6 +224,9 @@ describe("other sections", () => {
     expect(texts(built, "td[data-label=Measured]")).toEqual(["1.41× [1.39, 1.43]on steady", ...texts(built, "td[data-label=Measured]").slice(1)]);
     expect(texts(built, "td[data-label=Measured]").at(-1)).toBe("–");
     expect(built.querySelector(".hint")?.textContent).toBe("Of 4 statements: 1 confirmed, 1 refuted, 1 undecided and 1 not run.");
+    if (raw.claims[0]) raw.claims[0].of_tables = true;
+    const hint = "Of 3 statements: 1 refuted, 1 undecided and 1 not run. Of 1 statement about the source's own tables: 1 confirmed.";
+    expect(build("claims", raw).querySelector(".hint")?.textContent).toBe(hint);
   });
 
   it("open the groups of conditions with a warning", () => {

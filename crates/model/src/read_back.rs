@@ -82,8 +82,9 @@ impl ReadBack {
         }
     }
 
-    /// Keys of the sample last written before the fault; all without one.
-    pub fn last_before_fault(&self) -> u64 {
+    /// Keys of the sample whose last acknowledged write could be found lost: all but those that
+    /// have a value written after the fault.
+    pub fn checked(&self) -> u64 {
         self.read - self.rewritten.min(self.read)
     }
 

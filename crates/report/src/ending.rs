@@ -17,7 +17,7 @@ pub(crate) fn course(recorded: &Recorded) -> Course {
         end.saturating_add_signed(-steps_ms).saturating_sub(started_unix_ms) as f64 / 1e3
     };
     let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);
-    let of_trials = || recorded.trials.iter().map(|t| t.took_ns as f64 / 1e9).sum();
+    let of_trials = || recorded.trials.iter().map(|t| t.took_ns).sum::<u64>() as f64 / 1e9;
     let mut course = Course {
         status: if recorded.running { Status::Running } else { Status::Unsealed },
         stopped_because: unsealed(recorded).into(),

@@ -6,7 +6,9 @@ use model::{
 };
 use std::collections::BTreeMap;
 
-use crate::fault_facts::{self, LOST, P99_BACK, READ_BACK, TWO_PRIMARIES, UNAVAILABLE, UNKNOWN};
+use crate::fault_facts::{
+    self, LOST, P99_BACK, READ_BACK, TWO_PRIMARIES, UNAVAILABLE, UNKNOWN, UNTIL_END,
+};
 use crate::recorded::Recorded;
 use crate::search;
 use crate::server_roles;
@@ -90,7 +92,7 @@ const KNOWN: [(&str, &str, Rank, Over); 48] = [
     ("cpu_before_fault_share", "busiest server before the fault", Rank::Plain, Over::Mean),
     ("cpu_peak_share", "busiest server after the fault", Rank::Plain, Over::Largest),
     (LOST, "acknowledged writes lost", Rank::Requested, Over::Largest),
-    (READ_BACK, "keys written last before the fault", Rank::Detail, Over::Smallest),
+    (READ_BACK, "keys checked for lost writes", Rank::Detail, Over::Smallest),
     (
         WITHIN_LIMITS,
         "highest rate within the limits, of the most answered",
@@ -216,21 +218,28 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     }
     let read_back = found.iter().find(|fact| fact.name == READ_BACK).map(|f| f.by_block.clone());
     if let Some(lost) = found.iter_mut().find(|fact| fact.name == LOST) {
-        lost.shown = of_sample(&lost.by_block, &read_back.unwrap_or_default());
+        let checked = read_back.unwrap_or_default();
+        lost.shown = of_sample(&lost.by_block, &checked) + &of_fewer(lost, measured);
     }
     found.sort_by_key(|fact| fact.is_detail);
     found
 }
 
-/// Number of writes lost in the worst block, of those in its sample that were the last write to
-/// their key before the kill.
-fn of_sample(lost: &BTreeMap<u32, f64>, read_back: &BTreeMap<u32, f64>) -> String {
+/// Number of writes lost in all blocks, of those checked there, and the same in the worst block.
+fn of_sample(lost: &BTreeMap<u32, f64>, checked: &BTreeMap<u32, f64>) -> String {
+    let counts = |lost: f64, checked: f64| {
+        let [lost, checked] = [lost, checked].map(|count| show::commas(count.round() as u64));
+        format!("{lost} of {checked}")
+    };
+    let all = counts(lost.values().sum(), checked.values().sum()) + " checked";
     let (_, most) = ends(lost);
+    if most <= 0.0 || lost.len() < 2 {
+        return all;
+    }
     let worst = lost.iter().filter(|(_, count)| **count >= most);
-    let sample = worst.filter_map(|(block, _)| read_back.get(block).copied()).reduce(f64::min);
-    let [most_shown, sample] =
-        [most, sample.unwrap_or(0.0)].map(|n| show::commas(n.round() as u64));
-    format!("{most_shown} of {sample} written last before the fault") + &in_blocks(LOST, lost)
+    let sample = worst.filter_map(|(block, _)| checked.get(block).copied()).reduce(f64::min);
+    let worst = counts(most, sample.unwrap_or(0.0));
+    format!("{all}, {worst} of them in the worst of {} blocks", lost.len())
 }
 
 /// Note that only some of the measured blocks have the number; empty if all do.
@@ -300,18 +309,21 @@ fn over(name: &str) -> Over {
 /// measured time.
 fn shown(fact: &FactView) -> String {
     let name = fact.name.as_str();
-    let number = |value: f64| show::named(name, value);
+    let is_silence = name.ends_with(UNAVAILABLE);
+    let number =
+        |value: f64| if is_silence { show::silence(value) } else { show::named(name, value) };
+    let endless = if name == TWO_PRIMARIES { UNTIL_END } else { "not before the end" };
     let beyond = match (fact.beyond, fact.by_block.len()) {
         (0, _) => String::new(),
-        (_, 0) => return "not before the end".into(),
-        (1, _) => "; in one block not before the end".into(),
-        (beyond, _) => format!("; in {beyond} blocks not before the end"),
+        (_, 0) => return endless.into(),
+        (1, _) => format!("; in one block {endless}"),
+        (beyond, _) => format!("; in {beyond} blocks {endless}"),
     };
     let center = number(fact.value.center);
     let (least, most) = ends(&fact.by_block);
     if name.ends_with(RECOVERY) && most <= 0.0 {
         let below = show::percent(stats::dip::BACK_SHARE);
-        return format!("never fell below {below} of it{beyond}");
+        return format!("never fell below {below} of it, chance aside{beyond}");
     }
     if name.ends_with(STALL) && most <= 0.0 {
         let shortest = show::named(name, Silence::SHORTEST_NS as f64);

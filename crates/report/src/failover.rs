@@ -218,15 +218,23 @@ fn again(back: &SpreadView, limit: &str) -> String {
     }
 }
 
-/// `at 75 %, p99 was within 10 ms again after 4 of 7 faults, and above it before 3 already`.
+/// `at 75 %, p99 was within 10 ms again after 4 of 7 faults, and was above it before 3 of the
+/// faults already`.
 fn not_survived(view: &FailoverView, limit: &str) -> String {
     let FailoverView { faults, trouble, .. } = view;
     let survived = view.survived.unwrap_or(0);
     let share = show::percent(view.share.unwrap_or(0.0));
     let plural = |number: u32| if number == 1 { "" } else { "s" };
     let before = trouble.above_limit_before.filter(|number| *number > 0);
-    let before = before
-        .map_or_else(String::new, |number| format!(", and was above it before {number} already"));
+    let before = before.map_or_else(String::new, |number| {
+        let which = match number {
+            _ if *faults == 1 => "the fault".into(),
+            1 => "one of the faults".into(),
+            _ if number == *faults => "each of the faults".into(),
+            _ => format!("{number} of the faults"),
+        };
+        format!(", and was above it before {which} already")
+    });
     let failed = Some(trouble.failed).filter(|number| *number > 0);
     let failed = failed
         .map_or_else(String::new, |number| format!("; {number} trial{} failed", plural(number)));

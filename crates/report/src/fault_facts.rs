@@ -9,7 +9,7 @@ use crate::trial_number::TrialNumber;
 
 /// Suffix of the name of a time for which an operation was unavailable.
 pub(crate) const UNAVAILABLE: &str = ".unavailable_ns";
-/// Acknowledged writes that were missing, and how many were checked.
+/// Acknowledged writes that were lost, and how many keys were checked for that.
 pub(crate) const LOST: &str = "writes_lost";
 pub(crate) const READ_BACK: &str = "writes_read_back";
 /// Writes without an answer.
@@ -25,6 +25,8 @@ const OUTAGE: &str = "outage_ns";
 const RESYNC: &str = "resync_ns";
 /// Time for which two servers had the role of primary.
 pub(crate) const TWO_PRIMARIES: &str = "two_primaries_ns";
+/// What a state is called that lasts until the measurement ends.
+pub(crate) const UNTIL_END: &str = "until the end";
 
 /// The fault within a phase, if there was one: nanoseconds since the start of the trial.
 pub(crate) fn fault_in(trial: &Trial, series: &Series) -> Option<u64> {
@@ -131,12 +133,12 @@ pub(crate) fn writes(trial: &Trial) -> Vec<TrialNumber> {
         return Vec::new();
     }
     let mut all = vec![TrialNumber::by_clients(UNKNOWN.into(), Some(unknown(trial) as f64))];
-    // Only writes that were read back count, and only if the key was not written again after the
-    // fault; of all others it is unknown whether they survived.
+    // Only writes that were read back count, and only if no later write that was kept hides their
+    // loss; of all others it is unknown whether they survived.
     let read_back = trial.read_back.as_ref();
-    let read_back = read_back.filter(|read| read.unread.is_none() && read.last_before_fault() > 0);
+    let read_back = read_back.filter(|read| read.unread.is_none() && read.checked() > 0);
     if let Some(read_back) = read_back {
-        let counts = [(READ_BACK, read_back.last_before_fault()), (LOST, read_back.lost())];
+        let counts = [(READ_BACK, read_back.checked()), (LOST, read_back.lost())];
         all.extend(
             counts.map(|(name, count)| TrialNumber::by_clients(name.into(), Some(count as f64))),
         );

@@ -4,6 +4,7 @@ use model::{ErrorClass, Fact, Generation, Header, Sample, Workload};
 
 use crate::cache;
 use crate::notes::Notes;
+use crate::null;
 use crate::outages;
 use crate::recorded::Recorded;
 use crate::series::{MeasuredPoint, is_serverless, restores_cleaned};
@@ -37,6 +38,7 @@ pub(crate) fn of_phase(
         )));
     }
     carried.extend(disk(phase, recorded).map(|text| notes.add(text)));
+    carried.extend(few_cpus(phase, recorded).map(|text| notes.add(text)));
     if is_serverless(phase.products) {
         carried.push(notes.add(
             "without a server process the CPU time of the store's work, also that of the file \
@@ -80,6 +82,25 @@ fn disk(phase: &MeasuredPoint<'_>, recorded: &Recorded) -> Option<String> {
         bytes(Fact::DISK_WRITTEN_BYTES),
         most(Fact::DISK_WRITES),
     ))
+}
+
+/// That servers have more I/O threads than CPUs.
+fn few_cpus(phase: &MeasuredPoint<'_>, recorded: &Recorded) -> Option<String> {
+    let target = recorded.header.plan.target(&phase.cell.target)?;
+    let threads = null::io_threads(target);
+    let servers = target.shards().unwrap_or(1) * (1 + target.replicas());
+    let given = phase.cell.workload.server_cpus().map(|cpus| cpus as u32);
+    let limits = given.into_iter().chain(target.tier.cpus);
+    let cpus = limits.chain(null::server_cpus(&recorded.header)).min()?;
+    let s = if cpus == 1 { "" } else { "s" };
+    let of = if servers == 1 { String::new() } else { format!(" of each of {servers} servers") };
+    (threads > 1 && threads * servers > cpus).then(|| {
+        format!(
+            "{}: {threads} I/O threads{of} share {cpus} CPU{s}, where they wait for each other by \
+             spinning: its figures show this machine, not the server",
+            target.name
+        )
+    })
 }
 
 /// Warnings about CPU pinning.

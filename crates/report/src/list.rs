@@ -31,6 +31,8 @@ pub struct RunSummary {
     #[serde(default)]
     searches: Vec<Sought>,
     #[serde(default)]
+    survivals: Vec<Survived>,
+    #[serde(default)]
     ramps: Vec<Ramped>,
     #[serde(default)]
     cells: Vec<Measured>,
@@ -69,6 +71,13 @@ struct Sought {
     answer: Option<Answer>,
 }
 
+/// The rate at which a target survives a fault; `None` if at no measured one.
+#[derive(Clone, Debug, Deserialize)]
+struct Survived {
+    target: String,
+    rate_per_s: Option<Answer>,
+}
+
 #[derive(Clone, Debug, Deserialize)]
 struct Answer {
     center: f64,
@@ -93,11 +102,20 @@ impl Entry {
         self.complete_summary().map_or(self.record.status, |summary| summary.validity.heading())
     }
 
-    /// Targets with their rates: for searches the rates found and the limits, for ramps the knees,
-    /// else the rates of the last whole operation.
+    /// Targets with their rates: those that survive a fault, for searches the rates found and the
+    /// limits, for ramps the knees, else the rates of the last whole operation.
     fn targets(&self) -> Vec<String> {
         let mut names = self.record.targets.clone();
         let summary = || self.complete_summary().into_iter();
+        if let Some(survivals) = summary().map(|own| &own.survivals).find(|all| !all.is_empty()) {
+            for Survived { target, rate_per_s } in survivals {
+                let own = names.iter_mut().filter(|name| *name == target);
+                let rate = rate_per_s.as_ref().map(|rate| format!("{}/s", grouped(rate.center)));
+                let rate = rate.unwrap_or_else(|| "at no measured rate".into());
+                own.for_each(|name| *name += &format!(" {rate}"));
+            }
+            return labelled(SURVIVES, names);
+        }
         let searches = summary().flat_map(|summary| &summary.searches);
         let found = searches.filter(|search| search.outcome == SearchOutcome::Found);
         let found = found.map(|search| (&search.target, &search.answer));
@@ -123,6 +141,9 @@ impl Entry {
         labelled(&last.operation, names)
     }
 }
+
+/// What the rates of a run with faults at shares of the highest rate are of.
+const SURVIVES: &str = "survives a fault";
 
 /// With what the rates are of in front: `p99<1ms: redis 94,000/s`.
 fn labelled(label: &str, mut names: Vec<String>) -> Vec<String> {

@@ -16,12 +16,11 @@ pub(crate) fn check(_: &Recorded, cell: &Cell, trials: &[&Trial], findings: &mut
     // For a server that the plan kills, lost writes are a result and not an error.
     findings.invalid.extend(lost.filter(|_| !cell.workload.may_fail()));
     findings.footnotes.extend(unread(&cell.id, &trials, things));
-    let hidden =
-        trials.iter().filter(|(_, read)| read.read > 0 && read.last_before_fault() == 0).count();
+    let hidden = trials.iter().filter(|(_, read)| read.read > 0 && read.checked() == 0).count();
     if hidden > 0 {
         findings.footnotes.push(format!(
             "`{}`: in {hidden} of {} blocks lost writes are unknown, because every sampled key was \
-             written again after the kill: use more keys or a lower rate",
+             written again after the fault: use more keys or a lower rate",
             cell.id,
             trials.len()
         ));

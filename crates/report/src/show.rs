@@ -1,6 +1,6 @@
 //! Formatting of numbers and names: [`stats::units`] for the values of a view.
 
-use model::{Counts, ErrorClass, Workload};
+use model::{Counts, ErrorClass, Silence, Workload};
 use stats::interval::blocks_without_assumptions;
 use stats::units::{
     Unit, format_bytes, format_ns, format_percent, format_rate, format_ratio,
@@ -32,6 +32,15 @@ pub(crate) fn share_of_all(share: f64) -> String {
 /// `12.3 µs`.
 pub(crate) fn ns(ns: f64) -> String {
     format_ns(ns)
+}
+
+/// The longest time without an answer: `1.41 s`, or `< 100 ms` if none is long enough to be
+/// recorded.
+pub(crate) fn silence(longest_ns: f64) -> String {
+    if longest_ns > 0.0 {
+        return ns(longest_ns);
+    }
+    format!("< {}", ns(Silence::SHORTEST_NS as f64))
 }
 
 /// `12.3 µs`, or `≥ 5 s`.

@@ -29,15 +29,23 @@ const COLUMNS: readonly Column<ClaimView>[] = [
   ["Explanation", ({ note }) => prose(note)],
 ];
 
-/** Number of claims per verdict, and the table of all claims. */
-export function claims(context: Context): HTMLElement[] {
-  const all = context.view.claims;
-  const tally = ["confirmed", "refuted", "undecided", "not run"]
-    .map((word): [string, number] => [word, all.filter((c) => c.verdict === word).length])
+/** `Of 3 statements: 2 confirmed and 1 refuted.`; empty without statements. */
+function tally(claims: readonly ClaimView[], about: string): string {
+  const counts = ["confirmed", "refuted", "undecided", "not run"]
+    .map((word): [string, number] => [word, claims.filter((c) => c.verdict === word).length])
     .filter(([, n]) => n > 0)
     .map(([word, n]) => `${n} ${word}`);
+  return claims.length === 0 ? "" : `Of ${format.plural(claims.length, "statement")}${about}: ${format.list(counts)}.`;
+}
+
+/** Number of claims per verdict, those about the source's own tables apart, and the table of all claims. */
+export function claims(context: Context): HTMLElement[] {
+  const all = context.view.claims;
+  const ofTables = all.filter((c) => c.of_tables === true);
+  const measured = all.filter((c) => c.of_tables !== true);
+  const hints = [tally(measured, ""), tally(ofTables, " about the source's own tables")].filter((text) => text !== "");
   return [
-    h("p", { class: "hint" }, `Of ${format.plural(all.length, "statement")}: ${format.list(tally)}.`),
+    h("p", { class: "hint" }, hints.join(" ")),
     fold(`Table of ${format.plural(all.length, "statement")}`, cards(COLUMNS, [all], "claims")),
   ];
 }

@@ -1,7 +1,6 @@
 //! What clients noticed of faults: a table with a line for each cell.
 
-use model::Silence;
-
+use crate::fault_facts::UNTIL_END;
 use crate::section::{Block, Section, explained};
 use crate::show;
 use crate::table::{Cell, Column, Line, NONE, Table};
@@ -9,12 +8,14 @@ use crate::view::{FailoverView, SpreadView, View};
 
 const NOTE: &str = "times: median, then the worst in brackets, from the fault; `no reads` and `no \
                     writes`: the longest time without an answer; rate back: until the rate was \
-                    within 5 % of that before; p99 back: until the 99th percentile was within the \
-                    limit and stayed there, also during the resync; busiest server: of one CPU, \
+                    within 5 % of that before, or within chance of it; p99 back: until the 99th \
+                    percentile was within the limit and stayed there, also during the resync; \
+                    busiest server: of one CPU, \
                     in its busiest second after the fault (the usual limit is 80 %); two \
                     primaries: from the promotion until the old primary became a replica; lost: \
                     acknowledged writes that were gone or replaced by an older value, of those \
-                    read back, over all faults; unknown: writes without an answer";
+                    checked (read back, with no later write that hides a loss), over all faults; \
+                    unknown: writes without an answer";
 
 const SHORT_NOTE: &str = "times: median, then the worst in brackets; no writes: the longest time \
                           without an answer; p99 back: until the 99th percentile was within the \
@@ -76,14 +77,14 @@ fn items(view: &View) -> impl Iterator<Item = Block> {
     said.flatten().map(Block::item)
 }
 
-/// That a share of the highest rate exceeded the limit without a fault.
+/// That a rate exceeded the limit without a fault.
 fn above_before(of: &FailoverView) -> Option<String> {
-    let number =
-        of.trouble.above_limit_before.filter(|number| *number > 0 && of.share.is_some())?;
+    let number = of.trouble.above_limit_before.filter(|number| *number > 0)?;
     let FailoverView { target, workload, faults, .. } = of;
     Some(format!(
         "{target}, {workload}: p99 was above the limit before {number} of {faults} faults already \
-         (too high a rate, or a disturbed machine), so these do not count as survived"
+         (too high a rate, or a disturbed machine), so these do not count as within the \
+         limit again"
     ))
 }
 
@@ -109,18 +110,17 @@ fn not_promoted(of: &FailoverView) -> Option<String> {
     ))
 }
 
-fn time(spread: Option<&SpreadView>, zero: &str) -> Cell {
+/// What a time is called that outlasts the measurement.
+const NEVER: &str = "not at all";
+
+fn time(spread: Option<&SpreadView>, (zero, endless): (&str, &str)) -> Cell {
     let shown = |ns: f64| if ns > 0.0 { show::ns(ns) } else { zero.into() };
-    spread_of(spread, shown).into()
+    spread_of(spread, shown, endless).into()
 }
 
-/// A time without answers; short ones are not recorded.
+/// A time without answers.
 fn silence(spread: Option<&SpreadView>) -> Cell {
-    let shown = |ns: f64| {
-        let shortest = Silence::SHORTEST_NS as f64;
-        if ns > 0.0 { show::ns(ns) } else { format!("< {}", show::ns(shortest)) }
-    };
-    spread_of(spread, shown).into()
+    spread_of(spread, show::silence, NEVER).into()
 }
 
 fn cells(of: &FailoverView) -> [Cell; 14] {
@@ -139,10 +139,10 @@ fn cells(of: &FailoverView) -> [Cell; 14] {
         survived.into(),
         silence(of.reads_unavailable_ns.as_ref()),
         silence(of.writes_unavailable_ns.as_ref()),
-        time(of.rate_back_ns.as_ref(), "at once"),
-        time(of.p99_back_ns.as_ref(), "at once"),
-        spread_of(of.cpu_peak_share.as_ref(), show::percent).into(),
-        time(of.two_primaries_ns.as_ref(), "none"),
+        time(of.rate_back_ns.as_ref(), ("at once", NEVER)),
+        time(of.p99_back_ns.as_ref(), ("at once", NEVER)),
+        spread_of(of.cpu_peak_share.as_ref(), show::percent, NEVER).into(),
+        time(of.two_primaries_ns.as_ref(), ("none", UNTIL_END)),
         lost.into(),
         show::commas(of.writes_unknown).into(),
     ]
@@ -154,10 +154,10 @@ fn fault(of: &FailoverView) -> String {
     format!("{}{by_command}", of.fault)
 }
 
-/// `2.1 s (2.5 s)`.
-fn spread_of(spread: Option<&SpreadView>, show: impl Fn(f64) -> String) -> String {
+/// `2.1 s (2.5 s)`; `endless` stands for what outlasts the measurement.
+fn spread_of(spread: Option<&SpreadView>, show: impl Fn(f64) -> String, endless: &str) -> String {
     let Some(SpreadView { median, worst, all }) = spread else { return NONE.into() };
-    let number = |value: Option<f64>| value.map_or_else(|| "not at all".into(), &show);
+    let number = |value: Option<f64>| value.map_or_else(|| endless.into(), &show);
     match all.len() {
         0 => number(None),
         1 if worst.is_some() => number(*median),

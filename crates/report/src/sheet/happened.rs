@@ -6,6 +6,9 @@ use crate::section::{Block, Section};
 use crate::table::{Cell, Column, Line, Table};
 use crate::view::{EventView, FactView, View};
 
+const MEANS: &str = "values are means over blocks [lowest, highest], unless they say otherwise; \
+                     the table of faults has medians of the same numbers";
+
 /// A table of statistics per profile and load, then the events of each trial.
 pub(crate) fn section(view: &View) -> Section {
     let mut blocks = Vec::new();
@@ -19,6 +22,9 @@ pub(crate) fn section(view: &View) -> Section {
         blocks.push(Block::note(title));
         let lines = facts.iter().map(cells).collect();
         blocks.push(Block::table(Table::new(columns.into(), lines)));
+    }
+    if !blocks.is_empty() && !view.happened.failovers.is_empty() {
+        blocks.push(Block::note(MEANS));
     }
     let events = happened(view).into_iter();
     if events.len() > 0 && !blocks.is_empty() {

@@ -137,21 +137,43 @@ fn side_by_side(cases: &[Case<'_>], targets: &[&str]) -> (Table, String) {
     (Table::new(columns, lines), meaning(cases))
 }
 
+/// How many of the cases have a rate that the plan sets.
+enum Planned {
+    All,
+    Some,
+    None,
+}
+
+fn planned(cases: &[Case<'_>]) -> Planned {
+    let is_planned = |case: &Case<'_>| case.0.load.is_planned();
+    match (cases.iter().all(is_planned), cases.iter().any(is_planned)) {
+        (true, _) => Planned::All,
+        (_, true) => Planned::Some,
+        _ => Planned::None,
+    }
+}
+
 /// Kind of the times of all cases.
 fn times(cases: &[Case<'_>]) -> &'static str {
-    if cases.iter().all(|(table, _)| table.load.is_planned()) {
-        "response times, from when a request was due"
-    } else if cases.iter().all(|(table, _)| table.load.reconnects) {
-        "response times, from when a connection was opened"
-    } else {
-        "service times"
+    match planned(cases) {
+        Planned::All => "response times, from when a request was due",
+        Planned::Some => {
+            "service times, at a planned rate response times, from when a request was due"
+        }
+        Planned::None if cases.iter().all(|(table, _)| table.load.reconnects) => {
+            "response times, from when a connection was opened"
+        }
+        Planned::None => "service times",
     }
 }
 
 /// Explanation of the figures.
 fn meaning(cases: &[Case<'_>]) -> String {
-    let is_planned = cases.iter().all(|(table, _)| table.load.is_planned());
-    let what = if is_planned { "p99 of response times" } else { "operations per second" };
+    let what = match planned(cases) {
+        Planned::All => "p99 of response times",
+        Planned::Some => "operations per second; at a planned rate, p99 of response times",
+        Planned::None => "operations per second",
+    };
     format!("{what}{}", marks(cases))
 }
 

@@ -4,7 +4,7 @@ use crate::section::{Block, Section};
 use crate::show;
 use crate::standings::{Against, Group, Standing, Standings, doubts, standings};
 use crate::table::{Cell, Column, Line, NONE, Table, Tone};
-use crate::view::{Value, View};
+use crate::view::{Row, Value, View};
 use stats::{Verdict, format_bytes};
 
 /// Column of the median time to open a connection, where each request has its own.
@@ -25,10 +25,13 @@ pub(crate) fn section(view: &View) -> Section {
 
 /// Explanation of the columns.
 fn words(view: &View, compares: bool) -> String {
-    let is_open = view.cells.iter().any(|r| r.load.is_planned());
+    let is_open = |row: &Row| row.load.is_planned();
     let reconnects = view.cells.iter().any(|r| r.load.reconnects);
-    let times =
-        if is_open { "response times, from when a request was due" } else { "service times" };
+    let times = match (view.cells.iter().all(is_open), view.cells.iter().any(is_open)) {
+        (true, _) => "response times, from when a request was due",
+        (_, true) => "service times, at a planned rate response times, from when a request was due",
+        _ => "service times",
+    };
     let connect = "; where each request has its own connection, response times, which include \
                    opening it (connect: TCP, TLS and login)";
     let times = format!("{times}{}", if reconnects { connect } else { "" });
@@ -38,7 +41,8 @@ fn words(view: &View, compares: bool) -> String {
     }
     let mut words = format!("times are {times}; {cpu}; verdicts compare with the best");
     if view.cells.iter().any(|r| r.compared_by == "response_ns_mean") {
-        words += ", by mean response time, since the plan sets the rate";
+        words += ", where the plan sets the rate by mean response time: × is then that of the \
+                  best divided by the target's own, which no column shows";
     } else if view.cells.iter().any(|r| r.compared_by != "rate_per_s") {
         words += ", by mean service time where think time or the mix sets the rate (pages, parts \
                   of a phase)";

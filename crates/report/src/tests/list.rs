@@ -1,5 +1,6 @@
 //! The list of earlier runs: states from summaries, and line lengths.
 
+use super::happened::at_share;
 use super::outputs::plain;
 use super::search::{STORE, searched_in};
 use crate::fixture::{run, set_intervals, usual};
@@ -113,6 +114,17 @@ fn a_summary_from_before_a_resume_is_ignored() {
     assert!(line(&text, "11111111").contains(" complete "), "{text}");
     assert!(RunSummary::read(b"{\"format\":1,\"run\":").is_none());
     assert!(RunSummary::read(b"{\"format\":1}").is_none());
+}
+
+#[test]
+fn a_run_with_faults_leads_with_the_rate_that_survives() {
+    let shown = |late_ms: u64| {
+        let text = render(&[judged("11111111", &at_share(500, late_ms))], 140, false);
+        line(&text, "11111111").to_string()
+    };
+    assert!(shown(700).ends_with("  survives a fault: redis 5,010/s"), "{}", shown(700));
+    let none = shown(1_900);
+    assert!(none.ends_with("  survives a fault: redis at no measured rate"), "{none}");
 }
 
 #[test]

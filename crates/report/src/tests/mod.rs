@@ -15,6 +15,7 @@ mod context;
 mod deletions;
 mod explained;
 mod failures;
+mod faults;
 mod few;
 mod gate;
 mod grids;

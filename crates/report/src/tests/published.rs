@@ -4,7 +4,7 @@ use model::study::Study;
 
 use crate::fixture::{run, usual};
 use crate::view::{ClaimVerdict, ClaimView};
-use crate::{judge, junit, markdown};
+use crate::{judge, junit, markdown, text};
 
 /// The claims of the shipped study about tables, judged in a run of other stores.
 fn judged() -> Vec<ClaimView> {
@@ -93,4 +93,23 @@ fn flat_tables_are_explained_by_connections() {
     assert_eq!(policies.verdict, ClaimVerdict::Refuted);
     let reverse = "Compute Optimized 120 GB from Enterprise policy to OSS policy";
     assert!(policies.note.contains(reverse), "{}", policies.note);
+}
+
+#[test]
+fn claims_about_tables_are_counted_apart_from_those_measured() {
+    let mut view = judge(&with_tables());
+    let last = |view: &crate::View| {
+        let text = text::summary(view, 400, false);
+        text.lines().find(|line| line.contains("claims")).unwrap_or_default().to_string()
+    };
+    let alone = last(&view);
+    assert!(alone.starts_with("claims about the source's own tables: "), "{alone}");
+    let mut measured = view.claims[0].clone();
+    (measured.of_tables, measured.verdict) = (false, ClaimVerdict::NotRun);
+    view.claims.push(measured);
+    let both = last(&view);
+    assert!(
+        both.starts_with("claims: 1 not run; claims about the source's own tables: "),
+        "{both}"
+    );
 }

@@ -1,14 +1,16 @@
 //! Violations of each rule under each kind of load it applies to: steady, ladder and search.
 
-use model::{Counts, ErrorClass, Failure, NullRate, Outage, Point, ReadBack, TargetState, Trial};
+use model::{
+    Counts, ErrorClass, Failure, Load, NullRate, Outage, Point, ReadBack, TargetState, Trial,
+};
 
 use super::ramp::ramped;
 use super::search::{STORE, searched};
 use super::validity::{as_kv, kv_run, open};
-use crate::fixture::run;
-use crate::judge;
+use crate::fixture::{run, usual};
 use crate::recorded::Recorded;
 use crate::view::{Validity, View};
+use crate::{judge, text};
 
 /// A VALID run of each kind of load, with each trial changed by `with`.
 fn each(with: &dyn Fn(&mut Trial)) -> [(&'static str, Recorded); 3] {
@@ -321,5 +323,27 @@ fn failed_trials() {
     for (schedule, recorded) in each(&failed) {
         let view = judge(&recorded);
         assert_eq!(view.validity, Validity::Invalid, "{schedule}: {:?}", view.reasons);
+    }
+}
+
+#[test]
+fn figures_of_planned_rates_are_explained_beside_those_of_others() {
+    let mut recorded = run(&["redis", "memcached"], 5, usual);
+    as_kv(&mut recorded, &open(), 1.0);
+    for cell in recorded.header.plan.cells.iter_mut().filter(|cell| cell.id.ends_with("/1")) {
+        cell.load = Load::closed(1);
+    }
+    let view = judge(&recorded);
+    let quick = text::summary(&view, 400, false);
+    let words = "operations per second; at a planned rate, p99 of response times";
+    assert!(quick.contains(words), "{quick}");
+    let details = text::render(&view, 140, false);
+    let details = details.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "times are service times, at a planned rate response times, from when a request was due;",
+        "where the plan sets the rate by mean response time: × is then that of the best divided by \
+         the target's own, which no column shows",
+    ] {
+        assert!(details.contains(words), "{details}");
     }
 }

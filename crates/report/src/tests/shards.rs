@@ -4,6 +4,7 @@ use model::NullRate;
 
 use super::quick;
 use crate::fixture::recorded;
+use crate::recorded::Recorded;
 use crate::view::{ShardsView, View};
 use crate::{judge, text};
 
@@ -16,15 +17,20 @@ fn run(server_cpus: u32) -> View {
         let slower = target.ends_with("replicated") || target.ends_with("proxied");
         10_000.0 * (1.0 + 0.5 * (shards - 1.0)) / if slower { 2.0 } else { 1.0 }
     });
-    let null = |rate: &model::Cell| NullRate {
-        cell: rate.id.clone(),
+    run.header.null_rates = on_cpus(&run, server_cpus);
+    judge(&run)
+}
+
+/// Rates of the null server for each cell, on as many CPUs for servers.
+fn on_cpus(run: &Recorded, server_cpus: u32) -> Vec<NullRate> {
+    let null = |cell: &model::Cell| NullRate {
+        cell: cell.id.clone(),
         phase: "get".into(),
         rate_per_s: Some(1e6),
         not_checked: None,
         server_cpus,
     };
-    run.header.null_rates = run.header.plan.cells.iter().map(null).collect();
-    judge(&run)
+    run.header.plan.cells.iter().map(null).collect()
 }
 
 fn of<'a>(view: &'a View, target: &str) -> &'a ShardsView {
@@ -62,6 +68,28 @@ fn a_flat_line_on_few_cpus_is_the_machines() {
     for shown in [text::summary(&view, 120, false), text::render(&view, 120, false)] {
         assert!(shown.contains("redis-2-shards") && shown.contains("75.1 %"), "{shown}");
         assert_eq!(shown.matches(two).count(), 1, "{shown}");
+    }
+}
+
+/// Footnotes on the rows of a target of the profile `threads` on as many CPUs for servers.
+fn notes_on(target: &str, server_cpus: u32) -> String {
+    let mut run = recorded(quick::plan(quick::SIZING, "threads"), 3, |_, _, _| 10_000.0);
+    run.header.null_rates = on_cpus(&run, server_cpus);
+    let view = judge(&run);
+    let row = view.cells.iter().find(|row| row.target == target && row.operation == "get").unwrap();
+    row.footnotes.iter().map(|at| view.footnotes[*at].as_str()).collect::<Vec<_>>().join("|")
+}
+
+#[test]
+fn more_io_threads_than_cpus_show_the_machine() {
+    let four = notes_on("redis-4-threads", 2);
+    let words = "redis-4-threads: 4 I/O threads share 2 CPUs, where they wait for each other";
+    assert!(four.contains(words), "{four}");
+    let one = notes_on("redis-2-threads", 1);
+    assert!(one.contains("redis-2-threads: 2 I/O threads share 1 CPU,"), "{one}");
+    for (target, cpus) in [("redis", 1), ("redis-2-threads", 2), ("redis-4-threads", 4)] {
+        let enough = notes_on(target, cpus);
+        assert!(!enough.contains("I/O threads"), "{enough}");
     }
 }
 

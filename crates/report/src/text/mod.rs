@@ -34,20 +34,29 @@ pub fn summary(view: &View, columns: usize, colour: bool) -> String {
     parts.join("\n")
 }
 
-/// Counts of claim verdicts, and the command that shows details.
-fn details_hint(view: &View) -> String {
+/// `3 confirmed, 2 not run`: the verdicts on claims about this run, or on those about tables of the
+/// source; `None` if there are no such claims.
+fn verdicts(claims: &[ClaimView], of_tables: bool) -> Option<String> {
     let verdicts = [
         ClaimVerdict::Confirmed,
         ClaimVerdict::Refuted,
         ClaimVerdict::Undecided,
         ClaimVerdict::NotRun,
     ];
-    let count = |verdict| view.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let own = claims.iter().filter(|claim| claim.of_tables == of_tables);
+    let count = |verdict| own.clone().filter(|claim| claim.verdict == verdict).count();
     let counts = verdicts.map(|verdict| (count(verdict), verdict));
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, verdict)| format!("{count} {verdict}")).collect();
-    let claims =
-        if counts.is_empty() { String::new() } else { format!("claims: {}; ", counts.join(", ")) };
+    (!counts.is_empty()).then(|| counts.join(", "))
+}
+
+/// Counts of claim verdicts, and the command that shows details.
+fn details_hint(view: &View) -> String {
+    let measured = verdicts(&view.claims, false).map(|counts| format!("claims: {counts}; "));
+    let of_tables = verdicts(&view.claims, true)
+        .map(|counts| format!("claims about the source's own tables: {counts}; "));
+    let claims: String = measured.into_iter().chain(of_tables).collect();
     let notes = match view.footnotes.len() {
         0 => String::new(),
         1 => " and a note".into(),

@@ -34,7 +34,8 @@ pub struct FailoverView {
     pub reads_unavailable_ns: Option<SpreadView>,
     /// Time without an answered write, nanoseconds.
     pub writes_unavailable_ns: Option<SpreadView>,
-    /// Time until the rate was within 5 % of that before, nanoseconds.
+    /// Time until the rate was within 5 % of that before, or within chance of it, nanoseconds; 0 if
+    /// it never fell.
     pub rate_back_ns: Option<SpreadView>,
     /// Time until the 99th percentile was within the limit, nanoseconds.
     pub p99_back_ns: Option<SpreadView>,
