@@ -97,8 +97,8 @@ pub trait Admin: Send {
     }
 
     /// Writes keys with `prefix` through a proxy, looks for them on the servers that its URL names
-    /// behind it, and removes them; does nothing without a proxy. Errors: one is on none of them, so
-    /// that other servers would be neither checked for foreign data nor cleaned.
+    /// behind it, and removes them; does nothing without a proxy. Errors: one is on none of them,
+    /// so that other servers would be neither checked for foreign data nor cleaned.
     fn check_behind(&mut self, _prefix: &str) -> Result<(), Failure> {
         Ok(())
     }

@@ -89,7 +89,7 @@ fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Fail
             resp3: options.is_resp3,
             // A proxy can close a connection on a command that it does not know.
             client_name: options.behind.is_empty().then_some(CLIENT_NAME),
-            // A killed primary can come back as an empty replica before the Sentinels name the next.
+            // A killed primary can come back as an empty replica before Sentinels name the next.
             primary_only: sentinel::can_fail_over(endpoint),
         }));
     }

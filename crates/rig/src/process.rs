@@ -124,8 +124,8 @@ impl Process {
         Ok(process)
     }
 
-    /// Starts it again after it has ended, with the same files and arguments and those of `also`. It
-    /// does not end with the calling thread, but with this process.
+    /// Starts it again after it has ended, with the same files and arguments and those of `also`.
+    /// It does not end with the calling thread, but with this process.
     pub(crate) fn start_again(&self, also: &[&str]) -> Result<()> {
         let mut running = self.running();
         let failed = |reason: &str| {

@@ -70,7 +70,10 @@ fn a_size_is_determined_by_seed_and_key() {
 proptest! {
     #[test]
     fn printed_sizes_can_be_parsed(
-        entries in prop::collection::vec((0u64..=VALUE_BYTES_MAX, 0u64..=VALUE_BYTES_MAX, 0.001..1e6f64), 1..5)
+        entries in prop::collection::vec(
+            (0u64..=VALUE_BYTES_MAX, 0u64..=VALUE_BYTES_MAX, 0.001..1e6f64),
+            1..5,
+        )
     ) {
         let parts = entries.iter().map(|(a, b, weight)| match a.cmp(b) {
             std::cmp::Ordering::Equal => format!("{a}:{weight}"),
