@@ -345,7 +345,7 @@ fn a_single_cluster_node_is_reported() {
     );
     for server in &cluster.0 {
         let url = format!("x=redis://127.0.0.1:{}", server.port);
-        assert_not_run(ran(&[&url]), "x", &["expected redis+cluster://host:port"]);
+        assert_not_run(ran(&[&url]), "x", &["expected redis+cluster://HOST:PORT"]);
     }
     assert_eq!(cluster.sizes(), [0, 0, 0], "keys are left");
 }

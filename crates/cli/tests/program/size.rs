@@ -99,7 +99,7 @@ fn a_real_record_answers_or_is_left_out_with_its_reason() {
     let place = Place::new();
     measured(&place, "3");
     let run = place.record().header()["run"].as_str().unwrap().to_string();
-    let asked = [&EASY[..], &["--keys", "500", "--format", "json"]].concat();
+    let asked = [&EASY[..], &["--keys", "2000", "--format", "json"]].concat();
     let finished = size(&place, &asked);
     let answer = finished.json();
     if finished.code == Some(6) {
@@ -113,9 +113,9 @@ fn a_real_record_answers_or_is_left_out_with_its_reason() {
     let own = &answer["deployments"][0];
     let (rate, memory) = (&own["rate"], &own["memory"]);
     assert_eq!((&own["target"], &own["servers"]), (&"redis".into(), &1.into()), "{answer}");
-    assert_eq!((&rate["mix"], &rate["keys"]), (&"get=0.9,set=0.1".into(), &500.into()));
-    // 500 keys with values of 100 bytes.
-    assert!(memory["data_bytes"].as_u64().unwrap() > 50_000, "{answer}");
+    assert_eq!((&rate["mix"], &rate["keys"]), (&"get=0.9,set=0.1".into(), &2_000.into()));
+    // 2,000 keys with values of 100 bytes.
+    assert!(memory["data_bytes"].as_u64().unwrap() > 200_000, "{answer}");
     let origins = among(&own["measurements"], |m| m["run"] == run.as_str());
     assert_eq!(origins.len(), 2, "the rate, and the memory of a key: {answer}");
     // The run by its id, and another size of values.
