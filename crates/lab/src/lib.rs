@@ -163,8 +163,7 @@ fn check_targets(
                 ready.insert(name);
             }
             Err(Failure { class, message }) => {
-                let message =
-                    error_hints::explained(&message, provisioner.setup.endpoints.get(&name));
+                let message = error_hints::explained(&message, provisioner.of_server(&name));
                 let unavailable = Some(Failure { class, message });
                 let state = TargetState { target: name, unavailable, ..TargetState::default() };
                 sinks.emit(&Event::TargetChecked(state));

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use crate::demand::Demand;
 use crate::disk_demand::DiskDemand;
+use crate::error_hints::OfServer;
 use crate::fault_command::FaultCommand;
 use crate::groups::{Groups, Limits};
 use crate::machine::Machine;
@@ -100,6 +101,14 @@ impl<'a> TargetProvisioner<'a> {
             class: ErrorClass::Other,
             message: format!("target `{}` has no cells in this plan", target.name),
         })
+    }
+
+    /// What the errors of a target's server need to be explained.
+    pub(crate) fn of_server(&self, target: &str) -> OfServer<'a> {
+        OfServer {
+            endpoint: self.setup.endpoints.get(target),
+            connections: self.plan.target(target).and_then(|planned| planned.tier.connections),
+        }
     }
 
     /// Prepares fresh stores for one trial. `label` makes their names unique within the run.

@@ -5,12 +5,12 @@
 //! does not survive is above what it sustains.
 
 use load::{Finished, Latest, Meter, Progress};
-use model::{Cell, Endpoint, Event, Failure, Phase, Plan, Point, Search, Stop, Trial};
+use model::{Cell, Event, Failure, Phase, Plan, Point, Search, Stop, Trial};
 use stats::search::{Purpose, Step};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use crate::error_hints;
+use crate::error_hints::{self, OfServer};
 use crate::kv::Opened;
 use crate::provision::TargetProvisioner;
 use crate::ready::Ready;
@@ -31,8 +31,8 @@ pub(crate) struct Probing<'a> {
     search: &'a Search,
     /// The phase that each probe runs, with the probe's length.
     phase: &'a Phase,
-    /// Endpoint of an existing store; `None` for a private one.
-    endpoint: Option<&'a Endpoint>,
+    /// For explaining its errors.
+    server: OfServer<'a>,
     /// Start of the trial.
     begun: Instant,
     stop: &'a AtomicBool,
@@ -48,9 +48,9 @@ impl<'a> Probing<'a> {
         (begun, stop): (Instant, &'a AtomicBool),
         trial: &'a mut Trial,
     ) -> Option<Self> {
-        let (plan, endpoint) = (provisioner.plan, provisioner.setup.endpoints.get(&cell.target));
+        let (plan, server) = (provisioner.plan, provisioner.of_server(&cell.target));
         let (search, phase) = (cell.load.search()?, cell.workload.phases().first()?);
-        Some(Self { plan, search, phase, endpoint, begun, stop, trial })
+        Some(Self { plan, search, phase, server, begun, stop, trial })
     }
 
     /// Fills a store and probes it until it breaks or the search is over. `report` gets every
@@ -143,7 +143,7 @@ impl<'a> Probing<'a> {
         let (phase, stage) = (self.phase.name.clone(), Some(self.trial.points.len() as u32));
         part.points = vec![Point { phase, stage, probe: Some(step), failure, ..point }];
         part.took_ns = self.begun.elapsed().as_nanos() as u64;
-        error_hints::explain(&mut part, self.endpoint);
+        error_hints::explain(&mut part, self.server);
         report(Event::PointEnded(Box::new(part.clone())));
         self.trial.points.append(&mut part.points);
         self.trial.outages.append(&mut part.outages);

@@ -72,7 +72,7 @@ pub fn run(
         Err(failure) => measured.trial.failure = Some(failure),
     }
     let trial = &mut measured.trial;
-    error_hints::explain(trial, provisioner.setup.endpoints.get(&cell.target));
+    error_hints::explain(trial, provisioner.of_server(&cell.target));
     trial.took_ns = begun.elapsed().as_nanos() as u64;
     trial.clock_step_ms = clocks.step_ms();
     Some(measured)
