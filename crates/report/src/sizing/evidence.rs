@@ -252,7 +252,8 @@ impl Reader<'_> {
         };
         let rows = self.view.cells.iter().filter(is_whole).filter_map(|row| {
             let reach = Reach::AtLeast("no higher rate was offered");
-            OfPhase::new(&row.operation, kept_by(row), *row.metrics.get("rate_per_s")?, reach)
+            let rate = offered(row.load.steady_per_s(), *row.metrics.get("rate_per_s")?);
+            OfPhase::new(&row.operation, kept_by(row), rate, reach)
         });
         searches.chain(ramps).chain(rows).collect()
     }
@@ -327,6 +328,14 @@ fn why_not(kv: &Kv, cell: &Cell) -> Result<u64, &'static str> {
     }
 }
 
+/// The rate that a load offered: the planned one if the interval of the measured one contains it,
+/// since the number of requests that were due varies by chance.
+fn offered(planned_per_s: Option<u64>, measured: Value) -> Value {
+    let planned = planned_per_s.map(|per_s| per_s as f64).zip(measured.interval());
+    let planned = planned.filter(|(per_s, (lo, hi))| (*lo..=*hi).contains(per_s));
+    planned.map_or(measured, |(per_s, _)| Value::new(per_s, Some(per_s), Some(per_s)))
+}
+
 /// The strictest limits that a row at a planned rate kept: each percentile with the upper end of
 /// its interval, and the share of failures.
 fn kept_by(row: &Row) -> Vec<Slo> {
@@ -338,4 +347,18 @@ fn kept_by(row: &Row) -> Vec<Slo> {
     let failed = row.counts.failed() as f64 / (row.counts.total() as f64).max(1.0);
     let errors = Slo::Errors { millionths: (failed * MILLIONTHS).ceil() as u32 + 1 };
     PERCENTILES.into_iter().filter_map(percentile).chain([errors]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_does_not_lower_a_planned_rate() {
+        let measured = Value::new(9_950.0, Some(9_890.0), Some(10_010.0));
+        let ends = |planned| offered(planned, measured).interval();
+        assert_eq!(ends(Some(10_000)), Some((10_000.0, 10_000.0)));
+        assert_eq!(ends(Some(10_100)), Some((9_890.0, 10_010.0)), "some were not answered");
+        assert_eq!(ends(None), Some((9_890.0, 10_010.0)));
+    }
 }
