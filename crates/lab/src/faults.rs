@@ -20,7 +20,7 @@ const MIGRATION_TIMEOUT: Duration = Duration::from_secs(6);
 const AHEAD: Duration = Duration::from_millis(300);
 /// Maximum delay of a fault.
 const LATE_MAX: Duration = Duration::from_secs(1);
-/// Time for a server to shut down, and to reply after it was started again.
+/// Time for a server to shut down.
 const RESTART_MAX: Duration = Duration::from_secs(30);
 /// How long a restoration waits until another server has taken over: a server without data that
 /// comes back before would be the primary again.

@@ -88,6 +88,12 @@ impl PlannedTarget {
         self.count("replicas").unwrap_or(0)
     }
 
+    /// Threads on which each server does I/O; 1 if it has no such setting.
+    pub fn io_threads(&self) -> u32 {
+        let setting = self.settings.iter().find(|(name, _)| name.ends_with("io-threads"));
+        setting.and_then(|(_, count)| count.parse().ok()).unwrap_or(1)
+    }
+
     fn count(&self, setting: &str) -> Option<u32> {
         self.settings.get(setting)?.parse().ok()
     }

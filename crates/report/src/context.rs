@@ -223,8 +223,7 @@ fn disturbers(recorded: &Recorded, notes: &mut Notes) {
     }
 }
 
-/// Notes on the whole run: A/A control, durability, fills, clock steps, leftovers and other
-/// processes.
+/// Notes on the whole run: A/A control, durability, fills, clock steps and other processes.
 pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut Notes) {
     control(&recorded.header.plan, comparisons, notes);
     durability(recorded, notes);
@@ -234,9 +233,6 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
     clock_steps(recorded, notes);
     busiest(recorded, notes);
     disturbers(recorded, notes);
-    for text in left_behind(recorded) {
-        notes.add(text);
-    }
 }
 
 /// Notes servers at a URL beside targets whose memory is limited.
@@ -281,10 +277,10 @@ pub(crate) fn left_behind(recorded: &Recorded) -> Vec<String> {
     let header = &recorded.header;
     let cells = &header.plan.cells;
     let failed = || recorded.trials.iter().filter_map(|t| Some((t, t.not_removed.as_ref()?)));
-    let told = |(trial, failure): (&Trial, &Failure)| {
+    let described = |(trial, failure): (&Trial, &Failure)| {
         format!("{} in block {}: {failure}", trial.cell, trial.block + 1)
     };
-    let mut texts: Vec<String> = failed().map(told).collect();
+    let mut texts: Vec<String> = failed().map(described).collect();
     for target in &header.plan.targets {
         let is_left =
             failed().any(|(t, _)| cells.iter().any(|c| c.id == t.cell && c.target == target.name));

@@ -87,7 +87,7 @@ fn disk(phase: &MeasuredPoint<'_>, recorded: &Recorded) -> Option<String> {
 /// That servers have more I/O threads than CPUs.
 fn few_cpus(phase: &MeasuredPoint<'_>, recorded: &Recorded) -> Option<String> {
     let target = recorded.header.plan.target(&phase.cell.target)?;
-    let threads = null::io_threads(target);
+    let threads = target.io_threads();
     let servers = target.shards().unwrap_or(1) * (1 + target.replicas());
     let given = phase.cell.workload.server_cpus().map(|cpus| cpus as u32);
     let limits = given.into_iter().chain(target.tier.cpus);

@@ -70,6 +70,9 @@ fn judge_cells(recorded: &Recorded) -> View {
     let (validity, reasons) = findings.judgement();
     let growth = growth(&phases, &cells);
     let happened = happened(recorded, &phases, &cells, &comparisons);
+    for text in &happened.left_behind {
+        notes.add(text.as_str());
+    }
     View {
         format: VIEW_FORMAT,
         run: recorded.header.run.clone(),

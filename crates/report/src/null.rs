@@ -2,7 +2,7 @@
 //! null rate and by the CPU usage of both.
 
 use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
-use model::{Header, NullRate, PlannedTarget, Point, Product, Trial};
+use model::{Header, NullRate, Point, Product, Trial};
 
 use crate::blocks::median;
 use crate::findings::Findings;
@@ -92,12 +92,6 @@ impl Nearness {
     }
 }
 
-/// Number of threads on which each server of a target does I/O; 1 if it has no such setting.
-pub(crate) fn io_threads(target: &PlannedTarget) -> u32 {
-    let setting = target.settings.iter().find(|(name, _)| name.ends_with("io-threads"));
-    setting.and_then(|(_, count)| count.parse().ok()).unwrap_or(1)
-}
-
 /// The share of its usable CPUs that a target used, if it used nearly all of them while the
 /// generator was not busy, so the target was the slower side. `own` are the CPUs used by a thread
 /// of the generator, `server` those used by the server.
@@ -109,7 +103,7 @@ pub(crate) fn at_its_limit(
 ) -> Option<f64> {
     let target = header.plan.target(target)?;
     // Redis executes commands on one thread, and does I/O on as many threads as are configured.
-    let io_threads = io_threads(target);
+    let io_threads = target.io_threads();
     let has_one =
         target.product == Product::Redis && target.program.is_none_or(|p| p.has_one_thread);
     let usable =

@@ -1,5 +1,5 @@
-//! What an operator does to a deployment of Redis while clients use it: a failover on request, a
-//! new replica, the migration of slots.
+//! What an operator does to a deployment of Redis while clients use it: a failover on request, the
+//! migration of slots, and whom a server follows that comes back.
 //!
 //! Sources: <https://redis.io/docs/latest/commands/failover/>, `cluster-failover`,
 //! `cluster-setslot` and `migrate` there, and the page on high availability with Sentinel.

@@ -17,6 +17,7 @@ mod growth;
 mod happened;
 mod locks;
 mod overview;
+mod planned;
 mod probes;
 mod problems;
 mod published;

@@ -1,5 +1,6 @@
 //! One table of the whole run for the first screen: a line per case, with its targets side by side.
 
+use super::planned::Planned;
 use super::{failover, ramps};
 use crate::hits;
 use crate::search::per_s;
@@ -137,33 +138,17 @@ fn side_by_side(cases: &[Case<'_>], targets: &[&str]) -> (Table, String) {
     (Table::new(columns, lines), meaning(cases))
 }
 
-/// How many of the cases have a rate that the plan sets.
-enum Planned {
-    All,
-    Some,
-    None,
-}
-
 fn planned(cases: &[Case<'_>]) -> Planned {
-    let is_planned = |case: &Case<'_>| case.0.load.is_planned();
-    match (cases.iter().all(is_planned), cases.iter().any(is_planned)) {
-        (true, _) => Planned::All,
-        (_, true) => Planned::Some,
-        _ => Planned::None,
-    }
+    Planned::of(cases.iter().map(|(table, _)| table.load))
 }
 
 /// Kind of the times of all cases.
 fn times(cases: &[Case<'_>]) -> &'static str {
     match planned(cases) {
-        Planned::All => "response times, from when a request was due",
-        Planned::Some => {
-            "service times, at a planned rate response times, from when a request was due"
-        }
         Planned::None if cases.iter().all(|(table, _)| table.load.reconnects) => {
             "response times, from when a connection was opened"
         }
-        Planned::None => "service times",
+        planned => planned.times(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The tables of results: one per profile and load, with all operations and targets.
 
+use super::planned::Planned;
 use crate::section::{Block, Section};
 use crate::show;
 use crate::standings::{Against, Group, Standing, Standings, doubts, standings};
 use crate::table::{Cell, Column, Line, NONE, Table, Tone};
-use crate::view::{Row, Value, View};
+use crate::view::{Value, View};
 use stats::{Verdict, format_bytes};
 
 /// Column of the median time to open a connection, where each request has its own.
@@ -25,13 +26,8 @@ pub(crate) fn section(view: &View) -> Section {
 
 /// Explanation of the columns.
 fn words(view: &View, compares: bool) -> String {
-    let is_open = |row: &Row| row.load.is_planned();
     let reconnects = view.cells.iter().any(|r| r.load.reconnects);
-    let times = match (view.cells.iter().all(is_open), view.cells.iter().any(is_open)) {
-        (true, _) => "response times, from when a request was due",
-        (_, true) => "service times, at a planned rate response times, from when a request was due",
-        _ => "service times",
-    };
+    let times = Planned::of(view.cells.iter().map(|row| &row.load)).times();
     let connect = "; where each request has its own connection, response times, which include \
                    opening it (connect: TCP, TLS and login)";
     let times = format!("{times}{}", if reconnects { connect } else { "" });

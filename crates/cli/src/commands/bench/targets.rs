@@ -1,4 +1,4 @@
-//! The servers of `bench` and `find-max`, their settings and TLS options.
+//! The servers of `bench` and `find-max`, and their settings.
 
 use drivers::wire::Dialect;
 use model::plan::PlannedTarget;
