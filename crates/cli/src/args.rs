@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use crate::disks;
 use crate::exit::CliError;
+use crate::fleet_flags::FleetFlags;
 use crate::secrets;
 use crate::server_names::targets_help;
 use crate::tls_flags::TlsFlags;
@@ -212,6 +213,8 @@ pub(crate) struct Common {
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) disk: PathBuf,
     #[command(flatten)]
+    pub(crate) fleet: FleetFlags,
+    #[command(flatten)]
     pub(crate) serve: Serve,
     #[command(flatten)]
     pub(crate) printing: Printing,
@@ -247,6 +250,7 @@ impl Common {
                 (false, true) => Protection::EmptyMayFill,
                 (false, false) => Protection::Full,
             },
+            fleet: None,
             fault_command: None,
         })
     }

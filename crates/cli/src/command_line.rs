@@ -67,6 +67,8 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Offer a part of the load of another cachedyno, which has --fleet
+    Worker(crate::commands::worker::WorkerArguments),
     /// Serve RESP and memcached at minimal cost, to measure the maximum rate of a generator
     NullServer(NullArguments),
     /// Serve RESP and memcached with known latencies and faults, to check a generator

@@ -20,6 +20,7 @@ pub(crate) mod serving;
 pub(crate) mod show;
 pub(crate) mod size;
 pub(crate) mod studies;
+pub(crate) mod worker;
 
 use ::report::{Recorded, View, judge};
 use archive::Record;

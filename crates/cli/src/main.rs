@@ -9,6 +9,7 @@ mod commands;
 mod disks;
 mod exit;
 mod fault_command;
+mod fleet_flags;
 mod foreign;
 mod limits;
 mod measurement_lock;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Export(export) => commands::export::run(&export),
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::RedisBenchmark { arguments } => redis_benchmark::run(&arguments),
+        Command::Worker(worker) => commands::worker::run(&worker),
         Command::NullServer(server) => commands::null_server::run(&server),
         Command::ScriptedServer(server) => commands::scripted_server::run(&server),
     };

@@ -199,6 +199,7 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>),
         allow_shared: true,
         resumes: false,
         protection: Protection::Off,
+        fleet: None,
         fault_command: None,
     };
     let planned = Search {
@@ -317,6 +318,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         advice: None,
         requirements: Vec::new(),
         limit_ns: None,
+        workers: 0,
         swap_dir: None,
     }
 }

@@ -1,18 +1,21 @@
 //! Runs a key-value cell on the wire engine: parses its texts, fills its keys, runs its phases.
 
-use drivers::wire::{Access, Dialect};
-use load::wire::{Inserting, Offer, Operation, Outcome, ProgressSnapshot, Until, Work};
+use drivers::wire::Access;
+use load::wire::{Offer, Part, ProgressSnapshot, Until, Work};
 use load::{Finished, Latest, Meter, PhaseRecord, Progress};
-use model::{Action, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Stop};
+use model::{
+    Action, Control, Endpoint, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Stop,
+};
 use rig::Role;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix, Sizes, Values, values_of};
+use workloads::kv::{KeyNames, Sizes, Values};
 
 use crate::actions::{Acting, Subjects};
 use crate::demand;
 use crate::faults::FaultPlace;
+use crate::fleet::{Fleet, Job, Offered, What};
+use crate::kv_work;
 use crate::names::{self, unreadable};
 use crate::pacing;
 use crate::ready::Ready;
@@ -27,21 +30,28 @@ const FILL_CLIENTS_MAX: u32 = 16;
 /// of a key may be wrong by that factor.
 const STEP_OF_ROOM: f64 = 4.0;
 
-/// A cell with the run's seed, CPUs and plan.
-pub(crate) struct Offered<'a> {
+/// A cell with the run's seed, CPUs and limits of time.
+pub(crate) struct Chosen<'a> {
     pub(crate) kv: &'a Kv,
     pub(crate) load: &'a Load,
     pub(crate) seed: u64,
     pub(crate) cpus: Vec<usize>,
-    pub(crate) plan: &'a Plan,
+    /// Timeout of a request, nanoseconds.
+    pub(crate) timeout_ns: u64,
+    /// Time without any answer after which a load ends, nanoseconds; 0 for no limit.
+    pub(crate) stall_ns: u64,
+    /// Workers that offer its loads; `None` if this process does.
+    pub(crate) fleet: Option<&'a Fleet>,
 }
 
 /// A cell ready to be measured.
 pub(crate) struct Opened<'a> {
-    offered: Offered<'a>,
+    offered: Chosen<'a>,
     access: Access,
     work: Work,
-    fill: Option<Work>,
+    /// The workers that offer its loads, with the store's endpoint and the prefix of its keys;
+    /// `None` if this process does.
+    fleet: Option<(&'a Fleet, Endpoint, String)>,
     filled: u64,
     /// Estimated size of a key on the server, bytes.
     key_bytes: f64,
@@ -51,10 +61,37 @@ pub(crate) struct Opened<'a> {
     subjects: Subjects,
 }
 
-impl<'a> Offered<'a> {
+/// One load: its phase, work and settings.
+struct One<'a> {
+    /// Name of its phase.
+    name: &'a str,
+    what: What,
+    offer: &'a Offer,
+    work: &'a Work,
+    /// Operations for each paced one.
+    each: f64,
+}
+
+impl<'a> Chosen<'a> {
+    /// A cell whose loads this process offers.
+    pub(crate) fn new(
+        (kv, load): (&'a Kv, &'a Load),
+        seed: u64,
+        cpus: Vec<usize>,
+        plan: &Plan,
+    ) -> Self {
+        let (timeout_ns, stall_ns) = (plan.timeout_ns, plan.stall_ns);
+        Self { kv, load, seed, cpus, timeout_ns, stall_ns, fleet: None }
+    }
+
+    /// The same, with loads offered by workers, if there are any.
+    pub(crate) fn by(self, fleet: Option<&'a Fleet>) -> Self {
+        Self { fleet, ..self }
+    }
+
     /// Parses the cell's texts and resolves the servers' addresses. Does not connect yet.
     pub(crate) fn open(self, ready: &Ready) -> Result<Opened<'a>, Failure> {
-        let timeout = Duration::from_nanos(self.plan.timeout_ns);
+        let timeout = Duration::from_nanos(self.timeout_ns);
         let access = drivers::wire::access(ready.endpoint(), timeout)?;
         let opened = self.open_at(access, ready.prefix())?;
         let server = |(_, server): (_, &rig::Server)| (server.endpoint().clone(), server.process());
@@ -63,71 +100,24 @@ impl<'a> Offered<'a> {
         let servers = ready.servers().filter(|(role, _)| *role != Role::Proxy).map(server);
         let faults = FaultPlace::new(servers.collect(), ready.groups.cable());
         let subjects = Subjects { stores, faults, command: ready.fault_command.clone() };
-        Ok(Opened { subjects, ..opened })
+        let with = |fleet| (fleet, ready.endpoint().clone(), ready.prefix().to_string());
+        let fleet = opened.offered.fleet.map(with);
+        Ok(Opened { fleet, subjects, ..opened })
     }
 
     /// The same for servers that are not a target. `own` is the prefix of every key.
     pub(crate) fn open_at(self, access: Access, own: &str) -> Result<Opened<'a>, Failure> {
         let filled = self.kv.filled_keys();
         let names = names::of(self.kv, own, self.seed).map_err(unreadable)?;
-        let work = self.work(access.dialect, &names)?;
-        let fill = match filled {
-            0 => None,
-            filled => Some(self.filling(access.dialect, &names, &work, filled)?),
-        };
+        let work = kv_work::work(self.kv, self.seed, access.dialect, &names)?;
+        if filled > 0 {
+            // Reports what cannot be filled before anything is written.
+            kv_work::filling(self.kv, access.dialect, &work, (0, filled))?;
+        }
         let key_bytes = demand::key_bytes(self.kv, own)?;
         let since = Instant::now();
-        let subjects = Subjects::default();
-        Ok(Opened { offered: self, access, work, fill, filled, key_bytes, since, subjects })
-    }
-
-    fn work(&self, dialect: Dialect, names: &KeyNames) -> Result<Work, Failure> {
-        let kv = self.kv;
-        let (sizes, values) = values_of(&kv.value_bytes, self.seed).map_err(unreadable)?;
-        let ttl_s = (kv.ttl_s > 0).then_some(kv.ttl_s);
-        let operations = kv.operations.iter().map(|operation| {
-            let command = operation.command.as_deref();
-            let name = &operation.name;
-            let spelled = drivers::kv::operation(dialect, name, command, ttl_s, names, &sizes);
-            spelled.map_err(unreadable)
-        });
-        let distribution: Distribution = kv.distribution.parse().map_err(unreadable)?;
-        Ok(Work {
-            operations: operations.collect::<Result<Vec<Operation>, Failure>>()?,
-            mix: Mix::new(&vec![1.0; kv.operations.len()]).map_err(unreadable)?,
-            keys: KeyChoice::new(distribution, kv.keys).map_err(unreadable)?,
-            names: names.clone(),
-            sizes,
-            values: Arc::new(values),
-            seed: self.seed,
-            verify_one_in: kv.verify_one_in,
-            inserting: None,
-            follows: kv.follows,
-            keeps_writes: demand::unfollowed(kv).is_none(),
-        })
-    }
-
-    /// Work that writes the first `filled` keys in order.
-    fn filling(
-        &self,
-        dialect: Dialect,
-        names: &KeyNames,
-        work: &Work,
-        filled: u64,
-    ) -> Result<Work, Failure> {
-        let ttl_s = (self.kv.ttl_s > 0).then_some(self.kv.ttl_s);
-        let (name, command) = match self.kv.fill() {
-            Some(command) => (FILL, Some(command)),
-            None => ("set", None),
-        };
-        let write = dialect.operation(name, command, ttl_s, names, &work.sizes);
-        Ok(Work {
-            operations: vec![write.map_err(unreadable)?],
-            mix: Mix::new(&[1.0]).map_err(unreadable)?,
-            keys: KeyChoice::new(Distribution::Sequential, filled).map_err(unreadable)?,
-            follows: false,
-            ..work.clone()
-        })
+        let (subjects, fleet) = (Subjects::default(), None);
+        Ok(Opened { offered: self, access, work, fleet, filled, key_bytes, since, subjects })
     }
 }
 
@@ -220,14 +210,8 @@ impl Opened<'_> {
         finished: &mut Finished,
     ) {
         let keys = control.keys.min(self.offered.kv.keys);
-        let filling = self.offered.filling(self.access.dialect, &self.work.names, &self.work, keys);
-        match filling {
-            Ok(work) => {
-                let mut report =
-                    recorded::progress(FILL, self.offered.plan.timeout_ns, |_| None, progress);
-                let mut outcome = self.one(&self.fill_offer(keys), &work, stop, meter, &mut report);
-                ended(finished, &mut outcome);
-            }
+        match self.filled(0, keys, stop, meter, progress) {
+            Ok(mut offered) => ended(finished, &mut offered),
             Err(failure) => finished.failure = Some(failure),
         }
     }
@@ -241,26 +225,21 @@ impl Opened<'_> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Finished {
         let mut finished = Finished::default();
-        let Some(fill) = &self.fill else { return finished };
-        let mut report = recorded::progress(FILL, self.offered.plan.timeout_ns, |_| None, progress);
         let mut first = 0;
         while first < self.filled && finished.failure.is_none() && !finished.interrupted {
             let batch = match watched.as_deref_mut() {
                 Some(watched) => self.step(watched, self.filled - first),
                 None => Ok(self.filled),
             };
-            let keys = |count| KeyChoice::consecutive(first, count).map_err(unreadable);
-            match batch.and_then(|count| Ok((count, keys(count)?))) {
-                Ok((count, keys)) => {
-                    let work = Work { keys, ..fill.clone() };
-                    let offer = self.fill_offer(count);
-                    let mut outcome = self.one(&offer, &work, stop, meter, &mut report);
-                    ended(&mut finished, &mut outcome);
-                    let names: Vec<&str> = work.operations.iter().map(|o| &*o.name).collect();
-                    let written = outcome.into_phase(FILL, &names);
+            let written = batch.and_then(|count| {
+                Ok((count, self.filled(first, count, stop, &mut *meter, &mut *progress)?))
+            });
+            match written {
+                Ok((count, mut offered)) => {
+                    ended(&mut finished, &mut offered);
                     match &mut finished.fill {
-                        Some(fill) => fill.followed_by(written),
-                        None => finished.fill = Some(written),
+                        Some(fill) => fill.followed_by(offered.phase),
+                        None => finished.fill = Some(offered.phase),
                     }
                     first += count;
                 }
@@ -268,6 +247,22 @@ impl Opened<'_> {
             }
         }
         finished
+    }
+
+    /// Writes `keys` keys from `first` on.
+    fn filled(
+        &self,
+        first: u64,
+        keys: u64,
+        stop: &AtomicBool,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Offered, Failure> {
+        let dialect = self.access.dialect;
+        let work = kv_work::filling(self.offered.kv, dialect, &self.work, (first, keys))?;
+        let (offer, what) = (self.fill_offer(keys), What::Fill { first, keys });
+        let one = One { name: FILL, what, offer: &offer, work: &work, each: 1.0 };
+        Ok(self.one(&one, stop, meter, progress))
     }
 
     /// Keys that may be written before memory is checked again: at least 1, at most `missing`.
@@ -287,28 +282,23 @@ impl Opened<'_> {
         progress: &mut dyn FnMut(Progress<'_>),
         finished: &mut Finished,
     ) {
-        let work = match self.of_phase(phase) {
+        let work = match kv_work::of_phase(&self.work, self.offered.kv, phase) {
             Ok(work) => work,
             Err(failure) => {
                 finished.failure = Some(failure);
                 return;
             }
         };
-        let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
         let each = self.offered.kv.operations_of_one_paced(phase) as f64;
-        let latest = |snapshot: &ProgressSnapshot<'_>| {
-            let latest = recorded::latest(snapshot, (&*phase.name, &names[..]), offer);
-            let planned_per_s = latest.planned_per_s.map(|p| p * each);
-            Some(Latest { planned_per_s, ..latest })
-        };
-        let mut report = recorded::progress(&phase.name, offer.timeout_ns, latest, progress);
+        let what = What::Phase(Box::new(phase.clone()));
+        let one = One { name: &phase.name, what, offer, work: &work, each };
         let begins = Instant::now() + Duration::from_nanos(phase.warmup_ns);
         let of_phase = |action: &&Action| action.phase == phase.name;
         let actions = self.kv().actions.iter().filter(of_phase).cloned().collect();
         let acting = Acting::start(actions, self.subjects.clone(), begins);
-        let mut outcome = self.one(offer, &work, stop, meter, &mut report);
+        let mut offered = self.one(&one, stop, meter, progress);
         let acted = acting.map_or(Ok(Vec::new()), Acting::stop);
-        ended(finished, &mut outcome);
+        ended(finished, &mut offered);
         let mut undone = None;
         match acted {
             Ok(happened) => finished.events.extend(happened),
@@ -317,7 +307,7 @@ impl Opened<'_> {
         }
         let ended = finished.failure.clone().filter(Failure::is_a_result);
         let failed = finished.failure.is_some() && ended.is_none();
-        let mut phase = outcome.into_phase(&phase.name, &names);
+        let mut phase = offered.phase;
         if let Some(last) = phase.points.last_mut().filter(|_| finished.interrupted) {
             let (class, message) = (ErrorClass::Timeout, "it was stopped".into());
             last.failure = Some(Failure { class, message });
@@ -332,54 +322,50 @@ impl Opened<'_> {
         }
     }
 
-    /// Runs one load.
+    /// Runs one load, by this process or a fleet.
     fn one(
         &self,
-        offer: &Offer,
-        work: &Work,
+        one: &One<'_>,
         stop: &AtomicBool,
         meter: &mut dyn Meter,
-        watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
-    ) -> Outcome {
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Offered {
+        let One { name, what, offer, work, each } = one;
+        if let Some((fleet, endpoint, prefix)) = &self.fleet {
+            let job = Job {
+                endpoint,
+                prefix,
+                kv: self.offered.kv,
+                seed: self.offered.seed,
+                what: what.clone(),
+                offer,
+                work,
+                since: self.since,
+                phase: name,
+            };
+            return fleet.offer(&job, stop, meter, progress);
+        }
         let begun = self.since.elapsed();
+        let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
+        let is_fill = matches!(what, What::Fill { .. });
+        let latest = |snapshot: &ProgressSnapshot<'_>| {
+            let latest = recorded::latest(snapshot, (name, &names[..]), offer);
+            let planned_per_s = latest.planned_per_s.map(|p| p * each);
+            (!is_fill).then_some(Latest { planned_per_s, ..latest })
+        };
+        let mut report = recorded::progress(name, offer.timeout_ns, latest, progress);
         let Access { dialect, servers } = &self.access;
-        let mut outcome = dialect.run(offer, work, servers, stop, meter, watcher);
+        let mut outcome = dialect.run(offer, work, servers, stop, meter, &mut report);
+        drop(report);
         if let Some(written) = &mut outcome.written {
             written.count_from_earlier(begun.as_nanos() as u64);
         }
-        outcome
-    }
-
-    /// Work of a phase: its operations by weight.
-    fn of_phase(&self, phase: &Phase) -> Result<Work, Failure> {
-        let weighted = |o: &&Operation| phase.mix.get(&o.name).is_some_and(|w| *w > 0.0);
-        let mut operations: Vec<Operation> =
-            self.work.operations.iter().filter(weighted).cloned().collect();
-        let (mut keys, mut follows) = (self.work.keys.clone(), self.work.follows);
-        if let Some(control) = &phase.control {
-            let kv = self.offered.kv;
-            let distribution: Distribution = kv.distribution.parse().map_err(unreadable)?;
-            keys = KeyChoice::new(distribution, control.keys.min(kv.keys)).map_err(unreadable)?;
-            follows = !control.sequence.is_empty();
-            if follows {
-                let named = |name: &String| operations.iter().find(|o| o.name == *name).cloned();
-                operations = control.sequence.iter().filter_map(named).collect();
-            }
+        Offered {
+            written: outcome.written.take(),
+            failure: outcome.failure.take(),
+            interrupted: outcome.interrupted,
+            phase: outcome.into_phase(name, &names),
         }
-        let weights: Vec<f64> =
-            operations.iter().filter_map(|o| phase.mix.get(&o.name).copied()).collect();
-        let mut mix = Mix::new(&weights).map_err(unreadable)?;
-        let at = operations.iter().position(|o| o.name == drivers::kv::INSERT);
-        let inserting = at.map(|operation| Inserting {
-            operation,
-            which: Inserts::new(mix.shares()[operation].min(1.0)),
-        });
-        if let Some(Inserting { operation, .. }) = inserting.filter(|_| operations.len() > 1) {
-            let others =
-                weights.iter().enumerate().map(|(i, w)| if i == operation { 0.0 } else { *w });
-            mix = Mix::new(&others.collect::<Vec<f64>>()).map_err(unreadable)?;
-        }
-        Ok(Work { operations, mix, keys, inserting, follows, ..self.work.clone() })
     }
 
     /// Parameters of a phase under a load for the wire engine.
@@ -391,13 +377,14 @@ impl Opened<'_> {
         };
         Offer {
             threads: kv.threads.clamp(1, load.clients),
+            part: Part::default(),
             clients: load.clients,
             pipeline: load.pipeline,
             pacing: pacing::of_phase(kv, phase, load),
             until,
             warmup_ns: phase.warmup_ns,
-            timeout_ns: self.offered.plan.timeout_ns,
-            stall_ns: self.offered.plan.stall_ns,
+            timeout_ns: self.offered.timeout_ns,
+            stall_ns: self.offered.stall_ns,
             cpus: self.offered.cpus.clone(),
             spin: !self.offered.cpus.is_empty(),
             reconnects: true,
@@ -408,17 +395,24 @@ impl Opened<'_> {
         }
     }
 
+    /// Clients that fill: at least one for each thread of a fleet.
+    fn fill_clients(&self) -> u32 {
+        let threads = self.fleet.as_ref().map_or(1, |(fleet, ..)| fleet.names().count() as u32);
+        self.offered.load.clients.min(FILL_CLIENTS_MAX.max(threads))
+    }
+
     fn fill_offer(&self, keys: u64) -> Offer {
         Offer {
             threads: 1,
+            part: Part::default(),
             // No more clients than the load has, so that the fill never exceeds its connections.
-            clients: self.offered.load.clients.min(FILL_CLIENTS_MAX),
+            clients: self.fill_clients(),
             pipeline: FILL_PIPELINE,
             pacing: pacing::of_fill(self.offered.kv),
             until: Until::Requests(keys),
             warmup_ns: 0,
-            timeout_ns: self.offered.plan.timeout_ns,
-            stall_ns: self.offered.plan.stall_ns,
+            timeout_ns: self.offered.timeout_ns,
+            stall_ns: self.offered.stall_ns,
             cpus: self.offered.cpus.clone(),
             spin: false,
             reconnects: false,
@@ -443,10 +437,10 @@ fn nothing_answered(finished: &Finished) -> Failure {
 }
 
 /// Records how a load ended.
-fn ended(finished: &mut Finished, outcome: &mut Outcome) {
-    if let Some(written) = outcome.written.take() {
+fn ended(finished: &mut Finished, offered: &mut Offered) {
+    if let Some(written) = offered.written.take() {
         finished.written.get_or_insert_default().followed_by(written);
     }
-    finished.interrupted |= outcome.interrupted;
-    finished.failure.clone_from(&outcome.failure);
+    finished.interrupted |= offered.interrupted;
+    finished.failure.clone_from(&offered.failure);
 }

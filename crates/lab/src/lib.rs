@@ -3,7 +3,8 @@
 //! - `setup`: what a run needs besides its plan.
 //! - [`mod@provision`]: prepares targets: starts private servers or connects to existing ones.
 //! - [`ready`]: stores prepared for one trial.
-//! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine, `app_cache` and
+//! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine with
+//!   the requests of `kv_work`, `app_cache` and
 //!   `cache_aside` open the clients of their workloads, `sampler` samples resource usage of server
 //!   and generator.
 //! - `actions`: planned actions on a target, such as a save; `faults`: those that interrupt
@@ -12,6 +13,7 @@
 //! - [`data_files`]: records and operation lists of an application cache, read from files.
 //! - [`calibrate`]: limits of this machine, and CPU cost of the generator on it.
 //! - [`mod@null`]: rate of the generator with the same load on a null server.
+//! - [`fleet`]: loads from several processes, on this machine and others.
 //! - `search`: a trial whose load is a search, probe by probe.
 //! - `room`: free memory of existing servers; `machine`: free memory and disk of this machine;
 //!   `demand`: how much a cell writes; `disk_demand`: what a trial puts on the disk of a server.
@@ -38,8 +40,10 @@ mod entries;
 mod error_hints;
 mod fault_command;
 mod faults;
+pub mod fleet;
 mod groups;
 mod kv;
+mod kv_work;
 mod latencies;
 mod machine;
 mod names;

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use workloads::kv::values_of;
 
-use crate::kv::Offered;
+use crate::kv::Chosen;
 use crate::setup::Setup;
 
 /// Longest measurement, nanoseconds.
@@ -55,6 +55,10 @@ pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
 fn rates(plan: &Plan, setup: &Setup, before: &[NullRate]) -> Vec<NullRate> {
     let mut known: Vec<(Shape, Result<Vec<Point>, Failure>)> = Vec::new();
     let mut rates = Vec::new();
+    if plan.workers > 0 {
+        // It would be the rate of this process, not of the workers.
+        return rates;
+    }
     let server_cpus = setup.pinning.server.len().max(1) as u32;
     for cell in &plan.cells {
         let (Some(kv), Some(target)) = (plan.on_event_loops(cell), plan.target(&cell.target))
@@ -230,8 +234,8 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<Point>, Fail
     let access = drivers::wire::access(&endpoint, Duration::from_nanos(plan.timeout_ns))?;
     let kv = Kv { filled_share: 0.0, ..shape.kv.clone() };
     let cpus = pinning.generator.clone();
-    let offered = Offered { kv: &kv, load: &shape.load, seed: plan.seed, cpus, plan };
-    let load = offered.open_at(access, shape.own)?;
+    let chosen = Chosen::new((&kv, &shape.load), plan.seed, cpus, plan);
+    let load = chosen.open_at(access, shape.own)?;
     let finished = load.run(None, &AtomicBool::new(false), &mut Unmetered, &mut |_| {});
     match finished.failure {
         Some(failure) => Err(failure),

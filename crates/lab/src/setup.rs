@@ -5,6 +5,8 @@ use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::fleet::Fleet;
+
 /// What a run needs besides its plan: directories, CPUs, and endpoints with credentials.
 pub struct Setup {
     /// Cleans up every process and directory should this process die.
@@ -22,6 +24,8 @@ pub struct Setup {
     pub resumes: bool,
     /// Protection of data on existing servers.
     pub protection: Protection,
+    /// Workers that offer key-value loads; `None` if this process does.
+    pub fleet: Option<Fleet>,
     /// The user's command that interrupts the service of servers at a URL; run by `sh -c`.
     pub fault_command: Option<String>,
 }

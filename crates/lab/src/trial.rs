@@ -6,7 +6,8 @@ use model::{
     Plan, Point, Sample, Sessions, Trial, Workload,
 };
 use rig::{
-    GroupMembership, NoiseRecorder, ProcessTree, RunningNeighbour, StolenCpuReader, killed_by_limit,
+    GroupMembership, NoiseRecorder, Pinning, ProcessTree, RunningNeighbour, StolenCpuReader,
+    killed_by_limit,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::deadline::Deadline;
+use crate::fleet::Fleet;
 use crate::latencies::Latencies;
 use crate::provision::TargetProvisioner;
 use crate::read_back::{self, Removals};
@@ -186,8 +188,8 @@ fn offer(
     let cpus = provisioner.client_cpus(ready);
     let mut meter = ServerMeter::new(provisioner, ready);
     let servers = meter.measured.clone();
-    let generator = &provisioner.setup.pinning.generator;
-    let record = || NoiseRecorder::start(generator, &provisioner.setup.pinning.server, &servers);
+    let Pinning { generator, server, .. } = &provisioner.setup.pinning;
+    let record = || NoiseRecorder::start(generator, server, &servers);
     let removals = Removals::before(ready);
     let mut latencies = Latencies::of(cell, provisioner.plan.timeout_ns);
     let report = &mut |happened: SearchReport<'_>| {
@@ -199,8 +201,8 @@ fn offer(
     let progress = &mut |progress: Progress<'_>| report(SearchReport::Progress(progress));
     let (mut finished, noise) = match &cell.workload {
         Workload::Kv(kv) if ready.has_key_protocol() => {
-            let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: provisioner.plan };
-            let load = offered.open(ready)?;
+            let chosen = kv::Chosen::new((kv, &cell.load), seed, cpus, provisioner.plan);
+            let load = chosen.by(provisioner.setup.fleet.as_ref()).open(ready)?;
             meter.before_fill(ready, cell)?;
             ready.will_write(load.names(), kv.keys);
             let recorder = record();
@@ -383,7 +385,10 @@ impl ServerMeter {
         });
         // Nor does a planned neighbour disturb: it is measured as well.
         let planned = ready.neighbour.as_ref().map(RunningNeighbour::pid);
-        let measured = ready.server_pids().into_iter().chain(measured).chain(planned);
+        // Nor do workers, which offer the load.
+        let workers = provisioner.setup.fleet.iter().flat_map(Fleet::pids);
+        let measured =
+            ready.server_pids().into_iter().chain(measured).chain(planned).chain(workers);
         let measured: Vec<u32> = measured.collect();
         let measured = ProcessTree::new(&measured);
         let (generator, server) =

@@ -5,6 +5,7 @@ use model::{
     Series, Trial, TrialEvent,
 };
 use stats::Time;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use workloads::kv::Written;
 
@@ -68,6 +69,12 @@ fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
 pub trait Meter {
     /// Totals up to now.
     fn read(&mut self) -> Reading;
+
+    /// Called once all clients of a load are connected, before its first request. Waits for the
+    /// start of the load, at most until `stop` is set, and returns its time.
+    fn begins(&mut self, _stop: &AtomicBool) -> Instant {
+        Instant::now()
+    }
 
     /// Called once after the fill, before anything is measured.
     fn filled(&mut self) {}

@@ -1,6 +1,7 @@
 //! Events of a run, the runner's only output. Progress display, archive and live page are sinks; a
 //! replayed record feeds the same sinks.
 
+use serde::{Deserialize, Serialize};
 use stats::{Histogram, Time};
 
 use crate::record::{Header, Seal, TargetState};
@@ -92,7 +93,7 @@ pub struct Recorded {
 }
 
 /// Results of one operation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecordedOperation {
     /// Name of the operation.
     pub operation: String,

@@ -30,6 +30,7 @@ pub mod capability;
 mod data_size;
 pub mod disk_limit;
 pub mod event;
+mod kv;
 pub mod leftovers;
 pub mod load;
 pub mod memory;
@@ -89,7 +90,7 @@ pub use target::{
     UrlError,
 };
 pub use trial::{
-    BackgroundWrite, Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass,
-    EventKind, Fact, Failure, Interval, Noise, OperationResult, Outage, Point, Restored, Series,
-    Silence, Slowest, Trial, TrialEvent,
+    BackgroundWrite, Beyond, Busy, Contributor, Counts, Disturbance, Disturber, Disturbers, Due,
+    ErrorClass, EventKind, Fact, Failure, Interval, Noise, OperationResult, Outage, Point,
+    Restored, Series, Silence, Slowest, Trial, TrialEvent,
 };

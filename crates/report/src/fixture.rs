@@ -92,6 +92,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         advice: None,
         requirements: Vec::new(),
         limit_ns: None,
+        workers: 0,
         swap_dir: None,
     }
 }

@@ -37,6 +37,7 @@ use crate::tiers::tiers;
 use crate::view::{
     Advised, Answer, Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT, Value, View,
 };
+use crate::workers::workers;
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
 ///
@@ -69,7 +70,8 @@ fn judge_cells(recorded: &Recorded) -> View {
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
     let growth = growth(&phases, &cells);
-    let happened = happened(recorded, &phases, &cells, &comparisons);
+    let workers = workers(recorded, &all);
+    let happened = Happened { workers, ..happened(recorded, &phases, &cells, &comparisons) };
     for text in &happened.left_behind {
         notes.add(text.as_str());
     }
@@ -133,6 +135,7 @@ fn happened(
         deletions: deletions(recorded, phases, rows),
         miss_costs: miss_costs(recorded, phases),
         left_behind: context::left_behind(recorded),
+        workers: Vec::new(),
     }
 }
 

@@ -98,6 +98,7 @@ mod standings;
 mod table;
 mod taken;
 mod tiers;
+mod workers;
 
 #[cfg(test)]
 mod fixture;

@@ -24,6 +24,16 @@ pub const ERROR_SHARE_MAX: f64 = 0.001;
 /// not saturated.
 pub const BUSY_SHARE_MAX: f64 = 0.9;
 
+/// Bound on the difference between the start of a worker and the planned one, nanoseconds: a tenth
+/// of the interval of 100 ms by which operations are counted over time.
+pub const START_SKEW_NS_MAX: u64 = 10_000_000;
+
+/// Share by which the requests of a worker may be off its part of a planned load, and standard
+/// deviations of a Poisson process that chance may explain: one worker in 16,000 is off by more.
+pub const WORKER_SHARE_MAX: f64 = 0.02;
+/// See [`WORKER_SHARE_MAX`].
+pub const WORKER_DEVIATIONS_MAX: f64 = 4.0;
+
 /// Share of a search's failed probes for which other processes or the generator may be to blame:
 /// the share of stolen CPU time, or of requests sent late, exceeds the share of requests that the
 /// limit allows. These probes still count; with more of them the store may sustain more than was

@@ -9,6 +9,7 @@
 //! - `served`: requests were answered correctly; `read_back`: writes were kept.
 //! - `generator`: the generator kept up with the load.
 //! - `steadiness`: rates and times were steady; `outages`, `taken`: nothing disturbed the run.
+//! - `workers`: each worker of a fleet did its part.
 //! - `whole`: everything planned was measured.
 //! - `searches`: the answer of a search can be used.
 
@@ -17,6 +18,7 @@ mod searches;
 mod served;
 mod steadiness;
 mod whole;
+mod workers;
 
 use model::calibration::NULL_FACTOR_MIN;
 use model::{Cell, Outage, TAKEN_SHARE_MAX, Trial};
@@ -27,14 +29,15 @@ use crate::findings::Findings;
 use crate::limits::{
     AGAINST_SHARE_MAX, BLAMED_MAX, BUSY_SHARE_MAX, CONTRADICTED_MAX, DRIFT_SHARE_MAX,
     ERROR_SHARE_MAX, KEPT_UP_MIN, LENGTH_SHARE_MIN, LOST_WRITES_MAX, MISS_SHARE_MAX, OWN_SHARE_MAX,
-    UNHURRIED_FACTOR_MAX, WAITED_SHARE_MAX, WIDTH_MAX, WRONG_MAX,
+    START_SKEW_NS_MAX, UNHURRIED_FACTOR_MAX, WAITED_SHARE_MAX, WIDTH_MAX, WORKER_DEVIATIONS_MAX,
+    WORKER_SHARE_MAX, WRONG_MAX,
 };
 use crate::measurement::{Counted, Measurement};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::search::CellSearch;
 use crate::view::{Rule, SearchView};
-use crate::{outages, read_back, taken};
+use crate::{outages, read_back, show, taken};
 
 /// A rule and its scope.
 pub(crate) struct Applied {
@@ -188,6 +191,42 @@ const RULES: &[Applied] = &[
         meaning: "NOT-STEADY: scheduled requests were sent late; of a ramp only the stages up to \
                   the knee count, of a search only the long runs",
         scope: Scope::Points(generator::waiting),
+    },
+    Applied {
+        name: "start of workers",
+        limit: || format!("{} from the planned start", show::ns(START_SKEW_NS_MAX as f64)),
+        meaning: "INVALID: a tenth of the interval by which rates and limits are judged; beyond \
+                  it, intervals of different workers would be added up",
+        scope: Scope::Points(workers::start),
+    },
+    Applied {
+        name: "workers' shares",
+        limit: || {
+            format!(
+                "{} and {WORKER_DEVIATIONS_MAX} standard deviations off its part of the plan",
+                share(WORKER_SHARE_MAX)
+            )
+        },
+        meaning: "INVALID: the planned load was not offered by all workers",
+        scope: Scope::Points(workers::share),
+    },
+    Applied {
+        name: "workers' CPUs",
+        limit: || format!("{} busy in a closed load, if others are not", share(BUSY_SHARE_MAX)),
+        meaning: "INVALID: the slowest worker was measured, not the server",
+        scope: Scope::Points(workers::busy),
+    },
+    Applied {
+        name: "disturbed workers",
+        limit: || {
+            format!(
+                "{} of the time waiting for a CPU at a planned load, {} stolen by others",
+                share(WAITED_SHARE_MAX),
+                share(TAKEN_SHARE_MAX)
+            )
+        },
+        meaning: "NOT-STEADY: a worker that was delayed adds its delay to the times of all",
+        scope: Scope::Points(workers::disturbed),
     },
     Applied {
         name: "null server",

@@ -23,12 +23,14 @@ mod miss_cost;
 mod noise;
 mod ramps;
 mod rows;
+mod rule;
 mod searches;
 mod servers;
 mod shards;
 mod tiers;
 mod value;
 mod words;
+mod workers;
 
 pub use answer::{Answer, Piece, PieceStyle, Sentence};
 pub use break_even::BreakEvenView;
@@ -47,6 +49,7 @@ pub use ramps::{
     Saturation, SaturationSeries, StageInTime,
 };
 pub use rows::{BlockPoint, CurvePoint, Required, ResourceCharts, Row, RowCharts};
+pub use rule::Rule;
 pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};
 pub use servers::{RoleSpan, ServerCharts, ServerCourse, ServerRole};
 pub use shards::ShardsView;
@@ -57,6 +60,7 @@ pub use words::{
     Agreement, ClaimUnit, ClaimVerdict, ProbeReason, ProbeVerdict, RampOutcome, SearchOutcome,
     StageWay, Status,
 };
+pub use workers::WorkerView;
 
 /// Version of the JSON that [`View`] serialises to.
 pub const VIEW_FORMAT: u32 = 1;
@@ -73,17 +77,6 @@ pub enum Validity {
     NotSteady,
     /// A rule about correctness is violated.
     Invalid,
-}
-
-/// Description of a fixed rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Rule {
-    /// The quantity that the rule checks.
-    pub name: &'static str,
-    /// The limit, with its unit.
-    pub limit: String,
-    /// Consequence of exceeding the limit, and the reason.
-    pub meaning: &'static str,
 }
 
 /// A target as measured.

@@ -37,6 +37,11 @@ fn mark(id: &str, name: &[u8], text: &[u8]) -> String {
     })
 }
 
+/// Name of this host; empty if it has none.
+pub fn host_name() -> String {
+    gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,13 +1,10 @@
 //! A neighbour: a process of ours that uses a CPU from time to time, as other tenants of a shared
 //! machine and periodic jobs do.
 
-use crate::error::{Result, RigError};
+use crate::error::Result;
 use crate::guard::Guard;
-use crate::process::{Launch, Process};
-use crate::scratch::Scratch;
-use crate::search::SearchPath;
+use crate::own_process::OwnProcess;
 use model::tier::Neighbour;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,43 +14,27 @@ pub const NEIGHBOUR_ARGUMENT: &str = "rig-neighbour";
 
 /// A running neighbour. Dropping it ends it.
 #[derive(Debug)]
-pub struct RunningNeighbour {
-    // Dropped in this order.
-    process: Process,
-    scratch: Scratch,
-}
+pub struct RunningNeighbour(OwnProcess);
 
 impl RunningNeighbour {
     /// Starts this program again as a neighbour on a CPU, with [`NEIGHBOUR_ARGUMENT`]. It begins
     /// with a burst.
     pub fn start(guard: &Guard, neighbour: Neighbour, cpu: usize) -> Result<Self> {
-        let program = PathBuf::from("/proc/self/exe");
-        let program = program.read_link().map_err(RigError::io("find", &program))?;
-        let scratch = Scratch::for_sockets(guard)?;
         let Neighbour { busy_ns, every_ns } = neighbour;
         let arguments = [NEIGHBOUR_ARGUMENT.into(), busy_ns.to_string(), every_ns.to_string()];
         let arguments = arguments.map(Into::into).into();
-        let search = SearchPath::of_process();
-        let launch = Launch::installer("neighbour", program, arguments, scratch.path(), &search);
-        let process = Process::spawn(guard, Launch { cpus: Some(vec![cpu]), ..launch })?;
-        Ok(Self { process, scratch })
+        OwnProcess::start(guard, "neighbour", arguments, &[cpu]).map(Self)
     }
 
     /// Its process id.
     pub fn pid(&self) -> u32 {
-        self.process.pid()
+        self.0.pid()
     }
 
     /// Ends it and removes its directory. Errors: it ended before, so it used less time than
     /// planned; the directory could not be removed.
     pub fn stop(self) -> Result<()> {
-        let death = self.process.death();
-        self.process.end();
-        let removed = self.scratch.remove();
-        match death {
-            Some(how) => Err(RigError::Start { program: "neighbour".into(), reason: how }),
-            None => removed,
-        }
+        self.0.stop()
     }
 }
 

@@ -44,7 +44,10 @@ pub(super) fn header(
     facts.extend(unprotected_stores(setup));
     facts.extend(tls_flags::warnings(&setup.endpoints));
     let calibration = calibrate::stored(records, &facts, setup, silent);
-    if !silent && plan.cells.iter().any(|cell| matches!(cell.workload, Workload::Kv(_))) {
+    if !silent
+        && plan.workers == 0
+        && plan.cells.iter().any(|cell| matches!(cell.workload, Workload::Kv(_)))
+    {
         output::say("measuring first what the generator does without a store");
     }
     let null_rates = lab::null_rates(&plan, setup);

@@ -29,6 +29,7 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
         Some(run) => resume(arguments, run, &choices, &setup)?,
         None => start_new(arguments, &choices, &setup)?,
     };
+    let setup = arguments.common.fleet.gather(setup, &header.plan)?;
     carry_out(header, earlier, writer, &setup, arguments.common.printing, served)
 }
 
@@ -58,6 +59,7 @@ fn start_new(
     require(&mut plan, &arguments.requirements)?;
     preflight::study_threads(&plan, &choices.sets, setup.pinning.generator.len())
         .map_err(CliError::usage)?;
+    arguments.common.fleet.divide(&mut plan)?;
     trust::check_settings(&plan)?;
     disks::check_swap(&plan)?;
     limits::allow_connections(CLIENTS, &plan)?;

@@ -3,7 +3,7 @@
 use crate::common::error;
 use drivers::wire::Dialect;
 use load::Unmetered;
-use load::wire::{Address, Offer, Outcome, Pacing, Servers, Tls, Until, Work, route::Single};
+use load::wire::{Address, Offer, Outcome, Pacing, Part, Servers, Tls, Until, Work, route::Single};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -50,6 +50,7 @@ impl Plain {
             keeps_writes: false,
         };
         let offer = Offer {
+            part: Part::default(),
             threads: 1,
             clients: self.clients,
             pipeline: self.pipeline,

@@ -43,6 +43,7 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         allow_shared: false,
         resumes: false,
         protection: Protection::Full,
+        fleet: None,
         fault_command: None,
     })
 }

@@ -14,7 +14,7 @@ use drivers::wire::{Access, Dialect};
 use load::Unmetered;
 use load::watch::ThreadUse;
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::{Address, Offer, Outcome, Pacing, ThinkTime, Until, Work};
+use load::wire::{Address, Offer, Outcome, Pacing, Part, ThinkTime, Until, Work};
 use model::calibration::{CALIBRATION_FORMAT, Calibration, Cost, LoadLag, ShapeCost};
 use model::{Condition, ErrorClass, Failure};
 use rig::reference::{Listen, NullServer, NullSettings};
@@ -183,6 +183,7 @@ impl Calibrator<'_> {
         let Access { dialect, servers } = drivers::wire::access(&endpoint, timeout)?;
         let work = work(dialect, shape.operation)?;
         let offer = Offer {
+            part: Part::default(),
             threads: 1,
             clients: CLIENTS,
             pipeline: shape.pipeline,

@@ -23,6 +23,7 @@ pub(crate) fn setup(disk: &tempfile::TempDir) -> Setup {
         allow_shared: false,
         resumes: false,
         protection: Protection::Full,
+        fleet: None,
         fault_command: None,
     }
 }

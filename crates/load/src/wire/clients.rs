@@ -43,11 +43,10 @@ pub(super) struct Clients {
 impl Clients {
     /// The clients of thread `index`; think times are drawn with `seed`.
     pub(super) fn new(offer: &Offer, index: u32, seed: u64) -> Self {
-        let threads = offer.threads;
-        let clients = offer.clients / threads + u32::from(index < offer.clients % threads);
+        let (number, clients) = (offer.numbered(index), offer.clients_of(index));
         let client_schedule = match &offer.pacing {
             Pacing::Closed { stages, .. } if !stages.is_empty() => {
-                Some(ClientSchedule::new(stages, (index, threads)))
+                Some(ClientSchedule::new(stages, number))
             }
             _ => None,
         };
@@ -56,7 +55,7 @@ impl Clients {
             free: VecDeque::new(),
             hung_up: VecDeque::new(),
             thinking: BinaryHeap::new(),
-            pauses: numbers(seed, PAUSES, u64::from(index)),
+            pauses: numbers(seed, PAUSES, u64::from(number.0)),
             client_schedule,
             active: clients,
             schedule_changes_ns: u64::MAX,

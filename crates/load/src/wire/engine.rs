@@ -49,7 +49,7 @@ pub fn run<P: Parser + Default>(
 ) -> Outcome {
     let shared = Shared::new(offer, work, servers, stop);
     let mut outcome = Outcome {
-        clients: offer.clients,
+        clients: offer.own_clients(),
         planned_per_s: steady_rate_per_s(offer, work),
         ..Outcome::default()
     };
@@ -70,9 +70,7 @@ pub fn run<P: Parser + Default>(
                 shared.surveying.run(&shared.outages);
             });
         }
-        shared.gate.wait();
-        shared.begun_ns.store(shared.now_ns(), Ordering::Release);
-        shared.gate.wait();
+        shared.begin(meter, stop);
         let mut stall = StallWatch::new(offer.stall_ns);
         shared.warm_up(meter, &mut stall);
         before = ReadAt::now(meter, shared.now_ns());
@@ -83,6 +81,7 @@ pub fn run<P: Parser + Default>(
         shared.surveying.end();
     });
     let measured_from_ns = shared.begun_ns() + offer.warmup_ns;
+    outcome.zero = Some(shared.zero);
     outcome.begun = Some(shared.zero + Duration::from_nanos(measured_from_ns));
     let last_done_ns = ended.iter().map(|s| s.last_done_ns).max().unwrap_or(0);
     outcome.wall_ns = last_done_ns.saturating_sub(measured_from_ns);
@@ -127,6 +126,14 @@ fn run_thread<P: Parser + Default>(shared: &Shared<'_>, index: u32) -> ThreadRep
 }
 
 impl Shared<'_> {
+    /// Waits until all clients are connected, and lets all threads start together.
+    fn begin(&self, meter: &mut dyn Meter, stop: &AtomicBool) {
+        self.gate.wait();
+        let begins = meter.begins(stop).saturating_duration_since(self.zero);
+        self.begun_ns.store(begins.as_nanos() as u64, Ordering::Release);
+        self.gate.wait();
+    }
+
     fn warm_up(&self, meter: &mut dyn Meter, stall: &mut StallWatch) {
         let until = self.begun_ns() + self.offer.warmup_ns;
         while self.now_ns() < until && !self.is_over() {

@@ -6,7 +6,7 @@
 //! - `inserts`: the keys that a load adds, and which of them exist already.
 //! - [`pacer`]: arrival times of an open load.
 //! - `offer`: the settings of a load; [`engine`] runs it; `shared`: state shared by its threads;
-//!   `outcome`: its result.
+//!   `outcome`: its result; `observer`: resource use of a server under a load of other processes.
 //! - `worker`, `ready_queue`, `linking`, `reading` and `redirects`: one thread of the engine;
 //!   `clients`, `links`, `request`, `connection`, `stream`, `timer` and `spinning`: its data.
 //! - [`route`]: which server a key lives on; `surveying` keeps that up to date while a load runs;
@@ -23,6 +23,7 @@ pub mod engine;
 mod inserts;
 mod linking;
 mod links;
+mod observer;
 mod offer;
 mod outages;
 mod outcome;
@@ -46,7 +47,8 @@ pub mod work;
 mod worker;
 
 pub use engine::{ProgressSnapshot, run};
-pub use offer::{Offer, Pacing, Servers, ThinkTime, Until};
+pub use observer::Observer;
+pub use offer::{Offer, Pacing, Part, Servers, ThinkTime, Until};
 pub use outcome::Outcome;
 pub use recorder::WireRecorder;
 pub use stream::{Address, Tls};

@@ -1,5 +1,6 @@
 //! The settings of a load, and the servers that it goes to.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 use super::pacer::{Arrivals, Stage};
@@ -8,7 +9,7 @@ use super::route::{Layout, Route, Survey};
 use super::stream::{Address, Tls};
 
 /// Think time of a client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThinkTime {
     /// Time between the last reply and the next request, nanoseconds; 0 for none.
     pub ns: u64,
@@ -18,7 +19,7 @@ pub struct ThinkTime {
 }
 
 /// Pacing of requests.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Pacing {
     /// Each client sends its next requests when its last ones are answered and its think time is
     /// over.
@@ -40,7 +41,7 @@ pub enum Pacing {
 }
 
 /// When a load ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Until {
     /// After this many requests, over all threads.
     Requests(u64),
@@ -48,13 +49,25 @@ pub enum Until {
     AfterNs(u64),
 }
 
+/// The threads of one contributor to a load that several processes offer together. Threads are
+/// numbered over all of them, so that clients, keys and arrivals are divided without communication.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Number of its first thread.
+    pub first: u32,
+    /// Threads of all contributors; 0 if there is only one.
+    pub threads: u32,
+}
+
 /// Settings of a load.
 #[expect(clippy::struct_excessive_bools, reason = "independent settings")]
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Offer {
-    /// Threads; at least 1 and at most as many as clients.
+    /// Threads of this process; at least 1 and at most as many as clients.
     pub threads: u32,
-    /// Clients, over all threads; each has a connection to every server.
+    /// Its threads among those of all contributors.
+    pub part: Part,
+    /// Clients, over all threads of all contributors; each has a connection to every server.
     pub clients: u32,
     /// Requests that a client may have in flight.
     pub pipeline: u32,
@@ -87,6 +100,33 @@ pub struct Offer {
     /// Number of this load among several on the same data; each has different arrivals and
     /// requests.
     pub number: u64,
+}
+
+impl Offer {
+    /// Number of one of this process's threads, and the number of all threads.
+    pub(crate) fn numbered(&self, index: u32) -> (u32, u32) {
+        match self.part.threads {
+            0 => (index, self.threads),
+            all => (self.part.first + index, all),
+        }
+    }
+
+    /// Clients of one of this process's threads.
+    pub(super) fn clients_of(&self, index: u32) -> u32 {
+        let (thread, threads) = self.numbered(index);
+        self.clients / threads + u32::from(thread < self.clients % threads)
+    }
+
+    /// Clients of this process.
+    pub(super) fn own_clients(&self) -> u32 {
+        (0..self.threads).map(|index| self.clients_of(index)).sum()
+    }
+
+    /// Share of the planned arrivals that this process offers.
+    pub(super) fn own_share(&self) -> f64 {
+        let (_, all) = self.numbered(0);
+        f64::from(self.threads) / f64::from(all.max(1))
+    }
 }
 
 /// The servers that the load goes to. The greeting is not printed because it may contain a

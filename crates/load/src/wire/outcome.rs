@@ -15,6 +15,8 @@ use crate::meter::PhaseRecord;
 pub struct Outcome {
     /// All records.
     pub recorder: WireRecorder,
+    /// Zero of the times of `written`; `None` if the load never ran.
+    pub zero: Option<Instant>,
     /// Start of the measurement; `None` if the load never ran.
     pub begun: Option<Instant>,
     /// Number of clients.

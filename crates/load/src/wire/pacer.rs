@@ -7,11 +7,12 @@
 //! position. So arrivals stay evenly stretched across rate changes, and nothing depends on when the
 //! generator asks for the next one.
 
+use serde::{Deserialize, Serialize};
 use stats::SplitMix64;
 use workloads::kv::numbers;
 
 /// Spacing of arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
     /// Equal spacing at a constant rate.
     Constant,
@@ -20,7 +21,7 @@ pub enum Arrivals {
 }
 
 /// A span in which the rate is constant or changes linearly.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Arrivals per second at its start; 0 or more.
     pub rate_from_per_s: f64,

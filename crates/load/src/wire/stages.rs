@@ -36,6 +36,14 @@ impl Span {
         Self { starts_ns, from_ns: starts_ns + settling_ns, ends_ns, planned_per_s: None, clients }
     }
 
+    pub(super) fn planned_per_s(&self) -> Option<f64> {
+        self.planned_per_s
+    }
+
+    pub(super) fn clients(&self) -> u32 {
+        self.clients
+    }
+
     fn length_ns(&self) -> u64 {
         self.ends_ns - self.from_ns
     }
@@ -77,7 +85,8 @@ pub(crate) fn spans(offer: &Offer, work: &Work) -> Vec<Span> {
             let parts = stages.iter().flat_map(|s| slices(s.from as f64, s.to as f64, s.length_ns));
             let span = |((from, to), length_ns)| {
                 let (starts_ns, ends_ns) = behind(length_ns)?;
-                Some(Span::new(starts_ns, ends_ns, settled_mean(from, to).round() as u32))
+                let clients = settled_mean(from, to) * offer.own_share();
+                Some(Span::new(starts_ns, ends_ns, clients.round() as u32))
             };
             parts.filter_map(span).collect()
         }
@@ -88,8 +97,9 @@ pub(crate) fn spans(offer: &Offer, work: &Work) -> Vec<Span> {
             let span = |((from, to), length_ns)| {
                 let (starts_ns, ends_ns) = behind(length_ns)?;
                 // Each paced request leads to the chained ones after it.
-                let planned_per_s = Some(settled_mean(from, to) * work.requests_each() as f64);
-                Some(Span { planned_per_s, ..Span::new(starts_ns, ends_ns, offer.clients) })
+                let each = work.requests_each() as f64 * offer.own_share();
+                let planned_per_s = Some(settled_mean(from, to) * each);
+                Some(Span { planned_per_s, ..Span::new(starts_ns, ends_ns, offer.own_clients()) })
             };
             stages.iter().flat_map(slices).filter_map(span).collect()
         }
@@ -336,7 +346,7 @@ pub(crate) fn steady_rate_per_s(offer: &Offer, work: &Work) -> Option<f64> {
     let Pacing::Open { stages, .. } = &offer.pacing else { return None };
     let [stage] = &stages[..] else { return None };
     let rate_per_s = f64::midpoint(stage.rate_from_per_s, stage.rate_to_per_s);
-    Some(rate_per_s * work.requests_each() as f64)
+    Some(rate_per_s * work.requests_each() as f64 * offer.own_share())
 }
 
 #[cfg(test)]

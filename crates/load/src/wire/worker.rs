@@ -94,7 +94,7 @@ pub(super) struct Requests {
 impl Requests {
     /// No requests drawn yet.
     fn new(offer: &Offer, work: &Work, index: u32) -> Self {
-        let thread = (index, offer.threads);
+        let thread = offer.numbered(index);
         let pacer = match &offer.pacing {
             Pacing::Closed { .. } => None,
             Pacing::Open { arrivals, stages } => {
@@ -119,8 +119,10 @@ impl Requests {
 /// State of one thread.
 pub(crate) struct Worker<'a, P> {
     pub(super) shared: &'a Shared<'a>,
-    /// Number of this thread.
+    /// Number of this thread within this process.
     pub(super) index: usize,
+    /// Its number among the threads of all contributors, and how many there are.
+    number: (u32, u32),
     pub(super) epoll: Epoll,
     timer: Timer,
     /// How much earlier than needed it wakes up, where polling is allowed; adapts to how late it
@@ -154,6 +156,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         let mut worker = Self {
             shared,
             index: index as usize,
+            number: offer.numbered(index),
             epoll,
             timer,
             early_ns: *EARLY_NS.end(),
@@ -280,14 +283,15 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
 
     /// Number of this thread's next request, over all threads.
     fn number(&self) -> u64 {
-        self.requests.drawn * u64::from(self.shared.offer.threads) + self.index as u64
+        let (thread, threads) = self.number;
+        self.requests.drawn * u64::from(threads) + u64::from(thread)
     }
 
     /// Whether a request exceeds the planned number of requests, which excludes those that ended in
     /// the warm-up.
     fn is_beyond(&self, n: u64, now: u64) -> bool {
         let Until::Requests(all) = self.shared.offer.until else { return false };
-        let of_warmup = self.requests.ended_in_warmup * u64::from(self.shared.offer.threads);
+        let of_warmup = self.requests.ended_in_warmup * u64::from(self.number.1);
         now >= self.clock.measured_from_ns && n - of_warmup >= all
     }
 

@@ -16,7 +16,9 @@ use load::wire::pacer::{Arrivals, Stage};
 use load::wire::protocol::{Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use load::wire::route::{Route, Single};
 use load::wire::template::{Segment, Template};
-use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, ThinkTime, Until, Work};
+use load::wire::{
+    Address, Offer, Operation, Outcome, Pacing, Part, Servers, ThinkTime, Until, Work,
+};
 use load::{Meter, Reading, Unmetered};
 use model::ErrorClass;
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -142,6 +144,7 @@ pub(super) fn work() -> Work {
 
 pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
     Offer {
+        part: Part::default(),
         threads: 1,
         clients,
         pipeline,

@@ -396,6 +396,7 @@ impl Study {
             advice: study.advice.map(Spanned::into_inner),
             requirements: Vec::new(),
             limit_ns: defaults.limit_ns(),
+            workers: 0,
             swap_dir: defaults.swap_dir(),
             study: study.name,
             title: study.title,

@@ -54,6 +54,9 @@ pub struct Point {
     pub due: Option<Due>,
     /// Silences of a steady key-value phase, for each operation in chronological order.
     pub silences: Vec<Silence>,
+    /// The processes that offered the load, if there are several; the other figures are their sum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contributors: Vec<Contributor>,
     /// Why it ended early, for example because the store failed; the results are those up to then.
     pub failure: Option<Failure>,
 }
@@ -68,6 +71,20 @@ impl Point {
     pub fn operation(&self, name: &str) -> Option<&OperationResult> {
         self.operations.iter().find(|o| o.operation == name)
     }
+}
+
+/// What one process contributed to a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contributor {
+    /// Its name, unique among those of a run: number and host, such as `worker 2 on db1`.
+    pub name: String,
+    /// Bound on the difference between its start and the planned one, nanoseconds: half of the
+    /// shortest round trip, the drift of its clock during the load, and how late it started.
+    pub start_skew_ns: u64,
+    /// Its threads.
+    pub threads: u32,
+    /// What it measured, with the total of its operations only.
+    pub point: Point,
 }
 
 /// Due and late requests of an open load over time.

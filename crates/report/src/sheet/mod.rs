@@ -29,6 +29,7 @@ mod source;
 mod stores;
 mod through_cache;
 mod tiers;
+mod workers;
 
 use crate::section::{Part, Section};
 use crate::view::View;
@@ -55,6 +56,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         failover::section(view),
         results::section(view),
         shards(view),
+        workers::section(view),
         problems::section(view),
         failures::section(view),
         advice::section(view),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::tiers::TierView;
 use super::{
     DeletionView, FailoverView, GridView, MemoryNeedView, MissCostView, OutgrownView, ShardsView,
-    SurvivalView, Value,
+    SurvivalView, Value, WorkerView,
 };
 
 /// Numbers about stores, events, deletion of expired sessions, what a miss may cost, and
@@ -50,6 +50,9 @@ pub struct Happened {
     /// with several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardsView>,
+    /// What each worker of a fleet contributed; omitted without a fleet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerView>,
     /// Data that the run may have left in stores that it did not start, with the command that
     /// removes it; omitted if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -8,6 +8,7 @@
 //! write may have been applied, or be applied later.
 
 use model::StoredVersion;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::values::{ValueCheck, Values};
@@ -22,7 +23,7 @@ const SAMPLED_MAX: usize = 2 * SAMPLED_MIN as usize;
 const CANDIDATES_MAX: usize = 128;
 
 /// An acknowledged write; times are in nanoseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Acknowledged {
     version: u64,
     sent_ns: u64,
@@ -30,7 +31,7 @@ struct Acknowledged {
 }
 
 /// Writes to the sampled keys, of one thread or merged from several threads and loads.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Written {
     /// Bits that are 0 in the number of a sampled key; after several loads, those of the last load.
     mask: u64,
@@ -38,7 +39,7 @@ pub struct Written {
     keys: BTreeMap<u64, Writes>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Writes {
     /// Candidates for the last write.
     last: Vec<Acknowledged>,
@@ -90,6 +91,18 @@ impl Written {
             writes.sent_ns += ns;
             for write in &mut writes.last {
                 write.sent_ns += ns;
+                write.done_ns += ns;
+            }
+        }
+    }
+
+    /// Makes every write begin earlier and end later by `ns` nanoseconds, for clocks that differ by
+    /// up to that.
+    pub fn widen(&mut self, ns: u64) {
+        for writes in self.keys.values_mut() {
+            writes.sent_ns = writes.sent_ns.saturating_sub(ns);
+            for write in &mut writes.last {
+                write.sent_ns = write.sent_ns.saturating_sub(ns);
                 write.done_ns += ns;
             }
         }

@@ -142,6 +142,7 @@ impl KvFlags {
         let setup = self.common.setup(choices, false)?;
         let _lock = acquire(&setup.guard, &orphaned::disks(&setup, &plan))?;
         let silent = self.common.printing.is_silent();
+        let setup = self.common.fleet.gather(setup, &plan)?;
         let header = measuring::header(plan, &setup, (&self.common.records.out, silent))?;
         let writer = Writer::create(&self.common.records.out, &header)?;
         measuring::carry_out(header, Vec::new(), writer, &setup, self.common.printing, served)
@@ -168,8 +169,11 @@ impl KvFlags {
         preflight::bench(workload, load, blocks, targets.len(), is_here)
             .map_err(CliError::usage)?;
         let cpus = Pinning::for_this_process().generator.len();
-        preflight::threads("--threads", self.threads, load.clients, cpus)
-            .map_err(CliError::usage)?;
+        let workers = self.common.fleet.workers()?;
+        if workers == 0 {
+            preflight::threads("--threads", self.threads, load.clients, cpus)
+                .map_err(CliError::usage)?;
+        }
         let cell = |target: &PlannedTarget| Cell {
             id: format!("{}/{}/{}", target.name, workload.profile, load.clients),
             target: target.name.clone(),
@@ -178,7 +182,7 @@ impl KvFlags {
         };
         let timeout_ns = timeout_ms(Some(&self.timeout))?.unwrap_or_default() * 1_000_000;
         let stall_ns = stall_ns(self.stall_limit.as_deref())?;
-        Ok(Plan {
+        let mut plan = Plan {
             study: study.into(),
             title: format!("Key-value load: {}", workload.profile),
             question: format!(
@@ -200,8 +204,11 @@ impl KvFlags {
             advice: None,
             requirements: Vec::new(),
             limit_ns: None,
+            workers: 0,
             swap_dir: None,
-        })
+        };
+        self.common.fleet.divide(&mut plan)?;
+        Ok(plan)
     }
 
     /// Rejects more requests in flight than the engine can track.

@@ -9,7 +9,7 @@ use load::Unmetered;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
 use load::wire::{
-    Offer, Operation, Outcome, Pacing, ProgressSnapshot, ThinkTime, Until, Work, run,
+    Offer, Operation, Outcome, Pacing, Part, ProgressSnapshot, ThinkTime, Until, Work, run,
 };
 use model::{ErrorClass, Failure};
 use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Sizes, Values, numbers};
@@ -181,6 +181,7 @@ fn offer(options: &Options, threads: u32) -> Offer {
         }
     };
     Offer {
+        part: Part::default(),
         threads,
         clients: load.clients,
         pipeline: load.pipeline,

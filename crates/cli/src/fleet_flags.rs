@@ -1,0 +1,130 @@
+//! Options of a load that several processes offer.
+
+use clap::Args;
+use lab::Setup;
+use lab::fleet::{Fleet, Gathering};
+use model::{Plan, Workload};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::exit::CliError;
+use crate::{output, studies};
+
+/// Most workers of a fleet.
+const WORKERS_MAX: u32 = 4096;
+
+const FLEET_HELP: &str = "Offer the load from several processes\n\n\
+    local:3 starts three workers on this machine, each with its share of the generator's CPUs. \
+    listen:10.0.0.1:7000,8 waits for eight workers, started by anything: on each machine, with a \
+    copy of the token file, `cachedyno worker --join 10.0.0.1:7000 --token-file FILE`. The \
+    clients, the rate and the keys of the load are divided between the workers; --threads counts \
+    for each. All start at one time, their counts and histograms are added up, and percentiles \
+    follow from the sum. Connections use TLS with a certificate made for the run, which is in the \
+    token file.";
+
+/// Options of a load that several processes offer.
+#[derive(Debug, Args)]
+pub(crate) struct FleetFlags {
+    /// Offer the load from several processes: local:N on this machine, or listen:HOST:PORT,N for
+    /// `cachedyno worker` on others
+    #[arg(long, value_name = "PLACE", long_help = FLEET_HELP)]
+    fleet: Option<String>,
+    /// With --fleet listen: file to write the token to, which workers need
+    #[arg(long, value_name = "FILE", default_value = "cachedyno-fleet.token", requires = "fleet")]
+    token_file: PathBuf,
+    /// With --fleet listen: how long to wait for all workers
+    #[arg(long, value_name = "TIME", default_value = "5m", requires = "fleet")]
+    #[arg(value_parser = stats::parse_duration_ns)]
+    fleet_wait: u64,
+}
+
+impl FleetFlags {
+    /// Where workers come from; `None` without a fleet.
+    fn gathering(&self) -> Result<Option<Gathering>, CliError> {
+        let Some(text) = &self.fleet else { return Ok(None) };
+        let wrong = || {
+            CliError::usage(format!(
+                "--fleet `{text}` is not a place of workers (expected local:N, such as local:3, \
+                 or listen:HOST:PORT,N, such as listen:10.0.0.1:7000,8)"
+            ))
+        };
+        let count = |text: &str| {
+            let workers: u32 = text.parse().map_err(|_| wrong())?;
+            (1..=WORKERS_MAX).contains(&workers).then_some(workers).ok_or_else(|| {
+                CliError::usage(format!(
+                    "--fleet: `{workers}` workers (expected 1 to {WORKERS_MAX})"
+                ))
+            })
+        };
+        match text.split_once(':').ok_or_else(wrong)? {
+            ("local", workers) => Ok(Some(Gathering::Local(count(workers)?))),
+            ("listen", rest) => {
+                let (address, workers) = rest.rsplit_once(',').ok_or_else(wrong)?;
+                Ok(Some(Gathering::Listen {
+                    address: address.into(),
+                    workers: count(workers)?,
+                    token_file: self.token_file.clone(),
+                    within: Duration::from_nanos(self.fleet_wait),
+                }))
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Divides the loads of a plan between the workers. Errors: the flags are wrong, or a load
+    /// cannot be divided.
+    pub(crate) fn divide(&self, plan: &mut Plan) -> Result<(), CliError> {
+        let Some(gathering) = self.gathering()? else { return Ok(()) };
+        plan.workers = gathering.workers();
+        for at in 0..plan.cells.len() {
+            let (cell, workers) = (&plan.cells[at], plan.workers);
+            let (id, clients) = (cell.id.clone(), cell.load.clients);
+            if plan.on_event_loops(cell).is_none() {
+                return Err(CliError::usage(format!(
+                    "--fleet: `{id}` has one thread per client, which a fleet cannot divide \
+                     (expected key-value loads on Redis or memcached, as of bench, find-max or the \
+                     studies ramp and sizing)"
+                )));
+            }
+            let Workload::Kv(kv) = &mut plan.cells[at].workload else { continue };
+            kv.threads *= workers;
+            if kv.threads > clients {
+                let threads = kv.threads;
+                return Err(CliError::usage(format!(
+                    "--fleet: {workers} workers have {threads} threads for `{clients}` clients of \
+                     `{id}` (expected at least one client for each)"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of workers; 0 without a fleet.
+    pub(crate) fn workers(&self) -> Result<u32, CliError> {
+        Ok(self.gathering()?.map_or(0, |gathering| gathering.workers()))
+    }
+
+    /// Waits for the workers of a plan.
+    pub(crate) fn gather(&self, setup: Setup, plan: &Plan) -> Result<Setup, CliError> {
+        let gathering = self.gathering()?;
+        let given = gathering.as_ref().map_or(0, Gathering::workers);
+        if given != plan.workers {
+            return Err(CliError::usage(format!(
+                "--fleet: this run has {} workers and the flag {given} (expected the same number)",
+                plan.workers
+            )));
+        }
+        let Some(gathering) = gathering else { return Ok(setup) };
+        let stop = AtomicBool::new(false);
+        let fleet = Fleet::gather(
+            &gathering,
+            studies::TOOL_VERSION,
+            (&setup.guard, &setup.pinning),
+            &stop,
+            &mut |line| output::say(line),
+        );
+        let fleet = fleet.map_err(|e| CliError::failed(e.to_string()))?;
+        Ok(Setup { fleet: Some(fleet), ..setup })
+    }
+}

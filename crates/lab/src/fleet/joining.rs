@@ -1,0 +1,301 @@
+//! The driver's side: workers join, and are known by number and host.
+
+use rig::{Guard, Pinning};
+use rustls::{Connection, ServerConfig, ServerConnection};
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::FleetError;
+use super::endpoint::resolved;
+use super::link::{Arrived, Link};
+use super::local::Placed;
+use super::messages::{Hello, PROTOCOL, ToDriver, ToWorker};
+use super::token::Token;
+
+/// How long a connection may take to say who it is.
+const HELLO_WITHIN: Duration = Duration::from_secs(5);
+/// Connections that have not said who they are, at most.
+const STRANGERS_MAX: usize = 256;
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long workers on this machine may take to join.
+const LOCAL_WITHIN: Duration = Duration::from_secs(20);
+
+/// Where the workers of a fleet come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gathering {
+    /// Processes on this machine, started by the driver.
+    Local(u32),
+    /// Started by anything else; they join an address.
+    Listen {
+        /// `HOST:PORT` to listen on.
+        address: String,
+        /// How many to wait for.
+        workers: u32,
+        /// File to write the token to.
+        token_file: PathBuf,
+        /// How long to wait for all of them.
+        within: Duration,
+    },
+}
+
+impl Gathering {
+    /// Number of workers.
+    pub fn workers(&self) -> u32 {
+        match self {
+            Self::Local(workers) | Self::Listen { workers, .. } => *workers,
+        }
+    }
+}
+
+/// A message of a connection, with when it arrived.
+pub(super) type Mail = (usize, Arrived<ToDriver>, Instant);
+
+/// A worker of the fleet.
+pub(super) struct Member {
+    /// Number of its connection.
+    pub(super) connection: usize,
+    pub(super) name: String,
+    pub(super) link: Link,
+}
+
+/// Workers that offer loads together. Dropping it sends them away and ends those started here.
+pub struct Fleet {
+    pub(super) members: Vec<Member>,
+    pub(super) inbox: Mutex<Receiver<Mail>>,
+    /// Why a worker has left, once one has.
+    pub(super) gone: Mutex<Option<String>>,
+    /// Number of the last load.
+    pub(super) jobs: AtomicU64,
+    pub(super) placed: Placed,
+    /// Token file to remove.
+    token_file: Option<PathBuf>,
+    description: String,
+}
+
+impl std::fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.description)
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for member in &self.members {
+            member.link.send(&ToWorker::Goodbye);
+        }
+        if let Some(path) = &self.token_file {
+            // A token of a fleet that is over lets nobody in.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Fleet {
+    /// Waits until all workers have joined. `notice` gets a line for the user now and then.
+    pub fn gather(
+        gathering: &Gathering,
+        version: &str,
+        (guard, pinning): (&Guard, &Pinning),
+        stop: &AtomicBool,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<Self, FleetError> {
+        let (token, config) = Token::new()?;
+        let workers = gathering.workers();
+        let mut placed = Placed::default();
+        let (listener, token_file, within) = match gathering {
+            Gathering::Local(_) => {
+                placed = Placed::with_directory(guard)?;
+                let path = placed.directory().unwrap_or(Path::new(".")).join("token");
+                token.write(&path)?;
+                let listener = listen("127.0.0.1:0")?;
+                placed.start(guard, (workers, &pinning.generator), (own(&listener)?, &path))?;
+                (listener, None, LOCAL_WITHIN)
+            }
+            Gathering::Listen { address, token_file, within, .. } => {
+                let listener = listen(address)?;
+                token.write(token_file)?;
+                let (address, path) = (own(&listener)?, token_file.display());
+                notice(&format!(
+                    "waiting for {workers} workers: start each with `cachedyno worker --join \
+                     {address} --token-file {path}`"
+                ));
+                (listener, Some(token_file.clone()), *within)
+            }
+        };
+        let (mailbox, inbox) = channel();
+        let mut fleet = Self {
+            members: Vec::new(),
+            inbox: Mutex::new(inbox),
+            gone: Mutex::default(),
+            jobs: AtomicU64::new(0),
+            placed,
+            token_file,
+            description: String::new(),
+        };
+        let door = Door { listener, config, mailbox, secret: token.secret.clone(), version };
+        door.admit(&mut fleet, (workers, within), stop, notice)?;
+        fleet.description = format!("{workers} workers");
+        Ok(fleet)
+    }
+
+    /// Process ids of workers on this machine.
+    pub fn pids(&self) -> Vec<u32> {
+        self.placed.pids()
+    }
+
+    /// Names of the workers.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|member| member.name.as_str())
+    }
+}
+
+fn listen(address: &str) -> Result<TcpListener, FleetError> {
+    let addresses = resolved(address, "--fleet listen:")?;
+    let listener = TcpListener::bind(&addresses[..]);
+    let listener = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+    listener.map_err(|e| {
+        FleetError(format!("cannot wait for workers at `{address}`: {e} (expected a free port)"))
+    })
+}
+
+fn own(listener: &TcpListener) -> Result<SocketAddr, FleetError> {
+    listener.local_addr().map_err(|e| FleetError(format!("cannot wait for workers: {e}")))
+}
+
+/// Where workers come in.
+struct Door<'a> {
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    mailbox: Sender<Mail>,
+    secret: String,
+    version: &'a str,
+}
+
+/// A connection that has not said who it is.
+struct Stranger {
+    link: Link,
+    from: SocketAddr,
+    since: Instant,
+}
+
+impl Door<'_> {
+    /// Lets workers in until there are enough.
+    fn admit(
+        &self,
+        fleet: &mut Fleet,
+        (workers, within): (u32, Duration),
+        stop: &AtomicBool,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<(), FleetError> {
+        let until = Instant::now() + within;
+        let (mut strangers, mut known, mut next) = (BTreeMap::new(), Vec::<u64>::new(), 0);
+        while fleet.members.len() < workers as usize {
+            let joined = fleet.members.len();
+            if stop.load(Ordering::Relaxed) {
+                return Err(FleetError("interrupted while workers joined".into()));
+            }
+            if let Some(how) = fleet.placed.death() {
+                return Err(FleetError(format!("a worker ended before it joined: {how}")));
+            }
+            if Instant::now() > until {
+                return Err(FleetError(format!(
+                    "{joined} of {workers} workers joined within {} s (expected all of them; \
+                     --fleet-wait sets the time)",
+                    within.as_secs()
+                )));
+            }
+            if strangers.len() < STRANGERS_MAX {
+                next += usize::from(self.greet(next, &mut strangers));
+            }
+            strangers.retain(|_, stranger: &mut Stranger| stranger.since.elapsed() < HELLO_WITHIN);
+            let mail = lock(&fleet.inbox).recv_timeout(PAUSE);
+            let Ok((connection, arrived, _)) = mail else { continue };
+            match arrived {
+                Arrived::Message(ToDriver::Hello(hello)) => {
+                    let Some(stranger) = strangers.remove(&connection) else { continue };
+                    if let Some(why) = self.refusal(&hello, &known) {
+                        let from = stranger.from;
+                        notice(&format!("a worker at {from} was refused: {why}"));
+                        stranger.link.send(&ToWorker::Refused { why });
+                        continue;
+                    }
+                    known.push(hello.id);
+                    fleet.members.push(welcome(stranger.link, connection, joined, &hello));
+                }
+                Arrived::Gone(why) => {
+                    if let Some(stranger) = strangers.remove(&connection) {
+                        let from = stranger.from;
+                        notice(&format!("a connection of {from} ended before it joined: {why}"));
+                    } else if let Some(at) =
+                        fleet.members.iter().position(|m| m.connection == connection)
+                    {
+                        let gone = fleet.members.remove(at);
+                        return Err(FleetError(format!("{} left the fleet: {why}", gone.name)));
+                    }
+                }
+                Arrived::Message(_) | Arrived::Clock(_) => {
+                    strangers.remove(&connection);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts a connection, if one is waiting.
+    fn greet(&self, number: usize, strangers: &mut BTreeMap<usize, Stranger>) -> bool {
+        let Ok((stream, from)) = self.listener.accept() else { return false };
+        let Ok(connection) = ServerConnection::new(Arc::clone(&self.config)) else { return false };
+        let mailbox = self.mailbox.clone();
+        let link = Link::open(stream, Connection::Server(connection), Instant::now(), {
+            move |arrived, at| {
+                // Nobody listens once the fleet is gone.
+                let _ = mailbox.send((number, arrived, at));
+            }
+        });
+        let Ok(link) = link else { return false };
+        strangers.insert(number, Stranger { link, from, since: Instant::now() });
+        true
+    }
+
+    /// Why a worker may not join.
+    fn refusal(&self, hello: &Hello, known: &[u64]) -> Option<String> {
+        let (version, own) = (&hello.version, self.version);
+        if !is_same(&hello.secret, &self.secret) {
+            // Slows down whoever tries secrets.
+            thread::sleep(PAUSE);
+            return Some("its token is of another fleet".into());
+        }
+        if hello.protocol != PROTOCOL || version != own {
+            return Some(format!(
+                "it is cachedyno {version} and the driver {own} (expected the same version)"
+            ));
+        }
+        if known.contains(&hello.id) {
+            return Some("it has joined already".into());
+        }
+        hello.cpus.is_empty().then(|| "it has no CPU".into())
+    }
+}
+
+fn welcome(link: Link, connection: usize, joined: usize, hello: &Hello) -> Member {
+    link.trust();
+    let number = joined as u32 + 1;
+    link.send(&ToWorker::Welcome { number });
+    Member { connection, name: format!("worker {number} on {}", hello.host), link }
+}
+
+/// Compares secrets in a time that does not depend on where they differ.
+fn is_same(one: &str, other: &str) -> bool {
+    let differ = one.bytes().zip(other.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
+    one.len() == other.len() && differ == 0
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

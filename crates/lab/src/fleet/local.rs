@@ -1,0 +1,84 @@
+//! Workers that the driver starts: processes on this machine, each with its own CPUs.
+
+use rig::{Guard, OwnProcess, Scratch};
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use super::FleetError;
+
+/// Processes of workers, and the directory with their token. Dropping it ends them.
+#[derive(Debug, Default)]
+pub struct Placed {
+    // Dropped in this order.
+    processes: Vec<OwnProcess>,
+    token: Option<Scratch>,
+    /// True if workers share CPUs.
+    pub(super) shares_cpus: bool,
+}
+
+impl Placed {
+    /// A private directory for the token of workers of the same user on this machine.
+    pub(super) fn with_directory(guard: &Guard) -> Result<Self, FleetError> {
+        let token = Scratch::for_sockets(guard).map_err(|e| FleetError(e.to_string()))?;
+        Ok(Self { token: Some(token), ..Self::default() })
+    }
+
+    /// The directory for the token.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.token.as_ref().map(Scratch::path)
+    }
+
+    /// Starts workers that join `address`, on the CPUs of the generator.
+    pub(super) fn start(
+        &mut self,
+        guard: &Guard,
+        (workers, cpus): (u32, &[usize]),
+        (address, token): (SocketAddr, &Path),
+    ) -> Result<(), FleetError> {
+        self.shares_cpus = cpus.len() < workers as usize;
+        for number in 0..workers {
+            let own = cpus_of(number, workers, cpus);
+            let mut arguments: Vec<OsString> =
+                ["worker", "--join", &address.to_string(), "--token-file"].map(Into::into).into();
+            arguments.push(token.into());
+            let process = OwnProcess::start(guard, "worker", arguments, &own);
+            self.processes.push(process.map_err(|e| FleetError(e.to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// Process ids of the workers.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        self.processes.iter().map(OwnProcess::pid).collect()
+    }
+
+    /// How a worker ended, if one has.
+    pub(super) fn death(&self) -> Option<String> {
+        self.processes.iter().find_map(OwnProcess::death)
+    }
+}
+
+/// CPUs of one of `workers` workers: an equal share, or all of them if there are fewer than
+/// workers.
+fn cpus_of(number: u32, workers: u32, cpus: &[usize]) -> Vec<usize> {
+    let each = cpus.len() / workers.max(1) as usize;
+    if each == 0 {
+        return cpus.to_vec();
+    }
+    cpus.iter().skip(number as usize * each).take(each).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_have_their_own_cpus_if_there_are_enough() {
+        let cpus = [0, 1, 4, 5, 6];
+        assert_eq!(cpus_of(0, 2, &cpus), [0, 1]);
+        assert_eq!(cpus_of(1, 2, &cpus), [4, 5]);
+        assert_eq!(cpus_of(7, 8, &cpus), cpus);
+        assert!(cpus_of(0, 3, &[]).is_empty());
+    }
+}

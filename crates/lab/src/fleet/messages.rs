@@ -1,0 +1,120 @@
+//! Messages between driver and worker.
+
+use load::wire::Offer;
+use model::{Failure, Kv, Outage, Phase, Point, RecordedOperation, Series};
+use serde::{Deserialize, Serialize};
+use workloads::kv::Written;
+
+use super::endpoint::SentEndpoint;
+
+/// Version of the protocol.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// Message from the driver to a worker.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ToWorker {
+    /// The worker has joined.
+    Welcome {
+        /// Its number, from 1.
+        number: u32,
+    },
+    /// The worker may not join, or must end.
+    Refused { why: String },
+    /// A load to prepare: connect, then report [`ToDriver::Ready`].
+    Load { job: Box<SentJob> },
+    /// The start of the prepared load.
+    Start {
+        /// Nanoseconds on the worker's clock.
+        at_ns: u64,
+    },
+    /// Ends the current load early.
+    Stop,
+    /// No more loads follow.
+    Goodbye,
+}
+
+/// Message from a worker to the driver.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ToDriver {
+    /// First message.
+    Hello(Hello),
+    /// All clients of a load are connected, or connecting failed, which the end reports.
+    Ready,
+    /// Results since the last report, once a second.
+    Progress { progress: Box<SentProgress> },
+    /// The load is over.
+    Ended { ended: Box<SentEnd> },
+}
+
+/// What a worker says of itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// [`PROTOCOL`].
+    pub(super) protocol: u32,
+    /// Version of its program.
+    pub(super) version: String,
+    /// Secret of the fleet's token.
+    pub(super) secret: String,
+    /// Host name.
+    pub(super) host: String,
+    /// Process id.
+    pub(super) pid: u32,
+    /// Random, unique per process.
+    pub(super) id: u64,
+    /// CPUs that its threads may use.
+    pub(super) cpus: Vec<usize>,
+    /// Its wall clock, milliseconds since 1970.
+    pub(super) wall_unix_ms: u64,
+}
+
+/// One load on one worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SentJob {
+    /// Number of the job, unique within the fleet.
+    pub(super) number: u64,
+    pub(super) endpoint: SentEndpoint,
+    /// Prefix of every key.
+    pub(super) prefix: String,
+    pub(super) kv: Kv,
+    pub(super) seed: u64,
+    pub(super) what: What,
+    pub(super) offer: Offer,
+}
+
+/// Keys to write, or a phase to measure.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum What {
+    /// Writes this many keys from `first` on, in order.
+    Fill { first: u64, keys: u64 },
+    /// Runs the operations of a phase.
+    Phase(Box<Phase>),
+}
+
+/// Results since the last report.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SentProgress {
+    pub(super) job: u64,
+    pub(super) at_ns: u64,
+    pub(super) stage: Option<u32>,
+    pub(super) operations: Vec<RecordedOperation>,
+    pub(super) whole: RecordedOperation,
+}
+
+/// Results of a load.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct SentEnd {
+    pub(super) job: u64,
+    /// How much later than planned it started, nanoseconds.
+    pub(super) late_ns: u64,
+    /// From the zero of the times of `written` to the start of the load, nanoseconds.
+    pub(super) before_start_ns: u64,
+    pub(super) points: Vec<Point>,
+    pub(super) series: Series,
+    pub(super) outages: Vec<Outage>,
+    pub(super) written: Option<Written>,
+    pub(super) failure: Option<Failure>,
+    pub(super) interrupted: bool,
+}

@@ -1,0 +1,39 @@
+//! One load from several processes: a driver and its workers.
+//!
+//! The driver prepares the store, plans, searches, judges and records, as without workers. For each
+//! load it sends the same job to every worker, with that worker's part of the threads. All workers
+//! start at one time and return points, which [`model::Point::contribute`] adds up.
+//!
+//! - `messages`: what both sides send. Each message is a JSON text after its length in bytes (four
+//!   bytes, big-endian), over one TLS connection per worker.
+//! - `token`: the secret of a fleet and the certificate of its driver, in a file.
+//! - `link`: one end of a connection, with its thread; answers pings at once.
+//! - `clock`: difference between two clocks, from the shortest round trip.
+//! - `joining`: workers join the driver; `local`: workers on this machine.
+//! - `offering`: one load on all workers; `merged`: their results as one.
+//! - [`worker`]: the other side.
+//! - `endpoint`: a store with its credentials, as sent to workers.
+
+mod clock;
+mod endpoint;
+mod joining;
+mod link;
+mod local;
+mod merged;
+mod messages;
+mod offering;
+mod token;
+pub mod worker;
+
+pub use joining::{Fleet, Gathering};
+pub use local::Placed;
+pub use token::Token;
+
+pub(crate) use merged::Offered;
+pub(crate) use messages::What;
+pub(crate) use offering::Job;
+
+/// Error of a fleet, in words.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct FleetError(pub String);

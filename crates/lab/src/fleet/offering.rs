@@ -1,0 +1,344 @@
+//! One load on all workers: they prepare it, start it at one time, and report until it is over.
+
+use load::wire::{Observer, Offer, Part, Work};
+use load::{Latest, Meter, Progress};
+use model::{Endpoint, ErrorClass, Failure, Kv, RecordedOperation};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::FleetError;
+use super::clock::Reading;
+use super::endpoint::SentEndpoint;
+use super::joining::{Fleet, Mail, Member, lock};
+use super::link::Arrived;
+use super::merged::{Contribution, Offered, merge};
+use super::messages::{SentEnd, SentJob, SentProgress, ToDriver, ToWorker, What};
+
+/// Time from the last worker's readiness to the start of the load, and further time per worker:
+/// every start message must arrive before.
+const LEAD: Duration = Duration::from_millis(30);
+const LEAD_EACH: Duration = Duration::from_micros(200);
+/// How often the load is watched.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long the measurement of clocks, and the end of a load that was stopped, may take.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How long workers may take to connect, besides the timeout of the load.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// A load for all workers.
+pub(crate) struct Job<'a> {
+    pub(crate) endpoint: &'a Endpoint,
+    /// Prefix of every key.
+    pub(crate) prefix: &'a str,
+    pub(crate) kv: &'a Kv,
+    pub(crate) seed: u64,
+    pub(crate) what: What,
+    /// The whole load, with the threads of all workers.
+    pub(crate) offer: &'a Offer,
+    pub(crate) work: &'a Work,
+    /// Zero of the times of writes.
+    pub(crate) since: Instant,
+    /// Name of the phase.
+    pub(crate) phase: &'a str,
+}
+
+impl Fleet {
+    /// Threads of each worker, if all of them together have `threads`.
+    fn threads_each(&self, threads: u32) -> u32 {
+        (threads / self.members.len().max(1) as u32).max(1)
+    }
+
+    /// Offers a load and merges what the workers measured.
+    pub(crate) fn offer(
+        &self,
+        job: &Job<'_>,
+        stop: &AtomicBool,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Offered {
+        if let Some(message) = lock(&self.gone).clone() {
+            let failure = Some(Failure { class: ErrorClass::Other, message });
+            return Offered { failure, ..Offered::default() };
+        }
+        let inbox = lock(&self.inbox);
+        let number = self.jobs.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut offering = Offering {
+            fleet: self,
+            inbox: &inbox,
+            number,
+            contributions: self.members.iter().map(|_| Contribution::default()).collect(),
+            failure: None,
+            course: Course::default(),
+        };
+        let begins = match offering.prepare(job, stop) {
+            Ok(Some(begins)) => begins,
+            Ok(None) => return Offered { interrupted: true, ..offering.stopped() },
+            Err(failure) => return Offered { failure: Some(failure), ..offering.stopped() },
+        };
+        let mut observer = Observer::new(job.offer, job.work, begins);
+        offering.watch((job, &mut observer), stop, meter, progress);
+        observer.end(meter);
+        offering.clocks(|contribution| &mut contribution.after);
+        let Offering { contributions, failure, .. } = offering;
+        let threads = self.threads_each(job.offer.threads);
+        let members = self.members.iter().map(|member| member.name.as_str());
+        let mut offered = merge(members.zip(contributions), threads, begins, job.since);
+        observer.complete(&mut offered.phase);
+        offered.failure = failure.or(offered.failure);
+        offered.interrupted |= stop.load(Ordering::Relaxed);
+        offered
+    }
+}
+
+/// A load in progress.
+struct Offering<'a> {
+    fleet: &'a Fleet,
+    inbox: &'a Receiver<Mail>,
+    number: u64,
+    /// By member.
+    contributions: Vec<Contribution>,
+    failure: Option<Failure>,
+    course: Course,
+}
+
+impl Offering<'_> {
+    fn members(&self) -> &[Member] {
+        &self.fleet.members
+    }
+
+    fn send_all(&self, message: &ToWorker) {
+        self.members().iter().for_each(|member| member.link.send(message));
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// Measures clocks, sends the job and starts it once all workers are connected. Returns the
+    /// time of the start; `None` if the user stopped it.
+    fn prepare(&mut self, job: &Job<'_>, stop: &AtomicBool) -> Result<Option<Instant>, Failure> {
+        let endpoint = SentEndpoint::of(job.endpoint).map_err(failed)?;
+        self.clocks(|contribution| &mut contribution.before);
+        self.failure.take().map_or(Ok(()), Err)?;
+        let each = self.fleet.threads_each(job.offer.threads);
+        let threads = each * self.members().len() as u32;
+        for (at, member) in self.members().iter().enumerate() {
+            let part = Part { first: at as u32 * each, threads };
+            let offer = Offer {
+                threads: each,
+                part,
+                spin: job.offer.spin && !self.fleet.placed.shares_cpus,
+                ..job.offer.clone()
+            };
+            let job = SentJob {
+                number: self.number,
+                endpoint: endpoint.clone(),
+                prefix: job.prefix.into(),
+                kv: job.kv.clone(),
+                seed: job.seed,
+                what: job.what.clone(),
+                offer,
+            };
+            member.link.send(&ToWorker::Load { job: Box::new(job) });
+        }
+        let within = READY_WITHIN + Duration::from_nanos(job.offer.timeout_ns);
+        let is_ready = |c: &Contribution| c.ready || c.ended.is_some();
+        self.take_until(within, stop, is_ready, "prepare its clients");
+        self.failure.take().map_or(Ok(()), Err)?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let begins = Instant::now() + LEAD + LEAD_EACH * self.members().len() as u32;
+        for (member, contribution) in self.members().iter().zip(&self.contributions) {
+            let Some(clock) = &contribution.before else { continue };
+            let at_ns = u64::try_from(clock.worker_ns(begins)).unwrap_or(0);
+            member.link.send(&ToWorker::Start { at_ns });
+        }
+        Ok(Some(begins))
+    }
+
+    /// Measures the clocks of all workers at once.
+    fn clocks(&mut self, slot: impl Fn(&mut Contribution) -> &mut Option<Reading>) {
+        self.members().iter().for_each(|member| member.link.measure_clock());
+        let until = Instant::now() + ANSWER_WITHIN;
+        while self.contributions.iter_mut().any(|c| slot(c).is_none()) && self.failure.is_none() {
+            match self.next(LOOK_EVERY) {
+                Some((at, Arrived::Clock(reading))) => {
+                    *slot(&mut self.contributions[at]) = Some(reading);
+                }
+                Some((at, arrived)) => self.take(at, arrived),
+                None if Instant::now() > until => {
+                    let unread = self.contributions.iter_mut().position(|c| slot(c).is_none());
+                    let name = unread.map_or("a worker", |at| &self.members()[at].name);
+                    let message = format!("{name} did not tell its time");
+                    self.fail(Failure { class: ErrorClass::Other, message });
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Takes what arrives until every contribution is `done`, something fails or `stop` is set.
+    fn take_until(
+        &mut self,
+        within: Duration,
+        stop: &AtomicBool,
+        done: impl Fn(&Contribution) -> bool,
+        doing: &str,
+    ) {
+        let until = Instant::now() + within;
+        while self.failure.is_none() && !stop.load(Ordering::Relaxed) {
+            let Some(late) = self.contributions.iter().position(|c| !done(c)) else { return };
+            if Instant::now() > until {
+                let name = self.members()[late].name.clone();
+                let seconds = within.as_secs();
+                let message = format!("{name} took more than {seconds} s to {doing}");
+                self.fail(Failure { class: ErrorClass::Other, message });
+            }
+            if let Some((at, arrived)) = self.next(LOOK_EVERY) {
+                self.take(at, arrived);
+            }
+        }
+    }
+
+    /// The next thing that arrives from a member within `wait`.
+    fn next(&self, wait: Duration) -> Option<(usize, Arrived<ToDriver>)> {
+        match self.inbox.recv_timeout(wait) {
+            Ok((connection, arrived, _)) => {
+                let at = self.members().iter().position(|m| m.connection == connection)?;
+                Some((at, arrived))
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    fn take(&mut self, at: usize, arrived: Arrived<ToDriver>) {
+        let name = &self.fleet.members[at].name;
+        match arrived {
+            Arrived::Message(ToDriver::Ready) => self.contributions[at].ready = true,
+            Arrived::Message(ToDriver::Progress { progress }) if progress.job == self.number => {
+                self.course.take(&progress);
+            }
+            Arrived::Message(ToDriver::Ended { ended }) if ended.job == self.number => {
+                if let Some(Failure { class, message }) = &ended.failure {
+                    let failure = Failure { class: *class, message: format!("{name}: {message}") };
+                    self.fail(failure);
+                }
+                self.contributions[at].ended = Some(*ended);
+            }
+            Arrived::Gone(why) => {
+                let message = format!("{name} left the fleet: {why}");
+                lock(&self.fleet.gone).get_or_insert(message.clone());
+                self.fail(Failure { class: ErrorClass::Other, message });
+            }
+            // Of an earlier load.
+            Arrived::Message(_) | Arrived::Clock(_) => {}
+        }
+    }
+
+    /// Takes readings and reports progress until the load is over.
+    fn watch(
+        &mut self,
+        (job, observer): (&Job<'_>, &mut Observer),
+        stop: &AtomicBool,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) {
+        let mut stopping = None;
+        while self.contributions.iter().any(|c| c.ended.is_none()) {
+            if (self.failure.is_some() || stop.load(Ordering::Relaxed)) && stopping.is_none() {
+                stopping = Some(Instant::now() + ANSWER_WITHIN);
+                self.send_all(&ToWorker::Stop);
+            }
+            if stopping.is_some_and(|until| Instant::now() > until) {
+                return;
+            }
+            let wait = observer.read_if_due(meter, LOOK_EVERY);
+            if let Some((at, arrived)) = self.next(wait) {
+                let is_gone = matches!(arrived, Arrived::Gone(_));
+                self.take(at, arrived);
+                if is_gone {
+                    self.contributions[at].ended = Some(SentEnd::default());
+                }
+            }
+            if let Err(failure) = meter.check() {
+                self.fail(failure);
+            }
+            self.course.report(job, observer.measured_from(), progress);
+        }
+    }
+
+    /// After a load that did not start: ends what workers have prepared.
+    fn stopped(&mut self) -> Offered {
+        self.send_all(&ToWorker::Stop);
+        let until = Instant::now() + ANSWER_WITHIN;
+        let is_over = |c: &Contribution| !c.ready || c.ended.is_some();
+        while !self.contributions.iter().all(is_over) && Instant::now() < until {
+            match self.next(LOOK_EVERY) {
+                Some((at, Arrived::Gone(_))) => self.contributions[at].ready = false,
+                Some((at, arrived)) => self.take(at, arrived),
+                None => {}
+            }
+        }
+        Offered::default()
+    }
+}
+
+fn failed(FleetError(message): FleetError) -> Failure {
+    Failure { class: ErrorClass::Other, message }
+}
+
+/// Progress of a load, from the reports of all workers.
+#[derive(Default)]
+struct Course {
+    /// Everything so far.
+    whole: Option<RecordedOperation>,
+    /// Since the last report to the user.
+    latest: Vec<RecordedOperation>,
+    at_ns: u64,
+    stage: Option<u32>,
+    reported: BTreeMap<u64, u64>,
+    reported_at: Option<Instant>,
+    fresh: bool,
+}
+
+impl Course {
+    fn take(&mut self, progress: &SentProgress) {
+        match &mut self.whole {
+            Some(whole) => whole.merge(&progress.whole),
+            None => self.whole = Some(progress.whole.clone()),
+        }
+        RecordedOperation::merge_all(&mut self.latest, &progress.operations);
+        (self.at_ns, self.stage) = (self.at_ns.max(progress.at_ns), progress.stage);
+        *self.reported.entry(progress.at_ns / 1_000_000_000).or_default() +=
+            progress.whole.counts.total();
+        self.fresh = true;
+    }
+
+    /// Reports what is new, at most five times a second.
+    fn report(&mut self, job: &Job<'_>, from: Instant, progress: &mut dyn FnMut(Progress<'_>)) {
+        const EVERY: Duration = Duration::from_millis(200);
+        if !self.fresh || self.reported_at.is_some_and(|at| at.elapsed() < EVERY) {
+            return;
+        }
+        let Some(whole) = &self.whole else { return };
+        let since = self.reported_at.unwrap_or(from);
+        let seconds = since.elapsed().as_secs_f64().max(1.0);
+        let done: u64 = self.latest.iter().map(|o| o.counts.total()).sum();
+        let response_ns_p99 =
+            whole.counts.times(whole.response(), job.offer.timeout_ns).quantile(0.99);
+        let latest = Latest {
+            at_ns: self.at_ns,
+            stage: self.stage,
+            planned_per_s: None,
+            operations: std::mem::take(&mut self.latest),
+            whole: Box::new(whole.clone()),
+        };
+        (self.fresh, self.reported_at) = (false, Some(Instant::now()));
+        let latest = matches!(job.what, What::Phase(_)).then_some(latest);
+        let rate_per_s = done as f64 / seconds;
+        progress(Progress { phase: job.phase, rate_per_s, response_ns_p99, latest });
+    }
+}

@@ -1,0 +1,338 @@
+//! A worker: joins a driver and offers its part of every load.
+
+use drivers::wire::Access;
+use load::wire::{Offer, ProgressSnapshot};
+use load::{Meter, Reading};
+use model::{ErrorClass, Failure, RecordedOperation};
+use rig::{ProcessTree, StolenCpuReader};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Connection};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::FleetError;
+use super::endpoint::resolved;
+use super::link::{Arrived, Link};
+use super::messages::{Hello, PROTOCOL, SentEnd, SentJob, SentProgress, ToDriver, ToWorker};
+use super::token::{DRIVER, Token};
+use crate::kv_work;
+use crate::recorded;
+use crate::wall::unix_ms;
+
+/// How long a worker tries to reach its driver, which may start later.
+const JOIN_WITHIN: Duration = Duration::from_secs(30);
+const RETRY_EVERY: Duration = Duration::from_millis(200);
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How often progress is reported.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+/// How often signals are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long before the start of a load its thread stops sleeping.
+const AWAKE_BEFORE: Duration = Duration::from_millis(2);
+/// How long a load may take to end after the driver has gone.
+const END_WITHIN: Duration = Duration::from_secs(3);
+
+/// What a worker needs.
+pub struct Joining<'a> {
+    /// `HOST:PORT` of the driver.
+    pub address: &'a str,
+    /// Token of the fleet.
+    pub token: &'a Token,
+    /// CPUs for its threads.
+    pub cpus: Vec<usize>,
+    /// Version of this program.
+    pub version: &'a str,
+    /// Host name.
+    pub host: String,
+    /// A private directory for files of TLS.
+    pub directory: &'a Path,
+}
+
+/// Joins the driver and offers loads until it says that no more follow. `notice` gets lines for the
+/// user. Errors: the driver cannot be reached, refuses the worker, or has gone.
+pub fn work(
+    joining: &Joining<'_>,
+    stop: &AtomicBool,
+    notice: &mut dyn FnMut(&str),
+) -> Result<(), FleetError> {
+    let zero = Instant::now();
+    let stream = connect(joining.address, stop)?;
+    let (mailbox, inbox) = channel();
+    let name = ServerName::try_from(DRIVER).map_err(|e| FleetError(e.to_string()))?;
+    let connection = ClientConnection::new(joining.token.client()?, name)
+        .map_err(|e| FleetError(format!("cannot set up TLS: {e}")))?;
+    let link = Link::open(stream, Connection::Client(connection), zero, move |arrived, _| {
+        // Nobody listens once the worker has ended.
+        let _ = mailbox.send(arrived);
+    });
+    let link = link.map_err(|e| FleetError(format!("cannot join {}: {e}", joining.address)))?;
+    let link = Arc::new(link);
+    link.send(&ToDriver::Hello(Hello {
+        protocol: PROTOCOL,
+        version: joining.version.into(),
+        secret: joining.token.secret.clone(),
+        host: joining.host.clone(),
+        pid: std::process::id(),
+        id: u64::from(rig::random()) << 32 | u64::from(rig::random()),
+        cpus: joining.cpus.clone(),
+        wall_unix_ms: unix_ms(),
+    }));
+    let mut worker = Worker { joining, link, zero, current: None };
+    let ended = worker.serve(&inbox, stop, notice);
+    worker.end_current();
+    ended
+}
+
+fn connect(address: &str, stop: &AtomicBool) -> Result<TcpStream, FleetError> {
+    let addresses = resolved(address, "--join")?;
+    let until = Instant::now() + JOIN_WITHIN;
+    loop {
+        let mut last = None;
+        for address in &addresses {
+            match TcpStream::connect_timeout(address, CONNECT_WITHIN) {
+                Ok(stream) => return Ok(stream),
+                Err(e) => last = Some(e),
+            }
+        }
+        if Instant::now() > until || stop.load(Ordering::Relaxed) {
+            let why = last.map_or_else(String::new, |e| format!(": {e}"));
+            return Err(FleetError(format!(
+                "cannot reach the driver at `{address}`{why} (expected a cachedyno that waits for \
+                 workers there, with --fleet)"
+            )));
+        }
+        thread::sleep(RETRY_EVERY);
+    }
+}
+
+/// A load that is prepared or runs.
+struct Current {
+    stop: Arc<AtomicBool>,
+    start: Sender<u64>,
+    thread: JoinHandle<()>,
+}
+
+struct Worker<'a> {
+    joining: &'a Joining<'a>,
+    link: Arc<Link>,
+    /// Zero of this worker's clock.
+    zero: Instant,
+    current: Option<Current>,
+}
+
+impl Worker<'_> {
+    fn serve(
+        &mut self,
+        inbox: &Receiver<Arrived<ToWorker>>,
+        stop: &AtomicBool,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<(), FleetError> {
+        loop {
+            let arrived = match inbox.recv_timeout(LOOK_EVERY) {
+                Ok(arrived) => arrived,
+                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
+                    return Err(FleetError("interrupted".into()));
+                }
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => Arrived::Gone("its thread ended".into()),
+            };
+            match arrived {
+                Arrived::Message(ToWorker::Welcome { number }) => {
+                    self.link.trust();
+                    let address = self.joining.address;
+                    notice(&format!("joined the driver at {address} as worker {number}"));
+                }
+                Arrived::Message(ToWorker::Refused { why }) => {
+                    return Err(FleetError(format!("the driver refused this worker: {why}")));
+                }
+                Arrived::Message(ToWorker::Load { job }) => {
+                    self.end_current();
+                    self.current = Some(self.prepare(*job));
+                }
+                Arrived::Message(ToWorker::Start { at_ns }) => {
+                    if let Some(current) = &self.current {
+                        // A load that has failed does not wait for its start.
+                        let _ = current.start.send(at_ns);
+                    }
+                }
+                Arrived::Message(ToWorker::Stop) => {
+                    if let Some(current) = &self.current {
+                        current.stop.store(true, Ordering::Relaxed);
+                    }
+                }
+                Arrived::Message(ToWorker::Goodbye) => return Ok(()),
+                Arrived::Clock(_) => {}
+                Arrived::Gone(why) => {
+                    let address = self.joining.address;
+                    return Err(FleetError(format!("lost the driver at {address}: {why}")));
+                }
+            }
+        }
+    }
+
+    /// Starts to prepare a load.
+    fn prepare(&self, job: SentJob) -> Current {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (start, started) = channel();
+        let mut meter = WorkerMeter {
+            link: Arc::clone(&self.link),
+            started,
+            zero: self.zero,
+            begun: None,
+            late_ns: 0,
+            ready: false,
+            stolen: StolenCpuReader::new(&self.joining.cpus, &[], ProcessTree::new(&[])),
+        };
+        let (link, own_stop) = (Arc::clone(&self.link), Arc::clone(&stop));
+        let (cpus, directory) = (self.joining.cpus.clone(), self.joining.directory.to_path_buf());
+        let thread = thread::spawn(move || {
+            let number = job.number;
+            let ended = offer(job, cpus, &directory, &own_stop, &mut meter);
+            let ended = ended
+                .unwrap_or_else(|failure| SentEnd { failure: Some(failure), ..SentEnd::default() });
+            link.send(&ToDriver::Ended { ended: Box::new(SentEnd { job: number, ..ended }) });
+        });
+        Current { stop, start, thread }
+    }
+
+    /// Ends the current load, and waits for that as long as it may take.
+    fn end_current(&mut self) {
+        let Some(current) = self.current.take() else { return };
+        current.stop.store(true, Ordering::Relaxed);
+        let until = Instant::now() + END_WITHIN;
+        while !current.thread.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Prepares and offers a load.
+fn offer(
+    job: SentJob,
+    cpus: Vec<usize>,
+    directory: &Path,
+    stop: &AtomicBool,
+    meter: &mut WorkerMeter,
+) -> Result<SentEnd, Failure> {
+    let wrong = |FleetError(message)| Failure { class: ErrorClass::Other, message };
+    let endpoint = job.endpoint.received(directory).map_err(wrong)?;
+    let access = drivers::wire::access(&endpoint, Duration::from_nanos(job.offer.timeout_ns))?;
+    let Access { dialect, servers } = &access;
+    let (work, phase) = kv_work::of_job(&job.kv, job.seed, (*dialect, &job.prefix), &job.what)?;
+    let offer = Offer { spin: job.offer.spin && !cpus.is_empty(), cpus, ..job.offer };
+    let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
+    let mut reporter = Reporter::new(job.number, Arc::clone(&meter.link));
+    let mut outcome = dialect.run(&offer, &work, servers, stop, meter, &mut |snapshot| {
+        reporter.take(&snapshot, (&phase, &names), &offer);
+    });
+    let before_start = meter.begun.zip(outcome.zero);
+    let before_start = before_start.map(|(begun, zero)| begun.saturating_duration_since(zero));
+    let (written, failure) = (outcome.written.take(), outcome.failure.clone());
+    let interrupted = outcome.interrupted;
+    let record = outcome.into_phase(&phase, &names);
+    Ok(SentEnd {
+        job: job.number,
+        late_ns: meter.late_ns,
+        before_start_ns: before_start.unwrap_or_default().as_nanos() as u64,
+        points: record.points,
+        series: record.series,
+        outages: record.outages,
+        written,
+        failure,
+        interrupted,
+    })
+}
+
+/// Reports progress to the driver.
+struct Reporter {
+    job: u64,
+    link: Arc<Link>,
+    reported_at: Instant,
+    operations: Vec<RecordedOperation>,
+    whole: Vec<RecordedOperation>,
+}
+
+impl Reporter {
+    fn new(job: u64, link: Arc<Link>) -> Self {
+        let (operations, whole) = (Vec::new(), Vec::new());
+        Self { job, link, reported_at: Instant::now(), operations, whole }
+    }
+
+    fn take(
+        &mut self,
+        snapshot: &ProgressSnapshot<'_>,
+        (phase, names): (&str, &[&str]),
+        offer: &Offer,
+    ) {
+        let latest = recorded::latest(snapshot, (phase, names), offer);
+        RecordedOperation::merge_all(&mut self.operations, &latest.operations);
+        RecordedOperation::merge_all(&mut self.whole, &[*latest.whole]);
+        if !snapshot.last && self.reported_at.elapsed() < REPORT_EVERY {
+            return;
+        }
+        self.reported_at = Instant::now();
+        let Some(whole) = self.whole.pop() else { return };
+        let progress = SentProgress {
+            job: self.job,
+            at_ns: latest.at_ns,
+            stage: latest.stage,
+            operations: std::mem::take(&mut self.operations),
+            whole,
+        };
+        self.link.send(&ToDriver::Progress { progress: Box::new(progress) });
+    }
+}
+
+/// Waits for the start of a load, and reads how much CPU time others took from this worker.
+struct WorkerMeter {
+    link: Arc<Link>,
+    /// The start on this worker's clock.
+    started: Receiver<u64>,
+    zero: Instant,
+    begun: Option<Instant>,
+    late_ns: u64,
+    ready: bool,
+    stolen: StolenCpuReader,
+}
+
+impl Meter for WorkerMeter {
+    fn read(&mut self) -> Reading {
+        let stolen = self.stolen.read();
+        Reading {
+            server_cpu_ns: None,
+            taken_from_server_ns: None,
+            other_processes_on_generator_ns: stolen.on_generator_ns,
+            stolen_from_generator_ns: stolen.stolen_from_generator_ns,
+        }
+    }
+
+    fn begins(&mut self, stop: &AtomicBool) -> Instant {
+        if !self.ready {
+            self.ready = true;
+            self.link.send(&ToDriver::Ready);
+        }
+        let at_ns = loop {
+            match self.started.recv_timeout(LOOK_EVERY) {
+                Ok(at_ns) => break at_ns,
+                Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
+                Err(_) => return Instant::now(),
+            }
+        };
+        let planned = self.zero + Duration::from_nanos(at_ns);
+        let sleep = planned.saturating_duration_since(Instant::now());
+        thread::sleep(sleep.saturating_sub(AWAKE_BEFORE));
+        while Instant::now() < planned {
+            std::hint::spin_loop();
+        }
+        self.late_ns = planned.elapsed().as_nanos() as u64;
+        // A start that came too late begins now; its lateness is part of the skew.
+        let begun = if self.late_ns > 1_000_000 { Instant::now() } else { planned };
+        self.begun = Some(begun);
+        begun
+    }
+}

@@ -1,0 +1,113 @@
+//! What each worker of a fleet contributed, over all held points of a phase, and what the others
+//! measured without it. Counts and histograms are added; no percentile is averaged.
+
+use model::{Contributor, Counts, Point};
+use stats::{Histogram, Time};
+
+use crate::measurement::Measurement;
+use crate::recorded::Recorded;
+use crate::view::WorkerView;
+
+/// Sum over the points of a worker, or of several.
+#[derive(Clone, Default)]
+struct Sum {
+    counts: Counts,
+    response: Histogram,
+    /// Operations per second, over the span of all points.
+    rate_per_s: f64,
+}
+
+impl Sum {
+    fn of<'a>(contributions: impl Iterator<Item = &'a Contributor>, length_ns: u64) -> Self {
+        let mut sum = Self::default();
+        let mut answered = 0.0;
+        for point in contributions.map(|one| &one.point) {
+            let Some(whole) = point.whole() else { continue };
+            sum.counts.merge(&whole.counts);
+            sum.response.merge(&whole.response);
+            answered += whole.rate_per_s * point.length_ns as f64;
+        }
+        sum.rate_per_s = answered / length_ns.max(1) as f64;
+        sum
+    }
+
+    fn p99(&self, timeout_ns: u64) -> Option<Time> {
+        self.counts.times(&self.response, timeout_ns).quantile(0.99)
+    }
+}
+
+/// The points of a measurement to which workers contributed: those that figures use.
+fn held<'a>(measurement: &Measurement<'a>) -> Vec<&'a Point> {
+    let decisive = measurement.decisive.iter().filter_map(|(_, groups)| groups.first());
+    let has_workers = |point: &&&Point| !point.contributors.is_empty();
+    decisive.flatten().filter(has_workers).copied().collect()
+}
+
+/// The workers of a measurement; empty without a fleet.
+pub(crate) fn of(measurement: &Measurement<'_>) -> Vec<WorkerView> {
+    let points = held(measurement);
+    let Some(first) = points.first() else { return Vec::new() };
+    let names = first.contributors.iter().map(|one| one.name.as_str());
+    names.map(|name| view(measurement, &points, name)).collect()
+}
+
+fn view(measurement: &Measurement<'_>, points: &[&Point], name: &str) -> WorkerView {
+    let plan = &measurement.recorded.header.plan;
+    let all = || points.iter().flat_map(|point| &point.contributors);
+    let own: Vec<&Contributor> = all().filter(|one| one.name == name).collect();
+    let length_ns: u64 = points.iter().map(|point| point.length_ns).sum();
+    let sum = Sum::of(own.iter().copied(), length_ns);
+    let others = Sum::of(all().filter(|one| one.name != name), length_ns);
+    let total = |get: fn(&Point) -> u64| own.iter().map(|one| get(&one.point)).sum::<u64>() as f64;
+    let wall_ns = total(|point| point.length_ns).max(1.0);
+    let threads = own.first().map_or(1, |one| one.threads.max(1));
+    let share = |ns: f64| (ns / (wall_ns * f64::from(threads))).min(1.0);
+    let is_alone = points.first().is_none_or(|point| point.contributors.len() < 2);
+    WorkerView {
+        target: measurement.cell.target.clone(),
+        workload: measurement.cell.workload.profile().into(),
+        phase: measurement.phase.into(),
+        load: measurement.cell.load.clone(),
+        worker: name.into(),
+        clients: own.iter().map(|one| one.point.clients).max().unwrap_or(0),
+        rate_per_s: sum.rate_per_s,
+        response_ns_p99: sum.p99(plan.timeout_ns),
+        share_of_plan: due(&own).map(|(due, planned)| due / planned),
+        cpu_share: share(total(|point| point.generator_cpu_ns)),
+        waited_share: share(total(|point| point.generator_run_delay_ns)),
+        disturbed_share: (total(|point| point.disturbance.generator_ns) / wall_ns).min(1.0),
+        start_skew_ns: own.iter().map(|one| one.start_skew_ns).max().unwrap_or(0),
+        rate_per_s_without: (!is_alone).then_some(others.rate_per_s),
+        response_ns_p99_without: others.p99(plan.timeout_ns).filter(|_| !is_alone),
+    }
+}
+
+/// Requests that were due at a worker, and how many its part of the plan has; `None` under a closed
+/// load.
+fn due(own: &[&Contributor]) -> Option<(f64, f64)> {
+    let mut sum = (0.0, 0.0);
+    for point in own.iter().map(|one| &one.point) {
+        let planned_per_s = point.planned_per_s?;
+        let counted = point.whole().map_or(0, |whole| whole.counts.total()) + point.unsent;
+        sum.0 += counted as f64;
+        sum.1 += planned_per_s * point.length_ns as f64 / 1e9;
+    }
+    (sum.1 > 0.0).then_some(sum)
+}
+
+/// How many standard deviations of a Poisson process a worker's requests are off its part of the
+/// plan; 0 under a closed load.
+pub(crate) fn deviations(measurement: &Measurement<'_>, name: &str) -> f64 {
+    let points = held(measurement);
+    let all = points.iter().flat_map(|point| &point.contributors);
+    let own: Vec<&Contributor> = all.filter(|one| one.name == name).collect();
+    due(&own).map_or(0.0, |(due, planned)| (due - planned).abs() / planned.sqrt())
+}
+
+/// The workers of all measurements.
+pub(crate) fn workers(recorded: &Recorded, all: &[Measurement<'_>]) -> Vec<WorkerView> {
+    if recorded.header.plan.workers == 0 {
+        return Vec::new();
+    }
+    all.iter().flat_map(of).collect()
+}
