@@ -90,7 +90,10 @@ def _metrics(metrics: dict[str, Any]) -> Row:
 def from_csv(text: str) -> list[Row]:
     """Return the lines of a CSV of the program; an empty field is None, and `>=N` is infinity."""
     return [
-        {name: (value or None) if name in _TEXTS else _number(value) for name, value in line.items()}
+        {
+            name: (value or None) if name in _TEXTS else _number(value)
+            for name, value in line.items()
+        }
         for line in csv.DictReader(text.splitlines())
     ]
 
@@ -140,16 +143,20 @@ def histograms(record: Path) -> list[Row]:
 def _of_trial(trial: dict[str, Any], planned: dict[str, Any]) -> Iterator[Row]:
     for point in trial["points"]:
         probe: dict[str, Any] = point.get("probe") or {}
+        phase = str(point["phase"])
         for operation in point["operations"]:
+            name = str(operation["operation"])
+            is_part = len(point["operations"]) > 1 and name != phase
             what: Row = {
                 "block": cell(trial["block"]),
                 "cell": cell(trial["cell"]),
                 "target": cell(planned["target"]),
                 "workload": cell(planned["workload"].get("profile")),
-                "phase": cell(point["phase"]),
+                "phase": phase,
                 "stage": cell(point.get("stage")),
                 "probe": cell(probe.get("purpose")),
-                "operation": cell(operation["operation"]),
+                # As in results.
+                "operation": f"{phase}.{name}" if is_part else name,
             }
             for kind in _KINDS:
                 text: object = operation.get(kind)
