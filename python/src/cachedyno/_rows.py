@@ -67,6 +67,7 @@ def _what(result: dict[str, Any]) -> Row:
         "arrivals": cell(load.get("arrivals")),
         "clients": cell(load.get("clients")),
         "pipeline": cell(load.get("pipeline")),
+        "one_session": cell(load.get("one_session")),
         "planned_per_s": cell(schedule.get("steady")) if is_planned else None,
         "blocks": cell(result.get("blocks")),
     }
