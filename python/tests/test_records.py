@@ -127,12 +127,13 @@ def test_a_library_is_chosen_by_name() -> None:
 
 def test_columns_have_one_type() -> None:
     rows: list[cachedyno.Row] = [{"a": 1, "b": "x"}, {"a": 1.5, "b": 2, "c": None}]
-    assert _tables.normal(rows) == [
+    columns = _tables.to_columns(rows)
+    assert _tables.to_rows(columns) == [
         {"a": 1, "b": "x", "c": None},
         {"a": 1.5, "b": 2, "c": None},
     ]
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    frame: Any = _tables.table(rows, "pandas")
+    frame: Any = _tables.table(columns, "pandas")
     assert isinstance(frame, pandas.DataFrame)
     assert [list(frame["a"]), list(frame["b"])] == [[1.0, 1.5], ["x", "2"]]
 

@@ -53,7 +53,7 @@ def run(
 
 def bench(
     *targets: str,
-    fleet: Fleet | None = None,
+    fleet: Fleet | str | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Callback | None = None,
     tables: Tables | None = None,
@@ -63,7 +63,7 @@ def bench(
     """Measure a key-value load, as `cachedyno bench TARGET...` does.
 
     targets: names of products, for private servers, or URLs, or `NAME=URL`.
-    fleet: load generators, from `cachedyno.fleet`.
+    fleet: load generators, from `cachedyno.fleet`, or the value of `--fleet`.
     flags: any flag, as in `rate="20k"`, `op="get=0.9,set=0.1"`, `clients=50`, `pipeline=16`,
         `value="1KiB"`, `keys="1M"`, `duration="10s"`, `no_fill=True`.
 
@@ -75,7 +75,7 @@ def bench(
 def find_max(
     *targets: str,
     slo: str | Iterable[str],
-    fleet: Fleet | None = None,
+    fleet: Fleet | str | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Callback | None = None,
     tables: Tables | None = None,

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from cachedyno import _html, _program, _rows, _tables
 from cachedyno._errors import failure
-from cachedyno._tables import Row, Table, Tables
+from cachedyno._tables import Columns, Row, Table, Tables
 
 Name: TypeAlias = Literal["results", "points", "histograms", "samples"]
 
@@ -54,7 +54,7 @@ class Record:
         self.path = path
         self.summary = summary
         self._tables: Tables | None = tables
-        self._rows: dict[Name, list[Row]] = {}
+        self._columns: dict[Name, Columns] = {}
 
     @property
     def run(self) -> str:
@@ -117,21 +117,24 @@ class Record:
 
     def table(self, name: Name, tables: Tables | None = None) -> Table:
         """Return a table of a chosen library; without one, as `cachedyno.set_tables` chose."""
-        return _tables.table(self.rows(name), tables or self._tables)
+        return _tables.table(self._table_columns(name), tables or self._tables)
 
     def rows(self, name: Name) -> list[Row]:
         """Return the rows of a table as dicts, all with the same keys."""
-        if name not in self._rows:
-            sources: dict[Name, Callable[[], list[Row]]] = {
-                "results": lambda: _rows.results(self.summary),
-                "points": self._points,
+        return _tables.to_rows(self._table_columns(name))
+
+    def _table_columns(self, name: Name) -> Columns:
+        if name not in self._columns:
+            sources: dict[Name, Callable[[], Columns]] = {
+                "results": lambda: _tables.to_columns(_rows.results(self.summary)),
+                "points": lambda: _tables.to_columns(self._points()),
                 "histograms": lambda: _rows.histograms(self.path),
-                "samples": lambda: self._export("--csv-samples"),
+                "samples": lambda: _tables.to_columns(self._export("--csv-samples")),
             }
             if name not in sources:
                 raise ValueError(f"no table `{name}` (expected {', '.join(sources)})")
-            self._rows[name] = _tables.normal(sources[name]())
-        return [dict(row) for row in self._rows[name]]
+            self._columns[name] = sources[name]()
+        return self._columns[name]
 
     def _points(self) -> list[Row]:
         rows = self._export("--csv-blocks")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cachedyno import _histogram
-from cachedyno._tables import Cell, Row, cell
+from cachedyno._tables import Cell, Columns, Row, cell
 
 _TEXTS = {
     "cell",
@@ -131,17 +131,26 @@ def trials(record: Path) -> list[dict[str, Any]]:
     return list(last.values())
 
 
-def histograms(record: Path) -> list[Row]:
-    """Return a row for each value of each distribution of each trial.
+def histograms(record: Path) -> Columns:
+    """Return columns with a row for each value of each distribution of each trial.
 
     `export --hgrm` prints whole microseconds at best, so the stored distributions are read.
     """
     header: dict[str, Any] = json.loads((record / "header.json").read_bytes())
     cells = {c["id"]: c for c in header["plan"]["cells"]}
-    return [row for trial in trials(record) for row in _of_trial(trial, cells[trial["cell"]])]
+    columns: Columns = {}
+    for trial in trials(record):
+        for what, text in _distributions(trial, cells[trial["cell"]]):
+            counted = _histogram.decode(text)
+            for name, value in what.items():
+                columns.setdefault(name, []).extend([value] * len(counted))
+            columns.setdefault("value_ns", []).extend(value for value, _ in counted)
+            columns.setdefault("count", []).extend(count for _, count in counted)
+    return columns
 
 
-def _of_trial(trial: dict[str, Any], planned: dict[str, Any]) -> Iterator[Row]:
+def _distributions(trial: dict[str, Any], planned: dict[str, Any]) -> Iterator[tuple[Row, str]]:
+    """Yield what each distribution of a trial is about, and its text."""
     for point in trial["points"]:
         probe: dict[str, Any] = point.get("probe") or {}
         phase = str(point["phase"])
@@ -162,5 +171,4 @@ def _of_trial(trial: dict[str, Any], planned: dict[str, Any]) -> Iterator[Row]:
             for kind in _KINDS:
                 text: object = operation.get(kind)
                 if isinstance(text, str) and text:
-                    for value, count in _histogram.decode(text):
-                        yield what | {"kind": kind, "value_ns": value, "count": count}
+                    yield what | {"kind": kind}, text

@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 Cell: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = dict[str, Cell]
+Columns: TypeAlias = dict[str, list[Cell]]
+"""Cells by name of the column, all of one length."""
 Tables: TypeAlias = Literal["auto", "pandas", "polars", "pyarrow", "dicts"]
 Table: TypeAlias = Any
 """A `pandas.DataFrame`, `polars.DataFrame`, `pyarrow.Table`, or a list of `Row`."""
@@ -27,12 +29,12 @@ def set_tables(tables: Tables) -> None:
     _chosen = tables
 
 
-def table(rows: list[Row], tables: Tables | None = None) -> Table:
-    """Return rows as a table; every column of any row is a column of it, in order."""
+def table(columns: Columns, tables: Tables | None = None) -> Table:
+    """Return columns as a table, in their order."""
     name, library = _library(tables or _chosen)
     if name == "dicts":
-        return rows
-    columns = _columns(rows)
+        return to_rows(columns)
+    columns = {column: _of_one_type(cells) for column, cells in columns.items()}
     if name == "pyarrow":
         return library.table(columns)
     return library.DataFrame(columns)
@@ -53,25 +55,26 @@ def _library(tables: Tables) -> tuple[str, Any]:
     return tables, importlib.import_module(tables)
 
 
-def _columns(rows: list[Row]) -> dict[str, list[Cell]]:
-    """Return columns of one type each, with None where a row has no value."""
+def to_columns(rows: list[Row]) -> Columns:
+    """Return every column of any row, in order, with None where a row has no value."""
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    for name, column in columns.items():
-        types = {type(cell) for cell in column if cell is not None}
-        if types == {int, float}:
-            columns[name] = [None if c is None else float(c) for c in column]
-        elif len(types) > 1:
-            columns[name] = [None if c is None else str(c) for c in column]
-    return columns
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
-def normal(rows: list[Row]) -> list[Row]:
-    """Return rows that all have every column, so that plain dicts can be read like a table."""
-    names = _columns(rows)
-    return [{name: row.get(name) for name in names} for row in rows]
+def to_rows(columns: Columns) -> list[Row]:
+    """Return rows that all have every column."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _of_one_type(column: list[Cell]) -> list[Cell]:
+    types = {type(cell) for cell in column if cell is not None}
+    if types == {int, float}:
+        return [None if cell is None else float(cell) for cell in column]
+    if len(types) > 1:
+        return [None if cell is None else str(cell) for cell in column]
+    return column
 
 
 def cell(value: object) -> Cell:
