@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cachedyno._ray import missing_nodes
+from cachedyno import _ray
+from conftest import Fake
 
 WORKER = """#!/bin/sh
 # Stands in for `cachedyno worker --join HOST:PORT --token-file FILE`.
@@ -28,13 +31,71 @@ esac
 
 
 def test_missing_nodes_are_counted() -> None:
-    assert missing_nodes([4, 2, 2], 3, 2) is None
-    said = missing_nodes([4, 2, 1], 8, 2)
+    assert _ray.missing_nodes([4, 2, 2], 3, 2) is None
+    said = _ray.missing_nodes([4, 2, 1], 8, 2)
     assert said is not None
     assert said.startswith(
         "8 workers with 2 CPUs each need 8 nodes with 2 CPUs; the cluster has 3 (CPUs: 4, 2, 1), "
         "2 of them large enough, so 6 missing"
     )
+
+
+class NoFreeNode:
+    """A Ray whose one node has one CPU, and to which no other is added."""
+
+    def __init__(self) -> None:
+        self.util = self
+        self.removed = 0
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "Resources": {"CPU": 1.0}}, {"Alive": False, "Resources": {}}]
+
+    def available_resources(self) -> dict[str, float]:
+        return {"CPU": 1.0}
+
+    def put(self, value: bytes) -> bytes:
+        return value
+
+    def placement_group(self, bundles: list[dict[str, int]], strategy: str) -> NoFreeNode:
+        assert (bundles, strategy) == ([{"CPU": 2}] * 3, "STRICT_SPREAD")
+        return self
+
+    def wait(self, timeout_seconds: float) -> bool:
+        assert timeout_seconds == 60
+        return False
+
+    def remove_placement_group(self, group: object) -> None:
+        assert group is self
+        self.removed += 1
+
+    def shutdown(self) -> None:
+        self.removed += 1
+
+
+def test_the_autoscaler_is_asked_and_released(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def request_resources(bundles: object) -> None:
+        asked.append(bundles)
+
+    sdk = types.SimpleNamespace(request_resources=request_resources)
+    monkeypatch.setitem(sys.modules, "ray.autoscaler.sdk", sdk)
+    monkeypatch.setattr(signal, "signal", lambda number, _: number)  # pyright: ignore
+    assert fake.path.exists()
+    token = tmp_path / "token"
+    token.write_text("hush")
+    options = argparse.Namespace(workers=3, cpus=2, join="h:1", token_file=str(token), wait=60.0)
+    ray = NoFreeNode()
+    with pytest.raises(_ray.PlacementError, match=r"after 60 s .* nodes \(1\) have 1 free"):
+        _ray.run(ray, options)
+    assert asked == [[{"CPU": 2}] * 3, []]
+    assert ray.removed == 2
+    options.wait = 0.0
+    with pytest.raises(_ray.PlacementError, match=r"the cluster has 1 \(CPUs: 1\)"):
+        _ray.run(ray, options)
+    assert len(asked) == 2
 
 
 class Cluster:

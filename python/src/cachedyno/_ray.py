@@ -122,7 +122,7 @@ def place_workers(ray: Any, bundles: list[dict[str, int]], wait_s: float) -> Any
     cpus = bundles[0]["CPU"]
     raise PlacementError(
         f"{len(bundles)} workers with {cpus} CPUs each need {len(bundles)} nodes with {cpus} free "
-        f"CPUs; after {wait_s:g} s the cluster has {len(cpus_of_nodes(ray))} nodes with "
+        f"CPUs; after {wait_s:g} s the cluster's nodes ({len(cpus_of_nodes(ray))}) have "
         f"{ray.available_resources().get('CPU', 0):g} free CPUs in all (wait until other jobs end, "
         "or start fewer workers)"
     )
@@ -186,7 +186,8 @@ def run(ray: Any, options: argparse.Namespace) -> int:
         if missing is not None:
             # It holds for the whole cluster, in place of any other request, until `release`.
             importlib.import_module("ray.autoscaler.sdk").request_resources(bundles=bundles)
-        group = place_workers(ray, bundles, max(options.wait, _FREE_WITHIN_S))
+        wait_s = max(options.wait, 0.0 if missing else _FREE_WITHIN_S)
+        group = place_workers(ray, bundles, wait_s)
         strategy = importlib.import_module("ray.util.scheduling_strategies")
         # One thread runs the worker, the other one stops it.
         remote = ray.remote(num_cpus=options.cpus, max_restarts=0, max_concurrency=2)
