@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cachedyno
+from cachedyno import _program
+from conftest import SHORT, Fake
+
+SUMMARY = '{"format": 1, "run": "0123abcd", "validity": "valid", "reasons": []}'
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (1, cachedyno.CachedynoError),
+        (2, cachedyno.UsageError),
+        (3, cachedyno.TargetError),
+        (5, cachedyno.RequirementError),
+        (6, cachedyno.CachedynoError),
+        (130, cachedyno.Interrupted),
+    ],
+)
+def test_exit_codes_have_exceptions(fake: Fake, code: int, kind: type[BaseException]) -> None:
+    fake.ends(code, error="note: ignored\nerror: `x` is wrong\n  (expected y)\n", output=SUMMARY)
+    with pytest.raises(kind) as caught:
+        cachedyno.bench("redis")
+    error = caught.value
+    assert type(error) is kind
+    assert isinstance(error, cachedyno.CachedynoError | cachedyno.Interrupted)
+    assert (error.exit_code, str(error)) == (code, "`x` is wrong\n  (expected y)")
+    assert error.record is not None
+    assert error.record.path.name.endswith("-0123abcd")
+    copied = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (type(copied), copied.exit_code, str(copied)) == (kind, code, str(error))
+
+
+@pytest.mark.parametrize("code", [0, 4])
+def test_a_result_is_no_exception(fake: Fake, code: int) -> None:
+    fake.ends(code, output=SUMMARY)
+    assert cachedyno.bench("redis").run == "0123abcd"
+
+
+@pytest.mark.parametrize("output", ["", "no JSON", "[]", '{"format": 2, "run": "0123abcd"}'])
+def test_a_result_without_a_summary_is_an_error(fake: Fake, output: str) -> None:
+    fake.ends(0, output=output)
+    with pytest.raises(cachedyno.CachedynoError):
+        cachedyno.bench("redis")
+
+
+def scripts_in(place: str) -> Callable[..., str]:
+    def get_path(*_: object) -> str:
+        return place
+
+    return get_path
+
+
+def test_the_program_is_found(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
+    assert _program.find() == fake.path
+    monkeypatch.delenv("CACHEDYNO")
+    monkeypatch.setenv("PATH", str(fake.place))
+    monkeypatch.setattr("sysconfig.get_path", scripts_in("/nowhere"))
+    assert _program.find() == fake.path
+    monkeypatch.setattr("sysconfig.get_path", scripts_in(str(fake.place)))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert _program.find() == fake.path
+    monkeypatch.setenv("CACHEDYNO", "/nowhere/cachedyno")
+    with pytest.raises(FileNotFoundError, match="/nowhere"):
+        _program.find()
+
+
+def test_the_real_program_reports_errors(program: str) -> None:
+    del program
+    with pytest.raises(cachedyno.UsageError, match="--no-such-flag") as usage:
+        cachedyno.bench("redis", no_such_flag=True)
+    assert usage.value.record is None
+    with pytest.raises(cachedyno.TargetError, match=r"refused|not installed"):
+        cachedyno.bench("redis=redis://127.0.0.1:1/0", **SHORT)
+    with pytest.raises(cachedyno.UsageError, match="no run"):
+        cachedyno.open("latest")
+
+
+INTERRUPTED = """
+import cachedyno, sys
+def progress(event):
+    if event.event == "point":
+        print("measuring", flush=True)
+try:
+    cachedyno.bench("redis", progress=progress, blocks=1, clients=2, keys=500, duration="60s")
+except cachedyno.Interrupted as e:
+    print(e.exit_code, e.record.summary["status"], e.record.path)
+"""
+
+
+def test_an_interrupt_seals_the_record(program: str, redis: str) -> None:
+    del program, redis
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "measuring\n"
+        process.send_signal(signal.SIGINT)
+        last = process.stdout.read().splitlines()[-1]
+    code, status, path = last.split(" ", 2)
+    assert (process.returncode, code, status) == (0, "130", "interrupted")
+    assert (Path(path) / "seal.json").is_file()
+
+
+def test_an_exception_of_the_callback_stops_the_run(program: str, redis: str) -> None:
+    del program, redis
+
+    def progress(event: cachedyno.Progress) -> None:
+        if event.event == "point":
+            raise LookupError(event.phase)
+
+    flags: dict[str, Any] = {**SHORT, "duration": "60s"}
+    with pytest.raises(LookupError, match="mixed"):
+        cachedyno.bench("redis", progress=progress, **flags)
+    assert cachedyno.open("latest").summary["status"] == "interrupted"
