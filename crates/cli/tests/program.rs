@@ -27,6 +27,7 @@ mod program {
     mod fault_command;
     mod faults;
     mod find_max;
+    mod fleet;
     mod foreign;
     mod foreign_records;
     mod full_disk;

@@ -43,7 +43,6 @@ pub(super) fn merge<'a>(
         };
         let Some(ended) = contribution.ended else { continue };
         let start_skew_ns = clock_ns.saturating_add(ended.late_ns);
-        offered.interrupted |= ended.interrupted;
         offered.failure = offered.failure.or(ended.failure.clone());
         let own = |point: &Point| Contributor {
             name: name.into(),

@@ -116,5 +116,4 @@ pub(super) struct SentEnd {
     pub(super) outages: Vec<Outage>,
     pub(super) written: Option<Written>,
     pub(super) failure: Option<Failure>,
-    pub(super) interrupted: bool,
 }

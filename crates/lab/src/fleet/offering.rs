@@ -87,7 +87,7 @@ impl Fleet {
         let mut offered = merge(members.zip(contributions), threads, begins, job.since);
         observer.complete(&mut offered.phase);
         offered.failure = failure.or(offered.failure);
-        offered.interrupted |= stop.load(Ordering::Relaxed);
+        offered.interrupted = stop.load(Ordering::Relaxed);
         offered
     }
 }

@@ -233,7 +233,6 @@ fn offer(
     let before_start = meter.begun.zip(outcome.zero);
     let before_start = before_start.map(|(begun, zero)| begun.saturating_duration_since(zero));
     let (written, failure) = (outcome.written.take(), outcome.failure.clone());
-    let interrupted = outcome.interrupted;
     let record = outcome.into_phase(&phase, &names);
     Ok(SentEnd {
         job: job.number,
@@ -244,7 +243,6 @@ fn offer(
         outages: record.outages,
         written,
         failure,
-        interrupted,
     })
 }
 

@@ -14,7 +14,7 @@ use super::proc::wait_until;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 

@@ -1,0 +1,294 @@
+//! Loads of several processes: workers on this machine and workers that join.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::common::{Place, PortServer, Started, count, free_port, installed, row, wait_until};
+
+/// Timeout, far more than any run here takes even on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn bench(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command();
+    command.arg("bench").args(arguments);
+    command.args(["--warmup", "100ms", "--keys", "2000", "--verify", "1", "--format", "json"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    command
+}
+
+/// Process ids of workers that the driver started.
+fn workers(place: &Place) -> Vec<i32> {
+    let own = place.processes().into_iter().filter(|process| process.contains(" worker --join"));
+    own.filter_map(|process| process.split_once(' ')?.0.parse().ok()).collect()
+}
+
+/// Waits until a load of some seconds runs.
+fn wait_for_load(server: &PortServer) {
+    wait_until("the load runs", PATIENCE, || (server.calls("get") > 500).then_some(()));
+}
+
+fn contributors(trial: &Value) -> Vec<Value> {
+    trial["points"][0]["contributors"].as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn workers_divide_a_load_and_their_counts_add_up() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let url = format!("x=redis://127.0.0.1:{}", server.port);
+    let load = ["--rate", "2000", "--clients", "7", "--duration", "1s", "--blocks", "1"];
+    let finished =
+        Place::finish(bench(&place, &[&[&*url, "--fleet", "local:3"], &load[..]].concat()));
+    let summary = finished.measured().json();
+    let trial = place.record().trials().remove(0);
+    let parts = contributors(&trial);
+    assert_eq!(parts.len(), 3, "{trial}");
+    let clients: u64 = parts.iter().map(|part| part["point"]["clients"].as_u64().unwrap()).sum();
+    assert_eq!(clients, 7);
+    let whole = row(&summary, "x", "mixed");
+    let answered = |part: &Value| part["point"]["operations"][0]["counts"].clone();
+    let sum =
+        |name: &str| parts.iter().map(|part| answered(part)[name].as_u64().unwrap()).sum::<u64>();
+    for name in ["ok", "miss", "error", "wrong"] {
+        assert_eq!(sum(name), count(whole, name), "{name}: {trial}");
+    }
+    assert_eq!((count(whole, "error"), count(whole, "wrong"), count(whole, "miss")), (0, 0, 0));
+    // The server counted the same reads: those of the measurement and of the warm-up; the run
+    // itself adds a few for its checks and for reading back.
+    let reads = count(row(&summary, "x", "mixed.get"), "ok");
+    let read_back = trial["read_back"]["read"].as_u64().unwrap();
+    let counted = server.calls("get");
+    assert!(counted >= reads + read_back, "{counted} {reads} {read_back}");
+    assert!(counted <= reads + read_back + 600, "{counted} {reads} {read_back}");
+    assert!(read_back > 0, "{trial}");
+    // No worker is named as late, and each offered its part.
+    let views = summary["workers"].as_array().unwrap();
+    assert_eq!(views.len(), 3, "{summary}");
+    for one in views {
+        assert!((one["share_of_plan"].as_f64().unwrap() - 1.0).abs() < 0.2, "{one}");
+        assert!(one["start_skew_ns"].as_u64() < Some(1_000_000_000), "{one}");
+        assert!(one["rate_per_s_without"].as_f64() > Some(1_000.0), "{one}");
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_fleet_searches_and_fills_like_one_process() {
+    if !installed(&["memcached"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::memcached(&[]));
+    let mut command = place.command();
+    command.args(["find-max", &format!("x=memcached://127.0.0.1:{}", server.port)]);
+    command.args(["--slo", "p99<50ms", "--probe", "500ms", "--rounds", "2", "--blocks", "1"]);
+    command.args(["--fleet", "local:2", "--clients", "4", "--keys", "2000", "--format", "json"]);
+    command.args(["--i-own-this-server", "--warmup", "50ms"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    let summary = Place::finish(command).measured().json();
+    let trial = place.record().trials().remove(0);
+    let points = trial["points"].as_array().unwrap();
+    assert!(points.len() > 3, "{trial}");
+    for point in points {
+        assert_eq!(point["contributors"].as_array().unwrap().len(), 2, "{point}");
+    }
+    let fill = &trial["fill"]["operations"][0]["counts"];
+    assert_eq!(fill["ok"], 2_000, "{trial}");
+    assert!(summary["searches"][0]["answer"]["center"].as_f64() > Some(100.0), "{summary}");
+    place.assert_nothing_left();
+}
+
+/// A bench with three local workers under load, on a server that counts.
+fn under_load(place: &Place, server: &PortServer) -> Started {
+    let url = format!("x=redis://127.0.0.1:{}", server.port);
+    let load = ["--rate", "1000", "--clients", "6", "--duration", "20s", "--blocks", "1"];
+    let bench = bench(place, &[&[&*url, "--fleet", "local:3"], &load[..]].concat());
+    let started = Started::new(bench);
+    wait_for_load(server);
+    started
+}
+
+#[test]
+fn a_killed_worker_fails_the_trial_and_is_named() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let started = under_load(&place, &server);
+    kill(Pid::from_raw(workers(&place)[1]), Signal::SIGKILL).unwrap();
+    let summary = started.finish_within(PATIENCE).code(4).json();
+    assert_eq!(summary["validity"], "invalid");
+    let failure = summary["reasons"].to_string();
+    assert!(failure.contains("left the fleet") && failure.contains("worker "), "{failure}");
+    // All its connections and those of the others are gone.
+    wait_until("connections are closed", Duration::from_secs(5), || {
+        (server.ask(&["CLIENT", "LIST"]).lines().count() == 1).then_some(())
+    });
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_stopped_worker_is_given_up_after_some_seconds() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let started = under_load(&place, &server);
+    kill(Pid::from_raw(workers(&place)[0]), Signal::SIGSTOP).unwrap();
+    let summary = started.finish_within(PATIENCE).code(4).json();
+    let failure = summary["reasons"].to_string();
+    assert!(failure.contains("it was silent for 5 s"), "{failure}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_interrupt_ends_all_workers() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let started = under_load(&place, &server);
+    let asked = Instant::now();
+    started.signal(Signal::SIGINT);
+    started.finish_within(PATIENCE).code(130);
+    assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    place.assert_nothing_left();
+}
+
+#[test]
+fn workers_end_when_their_driver_is_killed() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let started = under_load(&place, &server);
+    started.signal(Signal::SIGKILL);
+    wait_until("workers have ended", Duration::from_secs(5), || {
+        workers(&place).is_empty().then_some(())
+    });
+    drop(started);
+    place.assert_nothing_left();
+}
+
+/// A driver that listens for workers on a free port, with its token file.
+struct Driver {
+    started: Started,
+    port: u16,
+    token: PathBuf,
+}
+
+impl Driver {
+    fn start(place: &Place, server: &PortServer, duration: &str, arguments: &[&str]) -> Self {
+        let port = free_port();
+        let token = place.path().join("token");
+        let url = format!("x=redis://127.0.0.1:{}", server.port);
+        let fleet = format!("listen:127.0.0.1:{port},2");
+        let load = ["--rate", "1000", "--clients", "4", "--duration", duration, "--blocks", "1"];
+        let given = ["--fleet", &fleet, "--token-file", token.to_str().unwrap()];
+        let bench = bench(place, &[&[&*url], &given[..], &load[..], arguments].concat());
+        let driver = Self { started: Started::new(bench), port, token };
+        wait_until("the token is there", PATIENCE, || driver.token.exists().then_some(()));
+        driver
+    }
+
+    fn worker(&self, place: &Place) -> Started {
+        worker(place, self.port, &self.token)
+    }
+}
+
+fn worker(place: &Place, port: u16, token: &Path) -> Started {
+    let mut command = place.command();
+    command.args(["worker", "--join", &format!("127.0.0.1:{port}"), "--token-file"]).arg(token);
+    Started::new(command)
+}
+
+#[test]
+fn workers_join_with_the_token_and_end_with_the_driver() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let driver = Driver::start(&place, &server, "1s", &[]);
+    // What is no worker is turned away: plain text, and another fleet's token.
+    let mut stream = TcpStream::connect(("127.0.0.1", driver.port)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let _ = stream.read_to_end(&mut Vec::new());
+    let text = fs::read_to_string(&driver.token).unwrap();
+    let mut other: Value = serde_json::from_str(&text).unwrap();
+    other["secret"] = "0".repeat(64).into();
+    let forged = place.write("forged", &other.to_string());
+    let stranger = worker(&place, driver.port, &forged);
+    stranger.finish_within(PATIENCE).code(1).error(&["of another fleet"]);
+    let (first, second) = (driver.worker(&place), driver.worker(&place));
+    let finished = driver.started.finish_within(PATIENCE).measured();
+    assert!(finished.stderr.contains("was refused: its token is of another fleet"));
+    assert!(finished.stderr.contains("ended before it joined"), "{}", finished.stderr);
+    for worker in [first, second] {
+        worker.finish_within(PATIENCE).code(0);
+    }
+    assert_eq!(contributors(&place.record().trials()[0]).len(), 2);
+    assert!(!driver.token.exists(), "the token is removed");
+    fs::remove_file(place.path().join("forged")).unwrap();
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_worker_says_that_its_driver_is_gone() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let driver = Driver::start(&place, &server, "30s", &[]);
+    let workers = [driver.worker(&place), driver.worker(&place)];
+    wait_for_load(&server);
+    driver.started.signal(Signal::SIGKILL);
+    for worker in workers {
+        worker.finish_within(Duration::from_secs(10)).code(1).error(&["lost the driver at"]);
+    }
+    drop(driver.started);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_driver_says_which_workers_are_missing() {
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let driver = Driver::start(&place, &server, "1s", &["--fleet-wait", "1500ms"]);
+    let worker = driver.worker(&place);
+    let finished = driver.started.finish_within(PATIENCE).code(1);
+    finished.error(&["1 of 2 workers joined within", "--fleet-wait"]);
+    worker.finish_within(PATIENCE);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn wrong_fleets_are_refused() {
+    let place = Place::new();
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        Place::finish(bench(&place, &[&["redis"], arguments].concat())).usage_error(parts);
+    };
+    refused(&["--fleet", "everywhere"], &["--fleet `everywhere`", "local:3"]);
+    refused(&["--fleet", "local:0"], &["`0` workers", "1 to 4096"]);
+    refused(&["--fleet", "listen:7000"], &["listen:10.0.0.1:7000,8"]);
+    refused(&["--fleet", "local:3", "--clients", "2"], &["3 threads for `2` clients"]);
+    let mut command = place.command();
+    command.args(["run", "sessions", "--scale", "quick", "--fleet", "local:2"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    Place::finish(command).usage_error(&["--fleet", "one thread per client"]);
+    let mut command = place.command();
+    command.args(["worker", "--join", "127.0.0.1:1", "--token-file", "/no/such/file"]);
+    Place::finish(command).usage_error(&["cannot read --token-file `/no/such/file`"]);
+    let other = place.write("other", "{}");
+    let mut command = place.command();
+    command.args(["worker", "--join", "127.0.0.1:1", "--token-file"]).arg(&other);
+    Place::finish(command).usage_error(&["is not a token of a fleet"]);
+    assert!(place.all_records().is_empty(), "nothing was measured");
+}
