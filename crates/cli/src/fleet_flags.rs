@@ -17,8 +17,9 @@ const WORKERS_MAX: u32 = 4096;
 const FLEET_HELP: &str = "Offer the load from several processes\n\n\
     local:3 starts three workers on this machine, each with its share of the generator's CPUs. \
     listen:10.0.0.1:7000,8 waits for eight workers, started by anything: on each machine, with a \
-    copy of the token file, `cachedyno worker --join 10.0.0.1:7000 --token-file FILE`. The \
-    clients, the rate and the keys of the load are divided between the workers; --threads counts \
+    copy of the token file, `cachedyno worker --join 10.0.0.1:7000 --token-file FILE`. ray:8 \
+    places one worker on each of eight nodes of a running Ray cluster, which needs the Python \
+    package (pip install 'cachedyno[ray]'). The clients, the rate and the keys of the load are divided between the workers; --threads counts \
     for each. All start at one time, their counts and histograms are added up, and percentiles \
     follow from the sum. Connections use TLS with a certificate made for the run, which is in the \
     token file.";
@@ -26,27 +27,27 @@ const FLEET_HELP: &str = "Offer the load from several processes\n\n\
 /// Options of a load that several processes offer.
 #[derive(Debug, Args)]
 pub(crate) struct FleetFlags {
-    /// Offer the load from several processes: local:N on this machine, or listen:HOST:PORT,N for
-    /// `cachedyno worker` on others
+    /// Offer the load from several processes: local:N on this machine, listen:HOST:PORT,N for
+    /// `cachedyno worker` on others, or ray:N on the nodes of a Ray cluster
     #[arg(long, value_name = "PLACE", long_help = FLEET_HELP)]
     fleet: Option<String>,
     /// With --fleet listen: file to write the token to, which workers need
     #[arg(long, value_name = "FILE", default_value = "cachedyno-fleet.token", requires = "fleet")]
     token_file: PathBuf,
-    /// With --fleet listen: how long to wait for all workers
+    /// With --fleet listen or ray: how long to wait for all workers
     #[arg(long, value_name = "TIME", default_value = "5m", requires = "fleet")]
     #[arg(value_parser = stats::parse_duration_ns)]
     fleet_wait: u64,
 }
 
 impl FleetFlags {
-    /// Where workers come from; `None` without a fleet.
-    fn gathering(&self) -> Result<Option<Gathering>, CliError> {
+    /// Where workers come from, with `cpus` CPUs each; `None` without a fleet.
+    fn gathering(&self, cpus: u32) -> Result<Option<Gathering>, CliError> {
         let Some(text) = &self.fleet else { return Ok(None) };
         let wrong = || {
             CliError::usage(format!(
                 "--fleet `{text}` is not a place of workers (expected local:N, such as local:3, \
-                 or listen:HOST:PORT,N, such as listen:10.0.0.1:7000,8)"
+                 listen:HOST:PORT,N, such as listen:10.0.0.1:7000,8, or ray:N, such as ray:8)"
             ))
         };
         let count = |text: &str| {
@@ -59,6 +60,10 @@ impl FleetFlags {
         };
         match text.split_once(':').ok_or_else(wrong)? {
             ("local", workers) => Ok(Some(Gathering::Local(count(workers)?))),
+            ("ray", workers) => {
+                let within = Duration::from_nanos(self.fleet_wait);
+                Ok(Some(Gathering::Ray { workers: count(workers)?, cpus, within }))
+            }
             ("listen", rest) => {
                 let (address, workers) = rest.rsplit_once(',').ok_or_else(wrong)?;
                 Ok(Some(Gathering::Listen {
@@ -75,7 +80,7 @@ impl FleetFlags {
     /// Divides the loads of a plan between the workers. Errors: the flags are wrong, or a load
     /// cannot be divided.
     pub(crate) fn divide(&self, plan: &mut Plan) -> Result<(), CliError> {
-        let Some(gathering) = self.gathering()? else { return Ok(()) };
+        let Some(gathering) = self.gathering(1)? else { return Ok(()) };
         plan.workers = gathering.workers();
         for at in 0..plan.cells.len() {
             let (cell, workers) = (&plan.cells[at], plan.workers);
@@ -102,12 +107,13 @@ impl FleetFlags {
 
     /// Number of workers; 0 without a fleet.
     pub(crate) fn workers(&self) -> Result<u32, CliError> {
-        Ok(self.gathering()?.map_or(0, |gathering| gathering.workers()))
+        Ok(self.gathering(1)?.map_or(0, |gathering| gathering.workers()))
     }
 
     /// Waits for the workers of a plan.
     pub(crate) fn gather(&self, setup: Setup, plan: &Plan) -> Result<Setup, CliError> {
-        let gathering = self.gathering()?;
+        let threads = plan.cells.iter().map(|cell| cell.threads() / plan.workers.max(1));
+        let gathering = self.gathering(threads.max().unwrap_or(1).max(1))?;
         let given = gathering.as_ref().map_or(0, Gathering::workers);
         if given != plan.workers {
             return Err(CliError::usage(format!(

@@ -7,6 +7,7 @@ import queue
 import shutil
 import signal
 import subprocess
+import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -75,7 +76,8 @@ def run(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, **(variables or {})},
+        # The program starts workers on Ray with this interpreter.
+        env={**os.environ, "CACHEDYNO_PYTHON": sys.executable, **(variables or {})},
         # In a group of its own, a Ctrl-C in the terminal reaches it only through this package:
         # a second SIGINT would make it exit without sealing the record.
         start_new_session=True,

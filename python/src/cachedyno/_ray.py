@@ -1,6 +1,6 @@
 """Workers of a measurement on the nodes of a Ray cluster, one on each node.
 
-    python -m cachedyno._ray --workers 8 --cpus 2 --join HOST:PORT --token-file FILE
+    python -m cachedyno._ray --workers 8 --cpus 2 --join [HOST]:PORT --token-file FILE
 
 Ray only places processes: it takes no part in timing, and no message passes through it between the
 start of a worker and its end. Exit codes: 0 all workers ended well, 3 the cluster cannot be used,
@@ -173,6 +173,8 @@ def release(ray: Any, group: Any, actors: list[Any], results: list[Any], asked: 
 def run(ray: Any, options: argparse.Namespace) -> int:
     """Place and watch the workers in the cluster that Ray is connected to."""
     token = Path(options.token_file).read_bytes()
+    host, _, port = options.join.rpartition(":")
+    join = f"{host or ray.util.get_node_ip_address()}:{port}"
     program = ray.put(_program.find().read_bytes())
     bundles = [{"CPU": options.cpus}] * options.workers
     missing = missing_nodes(cpus_of_nodes(ray), options.workers, options.cpus)
@@ -197,7 +199,7 @@ def run(ray: Any, options: argparse.Namespace) -> int:
                 placement_group=group, placement_group_bundle_index=number
             )
             actors.append(worker.options(scheduling_strategy=bundle).remote())
-            results.append(actors[-1].run.remote(program, token, options.join))
+            results.append(actors[-1].run.remote(program, token, join))
             running[results[-1]] = f"worker {number + 1} of {options.workers}"
         return watch(ray, running)
     finally:
@@ -232,7 +234,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m cachedyno._ray")
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--cpus", type=int, default=1, help="CPUs of each worker")
-    parser.add_argument("--join", required=True, metavar="HOST:PORT")
+    parser.add_argument(
+        "--join", required=True, metavar="[HOST]:PORT", help="the driver; here without a host"
+    )
     parser.add_argument("--token-file", required=True, metavar="FILE")
     parser.add_argument(
         "--wait",

@@ -31,6 +31,15 @@ const LOCAL_WITHIN: Duration = Duration::from_secs(20);
 pub enum Gathering {
     /// Processes on this machine, started by the driver.
     Local(u32),
+    /// One on each of as many nodes of a Ray cluster, with this many CPUs.
+    Ray {
+        /// How many.
+        workers: u32,
+        /// CPUs of each.
+        cpus: u32,
+        /// How long to wait for all of them.
+        within: Duration,
+    },
     /// Started by anything else; they join an address.
     Listen {
         /// `HOST:PORT` to listen on.
@@ -48,7 +57,9 @@ impl Gathering {
     /// Number of workers.
     pub fn workers(&self) -> u32 {
         match self {
-            Self::Local(workers) | Self::Listen { workers, .. } => *workers,
+            Self::Local(workers) | Self::Ray { workers, .. } | Self::Listen { workers, .. } => {
+                *workers
+            }
         }
     }
 }
@@ -62,6 +73,16 @@ pub(super) struct Member {
     pub(super) connection: usize,
     pub(super) name: String,
     pub(super) link: Link,
+    /// Its host and CPUs.
+    place: (String, Vec<usize>),
+}
+
+impl Member {
+    /// True if both may run on the same CPU.
+    fn shares_cpus(&self, other: &Self) -> bool {
+        let ((host, cpus), (of_other, theirs)) = (&self.place, &other.place);
+        host == of_other && cpus.iter().any(|cpu| theirs.contains(cpu))
+    }
 }
 
 /// Workers that offer loads together. Dropping it sends them away and ends those started here.
@@ -73,6 +94,8 @@ pub struct Fleet {
     /// Number of the last load.
     pub(super) jobs: AtomicU64,
     pub(super) placed: Placed,
+    /// True if workers share CPUs.
+    pub(super) shares_cpus: bool,
     /// Token file to remove.
     token_file: Option<PathBuf>,
     description: String,
@@ -117,6 +140,15 @@ impl Fleet {
                 placed.start(guard, (workers, &pinning.generator), (own(&listener)?, &path))?;
                 (listener, None, LOCAL_WITHIN)
             }
+            Gathering::Ray { cpus, within, .. } => {
+                placed = Placed::with_directory(guard)?;
+                let path = placed.directory().unwrap_or(Path::new(".")).join("token");
+                token.write(&path)?;
+                let listener = listen("0.0.0.0:0")?;
+                let port = own(&listener)?.port();
+                placed.start_on_ray(guard, (workers, *cpus), (port, &path))?;
+                (listener, None, *within)
+            }
             Gathering::Listen { address, token_file, within, .. } => {
                 let listener = listen(address)?;
                 token.write(token_file)?;
@@ -135,11 +167,16 @@ impl Fleet {
             gone: Mutex::default(),
             jobs: AtomicU64::new(0),
             placed,
+            shares_cpus: false,
             token_file,
             description: String::new(),
         };
         let door = Door { listener, config, mailbox, secret: token.secret.clone(), version };
         door.admit(&mut fleet, (workers, within), stop, notice)?;
+        let all = || fleet.members.iter().enumerate();
+        let shares_cpus =
+            all().any(|(at, one)| all().take(at).any(|(_, two)| one.shares_cpus(two)));
+        fleet.shares_cpus = shares_cpus;
         fleet.description = format!("{workers} workers");
         Ok(fleet)
     }
@@ -201,7 +238,7 @@ impl Door<'_> {
                 return Err(FleetError("interrupted while workers joined".into()));
             }
             if let Some(how) = fleet.placed.death() {
-                return Err(FleetError(format!("a worker ended before it joined: {how}")));
+                return Err(FleetError(format!("the workers cannot join: {how}")));
             }
             if Instant::now() > until {
                 return Err(FleetError(format!(
@@ -287,7 +324,8 @@ fn welcome(link: Link, connection: usize, joined: usize, hello: &Hello) -> Membe
     link.trust();
     let number = joined as u32 + 1;
     link.send(&ToWorker::Welcome { number });
-    Member { connection, name: format!("worker {number} on {}", hello.host), link }
+    let name = format!("worker {number} on {}", hello.host);
+    Member { connection, name, link, place: (hello.host.clone(), hello.cpus.clone()) }
 }
 
 /// Compares secrets in a time that does not depend on where they differ.

@@ -1,4 +1,5 @@
-//! Workers that the driver starts: processes on this machine, each with its own CPUs.
+//! Workers that the driver places: processes on this machine, each with its own CPUs, or on the
+//! nodes of a Ray cluster.
 
 use rig::{Guard, OwnProcess, Scratch};
 use std::ffi::OsString;
@@ -6,22 +7,22 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::FleetError;
+use super::ray::OnRay;
 
 /// Processes of workers, and the directory with their token. Dropping it ends them.
 #[derive(Debug, Default)]
 pub struct Placed {
     // Dropped in this order.
     processes: Vec<OwnProcess>,
+    on_ray: Option<OnRay>,
     token: Option<Scratch>,
-    /// True if workers share CPUs.
-    pub(super) shares_cpus: bool,
 }
 
 impl Placed {
     /// A private directory for the token of workers of the same user on this machine.
     pub(super) fn with_directory(guard: &Guard) -> Result<Self, FleetError> {
         let token = Scratch::for_sockets(guard).map_err(|e| FleetError(e.to_string()))?;
-        Ok(Self { token: Some(token), ..Self::default() })
+        Ok(Self { processes: Vec::new(), on_ray: None, token: Some(token) })
     }
 
     /// The directory for the token.
@@ -36,7 +37,6 @@ impl Placed {
         (workers, cpus): (u32, &[usize]),
         (address, token): (SocketAddr, &Path),
     ) -> Result<(), FleetError> {
-        self.shares_cpus = cpus.len() < workers as usize;
         for number in 0..workers {
             let own = cpus_of(number, workers, cpus);
             let mut arguments: Vec<OsString> =
@@ -48,14 +48,26 @@ impl Placed {
         Ok(())
     }
 
-    /// Process ids of the workers.
+    /// Places workers on a Ray cluster; they join a port of this machine.
+    pub(super) fn start_on_ray(
+        &mut self,
+        guard: &Guard,
+        (workers, cpus): (u32, u32),
+        (port, token): (u16, &Path),
+    ) -> Result<(), FleetError> {
+        self.on_ray = Some(OnRay::start(guard, (workers, cpus), (port, token))?);
+        Ok(())
+    }
+
+    /// Process ids of the workers on this machine.
     pub(super) fn pids(&self) -> Vec<u32> {
         self.processes.iter().map(OwnProcess::pid).collect()
     }
 
     /// How a worker ended, if one has.
     pub(super) fn death(&self) -> Option<String> {
-        self.processes.iter().find_map(OwnProcess::death)
+        let of_process = || self.processes.iter().find_map(OwnProcess::death);
+        self.on_ray.as_ref().and_then(OnRay::failure).or_else(of_process)
     }
 }
 

@@ -9,7 +9,8 @@
 //! - `token`: the secret of a fleet and the certificate of its driver, in a file.
 //! - `link`: one end of a connection, with its thread; answers pings at once.
 //! - `clock`: difference between two clocks, from the shortest round trip.
-//! - `joining`: workers join the driver; `local`: workers on this machine.
+//! - `joining`: workers join the driver; `local`: workers that it places, on this machine or by
+//!   `ray`.
 //! - `offering`: one load on all workers; `merged`: their results as one.
 //! - [`worker`]: the other side.
 //! - `endpoint`: a store with its credentials, as sent to workers.
@@ -22,6 +23,7 @@ mod local;
 mod merged;
 mod messages;
 mod offering;
+mod ray;
 mod token;
 pub mod worker;
 

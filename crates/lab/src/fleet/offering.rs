@@ -129,7 +129,7 @@ impl Offering<'_> {
             let offer = Offer {
                 threads: each,
                 part,
-                spin: job.offer.spin && !self.fleet.placed.shares_cpus,
+                spin: job.offer.spin && !self.fleet.shares_cpus,
                 ..job.offer.clone()
             };
             let job = SentJob {
