@@ -238,8 +238,10 @@ impl Common {
             return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
         }
         disks::check(targets)?;
+        let guard = Guard::start()?;
         Ok(Setup {
-            guard: Guard::start()?,
+            rig_on: self.fleet.rig(&guard)?,
+            guard,
             disk: self.disk.clone(),
             pinning: Pinning::for_this_process(),
             endpoints: secrets::endpoints(targets, &self.password_files)?,

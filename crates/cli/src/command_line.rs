@@ -67,7 +67,7 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
-    /// Offer a part of the load of another cachedyno, which has --fleet
+    /// Offer a part of the load of another cachedyno, or start servers for it
     Worker(crate::commands::worker::WorkerArguments),
     /// Serve RESP and memcached at minimal cost, to measure the maximum rate of a generator
     NullServer(NullArguments),

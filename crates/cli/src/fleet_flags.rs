@@ -2,15 +2,21 @@
 
 use clap::Args;
 use lab::Setup;
-use lab::fleet::{Fleet, Gathering};
+use lab::fleet::{Fleet, Gathering, RigOn, Token};
 use model::{Plan, Workload};
+use rig::{Guard, Scratch};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::exit::CliError;
 use crate::{output, studies};
 
+/// Usual name of the token file of a fleet.
+pub(crate) const FLEET_TOKEN: &str = "cachedyno-fleet.token";
+/// Usual name of the token file of a worker that lends its machine.
+pub(crate) const RIG_TOKEN: &str = "cachedyno-rig.token";
 /// Most workers of a fleet.
 const WORKERS_MAX: u32 = 4096;
 
@@ -31,8 +37,15 @@ pub(crate) struct FleetFlags {
     /// `cachedyno worker` on others, or ray:N on the nodes of a Ray cluster
     #[arg(long, value_name = "PLACE", long_help = FLEET_HELP)]
     fleet: Option<String>,
+    /// Start private servers of Redis, its kin and memcached on the machine of `cachedyno worker
+    /// --listen HOST:PORT`, so that clients and servers do not share CPUs
+    #[arg(long, value_name = "HOST:PORT")]
+    rig_on: Option<String>,
+    /// With --rig-on: token file that the worker wrote
+    #[arg(long, value_name = "FILE", default_value = RIG_TOKEN, requires = "rig_on")]
+    rig_token: PathBuf,
     /// With --fleet listen: file to write the token to, which workers need
-    #[arg(long, value_name = "FILE", default_value = "cachedyno-fleet.token", requires = "fleet")]
+    #[arg(long, value_name = "FILE", default_value = FLEET_TOKEN, requires = "fleet")]
     token_file: PathBuf,
     /// With --fleet listen or ray: how long to wait for all workers
     #[arg(long, value_name = "TIME", default_value = "5m", requires = "fleet")]
@@ -108,6 +121,15 @@ impl FleetFlags {
     /// Number of workers; 0 without a fleet.
     pub(crate) fn workers(&self) -> Result<u32, CliError> {
         Ok(self.gathering(1)?.map_or(0, |gathering| gathering.workers()))
+    }
+
+    /// Connects to the machine for private servers; `None` for this one.
+    pub(crate) fn rig(&self, guard: &Guard) -> Result<Option<Arc<RigOn>>, CliError> {
+        let Some(address) = &self.rig_on else { return Ok(None) };
+        let token = Token::read(&self.rig_token).map_err(|e| CliError::usage(e.to_string()))?;
+        let directory = Scratch::for_sockets(guard)?;
+        let rig = RigOn::connect(address, (&token, studies::TOOL_VERSION), directory);
+        rig.map(|rig| Some(Arc::new(rig))).map_err(|e| CliError::failed(e.to_string()))
     }
 
     /// Waits for the workers of a plan.

@@ -200,6 +200,7 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>),
         resumes: false,
         protection: Protection::Off,
         fleet: None,
+        rig_on: None,
         fault_command: None,
     };
     let planned = Search {

@@ -133,6 +133,9 @@ impl<'a> TargetProvisioner<'a> {
         if !shared {
             self.fits_disk(target, workload)?;
         }
+        if !shared && self.setup.rig_on.is_some() {
+            runs_elsewhere(target, workload)?;
+        }
         let places = Places::new(&target.tier, &self.setup.pinning, rig::memory_bytes())?;
         let groups = self.groups(target, workload)?;
         let most = workload.server_cpus().unwrap_or(usize::MAX).min(places.server.len());
@@ -216,6 +219,7 @@ impl<'a> TargetProvisioner<'a> {
     fn disk_with_data(&self, target: &PlannedTarget) -> Option<PathBuf> {
         match self.setup.endpoints.get(&target.name) {
             Some(endpoint) => endpoint.directory().map(Path::to_path_buf),
+            None if target.product.has_server() && self.setup.rig_on.is_some() => None,
             None => Some(self.setup.disk_of(target).to_path_buf()),
         }
     }
@@ -231,10 +235,16 @@ impl<'a> TargetProvisioner<'a> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
         let machine = self.disk_with_data(target).map(|disk| self.machine(&disk));
+        let mut remote = None;
         let (endpoint, servers, trial_dirs) = if product.has_server() {
-            let (endpoint, servers) = match existing {
-                Some(endpoint) => (endpoint, Vec::new()),
-                None => self.servers(product, target, (groups, cpus))?,
+            let (endpoint, servers) = match (existing, &self.setup.rig_on) {
+                (Some(endpoint), _) => (endpoint, Vec::new()),
+                (None, Some(rig)) => {
+                    let (endpoint, servers) = rig.start(product, target, cpus.len())?;
+                    remote = Some(servers);
+                    (endpoint, Vec::new())
+                }
+                (None, None) => self.servers(product, target, (groups, cpus))?,
             };
             (endpoint, servers, None)
         } else {
@@ -272,6 +282,7 @@ impl<'a> TargetProvisioner<'a> {
             machine,
             written,
             servers,
+            remote,
             relay,
             trial_dirs,
         })
@@ -464,6 +475,28 @@ fn not_ours(
     };
     let message = format!("{endpoint} {state} ({cure})");
     Failure { class: ErrorClass::NotOurs, message }
+}
+
+/// Refuses what only servers on this machine can have.
+fn runs_elsewhere(target: &PlannedTarget, workload: &Workload) -> Result<(), Failure> {
+    let is_interrupted = workload.actions().iter().any(|action| action.what.fault().is_some());
+    let what = if target.tier != Tier::default() {
+        "a tier"
+    } else if workload.memory().is_some() {
+        "a memory limit"
+    } else if target.disk_limit.is_some() {
+        "a disk limit"
+    } else if is_interrupted {
+        "a fault"
+    } else {
+        return Ok(());
+    };
+    let message = format!(
+        "`{}` needs {what}, which --rig-on does not put on another machine (run it there without \
+         --rig-on, or name a server of your own by URL)",
+        target.name
+    );
+    Err(Failure { class: ErrorClass::Missing, message })
 }
 
 /// True if the plan cuts the first server of a private target off from the others.

@@ -14,6 +14,7 @@ use workloads::kv::{Key, KeyNames};
 
 use crate::address::place;
 use crate::fault_command::FaultCommand;
+use crate::fleet::RemoteServers;
 use crate::groups::Groups;
 use crate::machine::Machine;
 
@@ -66,6 +67,8 @@ pub(crate) struct Store {
     pub(crate) written: Option<(KeyNames, u64, Instant)>,
     /// Servers started for it, the primary first. Empty for an existing store and for files.
     pub(crate) servers: Vec<(Role, Server)>,
+    /// Servers started for it on another machine; `None` without any.
+    pub(crate) remote: Option<RemoteServers>,
     /// Distance between clients and its server; `None` without one.
     pub(crate) relay: Option<Relay>,
     /// Directories of a store of files, removed when dropped.
@@ -305,6 +308,9 @@ impl Store {
 
     fn finish(mut self, layout: Layout, patience: &mut CleanupDeadline<'_>) -> Result<(), Failure> {
         drop(self.relay.take());
+        if let Some(remote) = self.remote.take() {
+            return remote.stop();
+        }
         let stopped: Vec<_> = self.servers.drain(..).map(|(_, server)| server.stop()).collect();
         match stopped.is_empty() {
             false => Ok(stopped.into_iter().collect::<Result<(), _>>()?),
@@ -410,6 +416,7 @@ mod tests {
             own: "run-1-".into(),
             written: Some((KeyNames::new("run-1-").unwrap(), 10, Instant::now())),
             servers: Vec::new(),
+            remote: None,
             relay: None,
             trial_dirs: None,
             rooms: Vec::new(),

@@ -4,8 +4,9 @@ use model::{Endpoint, Plan, PlannedTarget};
 use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, RigOn};
 
 /// What a run needs besides its plan: directories, CPUs, and endpoints with credentials.
 pub struct Setup {
@@ -26,6 +27,8 @@ pub struct Setup {
     pub protection: Protection,
     /// Workers that offer key-value loads; `None` if this process does.
     pub fleet: Option<Fleet>,
+    /// The machine on which private servers run; `None` for this one.
+    pub rig_on: Option<Arc<RigOn>>,
     /// The user's command that interrupts the service of servers at a URL; run by `sh -c`.
     pub fault_command: Option<String>,
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::deadline::Deadline;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, RigOn};
 use crate::latencies::Latencies;
 use crate::provision::TargetProvisioner;
 use crate::read_back::{self, Removals};
@@ -370,6 +370,8 @@ pub(crate) struct ServerMeter {
     /// True if the page cache is emptied before each phase.
     cold: bool,
     emptied: Option<Emptied>,
+    /// The machine of the servers, if it is another one.
+    remote: Option<Arc<RigOn>>,
     /// Control group with the servers' memory limit, and the servers.
     limited: Option<(PathBuf, Vec<u32>)>,
 }
@@ -404,6 +406,7 @@ impl ServerMeter {
             has_huge_pages: false,
             cold: false,
             emptied: None,
+            remote: ready.stores.iter().find_map(|store| Some(store.remote.as_ref()?.rig())),
             limited: ready.groups.memory_path().zip(Some(ready.server_pids())),
         }
     }
@@ -438,6 +441,16 @@ impl ServerMeter {
 impl Meter for ServerMeter {
     fn read(&mut self) -> Reading {
         let taken = self.taken.read();
+        // A machine that does not answer fails the trial in `check`.
+        let remote = self.remote.as_ref().and_then(|rig| rig.read().ok());
+        if let Some(remote) = remote {
+            return Reading {
+                server_cpu_ns: remote.cpu_ns,
+                taken_from_server_ns: remote.taken_ns,
+                other_processes_on_generator_ns: taken.on_generator_ns,
+                stolen_from_generator_ns: taken.stolen_from_generator_ns,
+            };
+        }
         Reading {
             server_cpu_ns: self.servers.cpu_ns(),
             taken_from_server_ns: taken.from_servers_ns,
@@ -469,6 +482,9 @@ impl Meter for ServerMeter {
     }
 
     fn check(&mut self) -> Result<(), Failure> {
+        if let Some(rig) = &self.remote {
+            rig.read()?;
+        }
         match &self.limited {
             Some((group, servers)) if !servers.is_empty() && killed_by_limit(group, servers) => {
                 let message = "the kernel killed the server for its memory limit".into();

@@ -37,6 +37,9 @@ pub struct ServerSpec {
     /// Control groups with other limits to start it in; it stays in those of this process for all
     /// other controllers.
     pub other_groups: Vec<PathBuf>,
+    /// Address of this machine to listen on, with a password, for clients on others; `None` for
+    /// what the settings say.
+    pub bind: Option<Ipv4Addr>,
     /// Network to start it in, where it listens on a port; `None` for that of this process.
     pub network: Option<Arc<Network>>,
     /// Network for all but the first of several servers; `None` for the same.
@@ -56,6 +59,7 @@ impl ServerSpec {
             deadline: None,
             group: None,
             other_groups: Vec::new(),
+            bind: None,
             network: None,
             network_of_others: None,
             search: SearchPath::of_process(),
@@ -70,7 +74,8 @@ impl ServerSpec {
 
     /// Address at which it listens if it does not on a Unix socket.
     pub(crate) fn address(&self) -> Ipv4Addr {
-        self.network.as_ref().map_or(Ipv4Addr::LOCALHOST, |network| network.address())
+        let of_network = self.network.as_ref().map(|network| network.address());
+        of_network.or(self.bind).unwrap_or(Ipv4Addr::LOCALHOST)
     }
 
     /// Starts a program, given its name and file; its log is next to its socket.

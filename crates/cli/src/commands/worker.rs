@@ -1,44 +1,54 @@
-//! `cachedyno worker`: offers a part of the loads of a driver on another process or machine.
+//! `cachedyno worker`: offers a part of the loads of a driver on another machine, or starts servers
+//! for one.
 
 use clap::Args;
-use lab::fleet::Token;
+use lab::fleet::lending::{Lending, lend};
 use lab::fleet::worker::{Joining, work};
+use lab::fleet::{FleetError, Token};
+use model::Condition;
 use rig::{Guard, Pinning, Scratch};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::exit::{CliError, DONE};
+use crate::fleet_flags::{FLEET_TOKEN, RIG_TOKEN};
 use crate::signals::watch_signals;
 use crate::{limits, output, studies};
 
 const AFTER_HELP: &str = "Examples:\n  \
-    cachedyno worker --join 10.0.0.1:7000 --token-file cachedyno-fleet.token\n  \
+    cachedyno worker --join 10.0.0.1:7000\n  \
     for host in a b c; do scp -q cachedyno-fleet.token $host: && ssh $host cachedyno worker \
-    --join 10.0.0.1:7000 --token-file cachedyno-fleet.token & done\n\n\
+    --join 10.0.0.1:7000 & done\n  \
+    cachedyno worker --listen 10.0.0.7:7000\n\n\
     The driver, a `bench`, `find-max` or `run` with --fleet listen:10.0.0.1:7000,3, writes the \
-    token file. The worker ends with the driver, at the latest 5 s after it is gone.";
+    token file of a worker with --join, which ends with the driver, at the latest 5 s after it is \
+    gone. A worker with --listen writes the token file that the driver needs, and serves drivers \
+    until it is interrupted. Connections use TLS with the certificate in the token file.";
 
 /// Arguments of `worker`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct WorkerArguments {
-    /// Address of the driver
-    #[arg(long, value_name = "HOST:PORT")]
-    join: String,
-    /// Token file that the driver wrote
+    /// Offer a part of the load of the driver at this address
+    #[arg(long, value_name = "HOST:PORT", required_unless_present = "listen")]
+    join: Option<String>,
+    /// Start servers for a driver with --rig-on, which connects to this address of this machine
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "join")]
+    listen: Option<String>,
+    /// Token file: with --join that of the driver [default: cachedyno-fleet.token], with --listen
+    /// the one to write [default: cachedyno-rig.token]
     #[arg(long, value_name = "FILE")]
-    token_file: PathBuf,
-    /// CPUs for its threads, such as 2,3 [default: all that it may use]
+    token_file: Option<PathBuf>,
+    /// CPUs for its threads or servers, such as 2,3 [default: all that it may use]
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     cpus: Vec<usize>,
+    /// With --listen: directory for the data of servers
+    #[arg(long, value_name = "DIR", default_value = ".", requires = "listen")]
+    disk: PathBuf,
 }
 
 pub(crate) fn run(arguments: &WorkerArguments) -> Result<ExitCode, CliError> {
-    let token = Token::read(&arguments.token_file).map_err(|e| CliError::usage(e.to_string()))?;
     limits::raise();
-    let stop = watch_signals(None)?;
-    let guard = Guard::start()?;
-    let directory = Scratch::for_sockets(&guard)?;
     let cpus = if arguments.cpus.is_empty() {
         let Pinning { generator, server, .. } = Pinning::for_this_process();
         let mut all = [generator, server].concat();
@@ -48,14 +58,60 @@ pub(crate) fn run(arguments: &WorkerArguments) -> Result<ExitCode, CliError> {
     } else {
         arguments.cpus.clone()
     };
+    let ended = match (&arguments.join, &arguments.listen) {
+        (Some(address), _) => join(arguments, address, cpus)?,
+        (None, address) => lend_machine(arguments, address.as_deref().unwrap_or_default(), cpus)?,
+    };
+    ended.map(|()| ExitCode::from(DONE)).map_err(|e| CliError::failed(e.to_string()))
+}
+
+/// Offers parts of the driver's loads.
+fn join(
+    arguments: &WorkerArguments,
+    address: &str,
+    cpus: Vec<usize>,
+) -> Result<Result<(), FleetError>, CliError> {
+    let file = arguments.token_file.as_deref().unwrap_or(Path::new(FLEET_TOKEN));
+    let token = Token::read(file).map_err(|e| CliError::usage(e.to_string()))?;
+    let stop = watch_signals(None)?;
+    let guard = Guard::start()?;
+    let directory = Scratch::for_sockets(&guard)?;
     let joining = Joining {
-        address: &arguments.join,
+        address,
         token: &token,
         cpus,
         version: studies::TOOL_VERSION,
         host: rig::host_name(),
         directory: directory.path(),
     };
-    let ended = work(&joining, &stop, &mut |line| output::say(line));
-    ended.map(|()| ExitCode::from(DONE)).map_err(|e| CliError::failed(e.to_string()))
+    Ok(work(&joining, &stop, &mut |line| output::say(line)))
+}
+
+/// Starts servers for drivers.
+fn lend_machine(
+    arguments: &WorkerArguments,
+    address: &str,
+    cpus: Vec<usize>,
+) -> Result<Result<(), FleetError>, CliError> {
+    if !arguments.disk.is_dir() {
+        let disk = arguments.disk.display();
+        return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
+    }
+    let stop = watch_signals(None)?;
+    let host = rig::host_name();
+    let facts = rig::conditions(&arguments.disk).facts.into_iter();
+    let named = |fact: Condition| Condition {
+        group: format!("{} of the servers' machine {host}", fact.group),
+        ..fact
+    };
+    let lending = Lending {
+        address,
+        token_file: arguments.token_file.as_deref().unwrap_or(Path::new(RIG_TOKEN)),
+        cpus,
+        disk: arguments.disk.clone(),
+        guard: Guard::start()?,
+        version: studies::TOOL_VERSION,
+        conditions: facts.map(named).collect(),
+    };
+    Ok(lend(&lending, &stop, &mut |line| output::say(line)))
 }

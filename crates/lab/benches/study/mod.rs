@@ -44,6 +44,7 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         resumes: false,
         protection: Protection::Full,
         fleet: None,
+        rig_on: None,
         fault_command: None,
     })
 }

@@ -16,7 +16,7 @@ use super::endpoint::resolved;
 use super::link::{Arrived, Link};
 use super::local::Placed;
 use super::messages::{Hello, PROTOCOL, ToDriver, ToWorker};
-use super::token::Token;
+use super::token::{Token, is_same};
 
 /// How long a connection may take to say who it is.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
@@ -326,12 +326,6 @@ fn welcome(link: Link, connection: usize, joined: usize, hello: &Hello) -> Membe
     link.send(&ToWorker::Welcome { number });
     let name = format!("worker {number} on {}", hello.host);
     Member { connection, name, link, place: (hello.host.clone(), hello.cpus.clone()) }
-}
-
-/// Compares secrets in a time that does not depend on where they differ.
-fn is_same(one: &str, other: &str) -> bool {
-    let differ = one.bytes().zip(other.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
-    one.len() == other.len() && differ == 0
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -12,28 +12,36 @@
 //! - `joining`: workers join the driver; `local`: workers that it places, on this machine or by
 //!   `ray`.
 //! - `offering`: one load on all workers; `merged`: their results as one.
-//! - [`worker`]: the other side.
+//! - [`worker`]: the other side; `connecting`: connects to a process that may start later.
+//! - [`lending`]: the other way round, a worker that starts servers for a driver; `rig_on`: the
+//!   driver's side of that; `rig_messages`: what both send.
 //! - `endpoint`: a store with its credentials, as sent to workers.
 
 mod clock;
+mod connecting;
 mod endpoint;
 mod joining;
+pub mod lending;
 mod link;
 mod local;
 mod merged;
 mod messages;
 mod offering;
 mod ray;
+mod rig_messages;
+mod rig_on;
 mod token;
 pub mod worker;
 
 pub use joining::{Fleet, Gathering};
 pub use local::Placed;
+pub use rig_on::RigOn;
 pub use token::Token;
 
 pub(crate) use merged::Offered;
 pub(crate) use messages::What;
 pub(crate) use offering::Job;
+pub(crate) use rig_on::RemoteServers;
 
 /// Error of a fleet, in words.
 #[derive(Clone, Debug, thiserror::Error)]

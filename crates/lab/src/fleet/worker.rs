@@ -7,7 +7,6 @@ use model::{ErrorClass, Failure, RecordedOperation};
 use rig::{ProcessTree, StolenCpuReader};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection};
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::FleetError;
-use super::endpoint::resolved;
+use super::connecting::connect;
 use super::link::{Arrived, Link};
 use super::messages::{Hello, PROTOCOL, SentEnd, SentJob, SentProgress, ToDriver, ToWorker};
 use super::token::{DRIVER, Token};
@@ -24,10 +23,6 @@ use crate::kv_work;
 use crate::recorded;
 use crate::wall::unix_ms;
 
-/// How long a worker tries to reach its driver, which may start later.
-const JOIN_WITHIN: Duration = Duration::from_secs(30);
-const RETRY_EVERY: Duration = Duration::from_millis(200);
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How often progress is reported.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// How often signals are looked for.
@@ -61,7 +56,7 @@ pub fn work(
     notice: &mut dyn FnMut(&str),
 ) -> Result<(), FleetError> {
     let zero = Instant::now();
-    let stream = connect(joining.address, stop)?;
+    let stream = connect(joining.address, "--join", stop)?;
     let (mailbox, inbox) = channel();
     let name = ServerName::try_from(DRIVER).map_err(|e| FleetError(e.to_string()))?;
     let connection = ClientConnection::new(joining.token.client()?, name)
@@ -86,28 +81,6 @@ pub fn work(
     let ended = worker.serve(&inbox, stop, notice);
     worker.end_current();
     ended
-}
-
-fn connect(address: &str, stop: &AtomicBool) -> Result<TcpStream, FleetError> {
-    let addresses = resolved(address, "--join")?;
-    let until = Instant::now() + JOIN_WITHIN;
-    loop {
-        let mut last = None;
-        for address in &addresses {
-            match TcpStream::connect_timeout(address, CONNECT_WITHIN) {
-                Ok(stream) => return Ok(stream),
-                Err(e) => last = Some(e),
-            }
-        }
-        if Instant::now() > until || stop.load(Ordering::Relaxed) {
-            let why = last.map_or_else(String::new, |e| format!(": {e}"));
-            return Err(FleetError(format!(
-                "cannot reach the driver at `{address}`{why} (expected a cachedyno that waits for \
-                 workers there, with --fleet)"
-            )));
-        }
-        thread::sleep(RETRY_EVERY);
-    }
 }
 
 /// A load that is prepared or runs.

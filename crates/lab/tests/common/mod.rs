@@ -24,6 +24,7 @@ pub(crate) fn setup(disk: &tempfile::TempDir) -> Setup {
         resumes: false,
         protection: Protection::Full,
         fleet: None,
+        rig_on: None,
         fault_command: None,
     }
 }

@@ -1,20 +1,25 @@
-//! Starts the installed `memcached` on a Unix socket.
+//! Starts the installed `memcached` on a Unix socket, or at a port with a password.
 //!
 //! It has no configuration file: settings are command-line options, of which [`SETTINGS`] names
 //! those that measurements need. It stores nothing on disk, except values in a file of its data
 //! directory with setting `flash` (extstore; doc/storage.txt and `memcached -h`).
 
+use super::listen::{free_port, random_password};
 use super::own::{Executable, ServerDescription, single_server};
-use crate::error::Result;
+use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec, answers};
 use crate::settings::Form::{Count, Number, YesNo};
 use crate::settings::Names;
-use model::{Endpoint, Memcached, MemcachedProtocol, NetAddress};
+use model::{Endpoint, Memcached, MemcachedProtocol, NetAddress, Secret};
 use nix::unistd::geteuid;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 /// The server of memcached.
@@ -47,6 +52,9 @@ const EXTENDED: [&str; 2] = ["ext_", "slab_"];
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
+/// User of a server on a port.
+const USER: &str = "cachedyno";
+
 /// Settings: name, command-line option and meaning of the value.
 pub const SETTINGS: [(&str, &str, &str); 6] = [
     ("connections", "-c", "connections at the same time"),
@@ -57,14 +65,20 @@ pub const SETTINGS: [(&str, &str, &str); 6] = [
     ("threads", "-t", "worker threads"),
 ];
 
-/// Starts a server and waits until it replies to `version` on its socket.
+/// Starts a server and waits until it replies to `version` on its socket, or accepts connections at
+/// its port.
 fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let program = EXECUTABLE.find(&spec.search)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;
-    let mut arguments: Vec<OsString> =
-        vec!["-s".into(), socket.clone().into(), "-a".into(), "0700".into()];
+    let (mut arguments, endpoint) = match spec.bind {
+        None => (vec!["-s".into(), socket.clone().into(), "-a".into(), "0700".into()], None),
+        Some(address) => {
+            let (arguments, endpoint) = at_port(address, &sockets)?;
+            (arguments, Some(endpoint))
+        }
+    };
     if geteuid().is_root() {
         // It refuses to run as root without this option.
         arguments.extend(["-u".into(), "root".into()]);
@@ -73,16 +87,49 @@ fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     arguments.extend(extended(&spec.settings));
     let process =
         spec.launch(guard, (EXECUTABLE.name, program), arguments, data.path(), &sockets)?;
-    let version = |left| answers(&socket, "version", "VERSION ", left);
-    process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), version)?;
-    let endpoint = Endpoint::Memcached(Memcached {
+    let replies = |left| match endpoint.as_ref().and_then(|own| own.servers.first()) {
+        Some(NetAddress::Tcp(host, port)) => TcpStream::connect((host.as_str(), *port))
+            .map(|_| ())
+            .map_err(|e| format!("cannot connect to its port: {e}")),
+        _ => answers(&socket, "version", "VERSION ", left),
+    };
+    process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), replies)?;
+    let endpoint = Endpoint::Memcached(endpoint.unwrap_or_else(|| Memcached {
         servers: vec![NetAddress::Unix(socket)],
         protocol: MemcachedProtocol::default(),
         user: None,
         password: None,
         tls: None,
-    });
+    }));
     Ok(Server { process: process.into(), endpoint, settings: spec.settings.clone(), data, sockets })
+}
+
+/// Options for a free port of an address, with a random password that clients send first
+/// (doc/protocol.txt, "Authentication"), and its endpoint.
+fn at_port(address: Ipv4Addr, sockets: &Scratch) -> Result<(Vec<OsString>, Memcached)> {
+    let (port, password) = (free_port(EXECUTABLE.name, 0)?, random_password());
+    let file = sockets.path().join("users");
+    let mut options = OpenOptions::new();
+    let written = options.write(true).create_new(true).mode(0o600).open(&file);
+    written
+        .and_then(|mut file| writeln!(file, "{USER}:{password}"))
+        .map_err(RigError::io("write", &file))?;
+    let arguments = [
+        OsString::from("-l"),
+        address.to_string().into(),
+        "-p".into(),
+        port.to_string().into(),
+        "-Y".into(),
+        file.into(),
+    ];
+    let endpoint = Memcached {
+        servers: vec![NetAddress::Tcp(address.to_string(), port)],
+        protocol: MemcachedProtocol::default(),
+        user: Some(USER.into()),
+        password: Some(Secret::new(password)),
+        tls: None,
+    };
+    Ok((arguments.into(), endpoint))
 }
 
 /// Settings as command-line options.

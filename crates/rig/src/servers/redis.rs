@@ -4,7 +4,7 @@
 //! The configuration file is in the socket's scratch directory: our lines first, then the plan's
 //! settings as spelled in the product's redis.conf.
 
-use super::listen::{LISTEN, PROXY, Port, TLS, quoted};
+use super::listen::{LISTEN, PROXY, Port, TCP, TLS, quoted};
 use super::own::Executable;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -83,7 +83,8 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     lines.extend(quoted(&socket));
     lines.push(b'\n');
     let program = EXECUTABLE.or(spec.program).name;
-    let own = match spec.settings.get(LISTEN).map(String::as_str) {
+    let usual = spec.bind.map(|_| TCP);
+    let own = match spec.settings.get(LISTEN).map(String::as_str).or(usual) {
         None | Some("unix") => None,
         Some(way) => Some(Port::open(spec.address(), way == TLS, program, &sockets)?),
     };

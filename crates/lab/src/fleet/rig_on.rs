@@ -1,0 +1,172 @@
+//! Private servers on another machine: the driver's side of a worker that lends its machine.
+//!
+//! Every question has one answer, in order, so a question waits for it.
+
+use model::{Condition, Endpoint, ErrorClass, Failure, PlannedTarget, Product};
+use rig::Scratch;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Connection};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::FleetError;
+use super::connecting::connect;
+use super::joining::lock;
+use super::link::{Arrived, Link};
+use super::rig_messages::{Asked, FromRig, Lent, RigReading, ToRig};
+use super::token::{DRIVER, Token};
+
+/// How long servers may take to start, and everything else.
+const START_WITHIN: Duration = Duration::from_secs(90);
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// A machine on which private servers run.
+pub struct RigOn {
+    link: Link,
+    inbox: Mutex<Receiver<Arrived<FromRig>>>,
+    /// Address as the user wrote it.
+    address: String,
+    lent: Lent,
+    started: AtomicU64,
+    /// For TLS files of its servers.
+    directory: Scratch,
+}
+
+impl std::fmt::Debug for RigOn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.address)
+    }
+}
+
+impl RigOn {
+    /// Connects to a worker that lends its machine. `directory` is private to this run.
+    pub fn connect(
+        address: &str,
+        (token, version): (&Token, &str),
+        directory: Scratch,
+    ) -> Result<Self, FleetError> {
+        let stream = connect(address, "--rig-on", &AtomicBool::new(false))?;
+        let name = ServerName::try_from(DRIVER).map_err(|e| FleetError(e.to_string()))?;
+        let connection = ClientConnection::new(token.client()?, name)
+            .map_err(|e| FleetError(format!("cannot set up TLS: {e}")))?;
+        let (mailbox, inbox) = channel();
+        let connection = Connection::Client(connection);
+        let link = Link::open(stream, connection, Instant::now(), move |arrived, _| {
+            // Nobody listens once the run is over.
+            let _ = mailbox.send(arrived);
+        });
+        let link = link.map_err(|e| FleetError(format!("cannot connect to {address}: {e}")))?;
+        link.trust();
+        let mut rig = Self {
+            link,
+            inbox: Mutex::new(inbox),
+            address: address.into(),
+            lent: Lent::default(),
+            started: AtomicU64::new(0),
+            directory,
+        };
+        let hello = ToRig::Hello { version: version.into(), secret: token.secret.clone() };
+        match rig.ask(&hello, ANSWER_WITHIN) {
+            Ok(FromRig::Lent(lent)) => rig.lent = lent,
+            Ok(other) => return Err(FleetError(format!("--rig-on {address}: {}", wrong(&other)))),
+            Err(failure) => return Err(FleetError(failure.message)),
+        }
+        Ok(rig)
+    }
+
+    fn ask(&self, question: &ToRig, within: Duration) -> Result<FromRig, Failure> {
+        let inbox = lock(&self.inbox);
+        self.link.send(question);
+        let failed = |why: String| Failure {
+            class: ErrorClass::Other,
+            message: format!("the machine of the servers, {}: {why}", self.address),
+        };
+        match inbox.recv_timeout(within) {
+            Ok(Arrived::Message(FromRig::Failed(failure))) => Err(failure),
+            Ok(Arrived::Message(answer)) => Ok(answer),
+            Ok(Arrived::Gone(why)) => Err(failed(why)),
+            Ok(Arrived::Clock(_)) | Err(_) => {
+                Err(failed(format!("no answer within {} s", within.as_secs())))
+            }
+        }
+    }
+
+    /// Facts about the machine, for the record.
+    pub fn conditions(&self) -> Vec<Condition> {
+        self.lent.conditions.clone()
+    }
+
+    /// Starts the servers of a target on the first `cpus` CPUs, and returns their endpoint.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        product: Product,
+        target: &PlannedTarget,
+        cpus: usize,
+    ) -> Result<(Endpoint, RemoteServers), Failure> {
+        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        let asked = Asked { number, product, target: target.clone(), cpus };
+        match self.ask(&ToRig::Start(Box::new(asked)), START_WITHIN)? {
+            FromRig::Started { endpoint } => {
+                let endpoint = endpoint.received(self.directory.path());
+                let failed = |FleetError(message)| Failure { class: ErrorClass::Other, message };
+                let servers = RemoteServers { rig: Arc::clone(self), number, is_stopped: false };
+                Ok((endpoint.map_err(failed)?, servers))
+            }
+            other => Err(Failure { class: ErrorClass::Other, message: wrong(&other) }),
+        }
+    }
+
+    /// CPU time of the servers, and what others took from it; the failure is the death of one.
+    pub(crate) fn read(&self) -> Result<RigReading, Failure> {
+        match self.ask(&ToRig::Read, ANSWER_WITHIN)? {
+            FromRig::Reading(reading) => Ok(reading),
+            other => Err(Failure { class: ErrorClass::Other, message: wrong(&other) }),
+        }
+    }
+
+    fn stop(&self, number: u64) -> Result<(), Failure> {
+        self.ask(&ToRig::Stop { number }, START_WITHIN).map(|_| ())
+    }
+}
+
+/// Servers that run on the machine. Dropping it stops them.
+#[derive(Debug)]
+pub(crate) struct RemoteServers {
+    rig: Arc<RigOn>,
+    number: u64,
+    is_stopped: bool,
+}
+
+impl RemoteServers {
+    /// The machine that they run on.
+    pub(crate) fn rig(&self) -> Arc<RigOn> {
+        Arc::clone(&self.rig)
+    }
+
+    /// Stops them.
+    pub(crate) fn stop(mut self) -> Result<(), Failure> {
+        self.is_stopped = true;
+        self.rig.stop(self.number)
+    }
+}
+
+impl Drop for RemoteServers {
+    fn drop(&mut self) {
+        if !self.is_stopped {
+            // The worker stops them at the latest when the connection ends.
+            let _ = self.rig.stop(self.number);
+        }
+    }
+}
+
+impl Drop for RigOn {
+    fn drop(&mut self) {
+        self.link.send(&ToRig::Goodbye);
+    }
+}
+
+fn wrong(answer: &FromRig) -> String {
+    format!("an unexpected answer: {answer:?}")
+}
