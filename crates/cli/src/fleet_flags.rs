@@ -25,10 +25,10 @@ const FLEET_HELP: &str = "Offer the load from several processes\n\n\
     listen:10.0.0.1:7000,8 waits for eight workers, started by anything: on each machine, with a \
     copy of the token file, `cachedyno worker --join 10.0.0.1:7000 --token-file FILE`. ray:8 \
     places one worker on each of eight nodes of a running Ray cluster, which needs the Python \
-    package (pip install 'cachedyno[ray]'). The clients, the rate and the keys of the load are divided between the workers; --threads counts \
-    for each. All start at one time, their counts and histograms are added up, and percentiles \
-    follow from the sum. Connections use TLS with a certificate made for the run, which is in the \
-    token file.";
+    package (pip install 'cachedyno[ray]'). The clients, the rate and the keys of the load are \
+    divided between the workers; --threads counts for each. All start at one time, their counts \
+    and histograms are added up, and percentiles follow from the sum. Connections use TLS with a \
+    certificate made for the run, which is in the token file.";
 
 /// Options of a load that several processes offer.
 #[derive(Debug, Args)]

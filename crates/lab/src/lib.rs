@@ -17,6 +17,8 @@
 //! - `search`: a trial whose load is a search, probe by probe.
 //! - `room`: free memory of existing servers; `machine`: free memory and disk of this machine;
 //!   `demand`: how much a cell writes; `disk_demand`: what a trial puts on the disk of a server.
+//! - `server_meter`: CPU time of servers, and what was taken from it; `elsewhere`: servers on
+//!   another machine.
 //! - `recorded`: progress reports while a phase runs.
 //! - `error_hints`: server errors with a hint for the user; `wall`: steps of the wall clock.
 //! - `names`: names of keys; `address`: addresses of servers.
@@ -36,6 +38,7 @@ mod deadline;
 mod demand;
 mod disk_demand;
 pub mod effort;
+mod elsewhere;
 mod entries;
 mod error_hints;
 mod fault_command;
@@ -59,6 +62,7 @@ mod sampler;
 pub mod schedule;
 mod search;
 mod server_load;
+mod server_meter;
 mod session_size;
 mod setup;
 pub mod sinks;

@@ -26,7 +26,7 @@ use crate::setup::{Protection, Setup};
 use crate::tier::Places;
 use crate::transport::admin;
 use crate::wall::unix_ms;
-use crate::{app_cache, cache_aside, names, room};
+use crate::{app_cache, cache_aside, elsewhere, names, room};
 
 /// Turns planned targets into stores that can be measured.
 pub struct TargetProvisioner<'a> {
@@ -133,9 +133,7 @@ impl<'a> TargetProvisioner<'a> {
         if !shared {
             self.fits_disk(target, workload)?;
         }
-        if !shared && self.setup.rig_on.is_some() {
-            runs_elsewhere(target, workload)?;
-        }
+        elsewhere::check(self.setup, target, workload)?;
         let places = Places::new(&target.tier, &self.setup.pinning, rig::memory_bytes())?;
         let groups = self.groups(target, workload)?;
         let most = workload.server_cpus().unwrap_or(usize::MAX).min(places.server.len());
@@ -475,28 +473,6 @@ fn not_ours(
     };
     let message = format!("{endpoint} {state} ({cure})");
     Failure { class: ErrorClass::NotOurs, message }
-}
-
-/// Refuses what only servers on this machine can have.
-fn runs_elsewhere(target: &PlannedTarget, workload: &Workload) -> Result<(), Failure> {
-    let is_interrupted = workload.actions().iter().any(|action| action.what.fault().is_some());
-    let what = if target.tier != Tier::default() {
-        "a tier"
-    } else if workload.memory().is_some() {
-        "a memory limit"
-    } else if target.disk_limit.is_some() {
-        "a disk limit"
-    } else if is_interrupted {
-        "a fault"
-    } else {
-        return Ok(());
-    };
-    let message = format!(
-        "`{}` needs {what}, which --rig-on does not put on another machine (run it there without \
-         --rig-on, or name a server of your own by URL)",
-        target.name
-    );
-    Err(Failure { class: ErrorClass::Missing, message })
 }
 
 /// True if the plan cuts the first server of a private target off from the others.
