@@ -28,6 +28,7 @@ mod program {
     mod faults;
     mod find_max;
     mod fleet;
+    mod fleet_networks;
     mod foreign;
     mod foreign_records;
     mod full_disk;

@@ -28,8 +28,12 @@ pub const BUSY_SHARE_MAX: f64 = 0.9;
 /// of the interval of 100 ms by which operations are counted over time.
 pub const START_SKEW_NS_MAX: u64 = 10_000_000;
 
-/// Share by which the requests of a worker may be off its part of a planned load, and standard
-/// deviations of a Poisson process that chance may explain: one worker in 16,000 is off by more.
+/// How much slower the clients of a worker may be than those of the others under a closed load.
+pub const SLOW_WORKER_FACTOR: f64 = 2.0;
+
+/// Share by which what a worker answered may differ from what all answered of their parts of a
+/// planned load, and standard deviations of a Poisson process that chance may explain: one worker
+/// in 16,000 is off by more.
 pub const WORKER_SHARE_MAX: f64 = 0.02;
 /// See [`WORKER_SHARE_MAX`].
 pub const WORKER_DEVIATIONS_MAX: f64 = 4.0;

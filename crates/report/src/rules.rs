@@ -29,8 +29,8 @@ use crate::findings::Findings;
 use crate::limits::{
     AGAINST_SHARE_MAX, BLAMED_MAX, BUSY_SHARE_MAX, CONTRADICTED_MAX, DRIFT_SHARE_MAX,
     ERROR_SHARE_MAX, KEPT_UP_MIN, LENGTH_SHARE_MIN, LOST_WRITES_MAX, MISS_SHARE_MAX, OWN_SHARE_MAX,
-    START_SKEW_NS_MAX, UNHURRIED_FACTOR_MAX, WAITED_SHARE_MAX, WIDTH_MAX, WORKER_DEVIATIONS_MAX,
-    WORKER_SHARE_MAX, WRONG_MAX,
+    SLOW_WORKER_FACTOR, START_SKEW_NS_MAX, UNHURRIED_FACTOR_MAX, WAITED_SHARE_MAX, WIDTH_MAX,
+    WORKER_DEVIATIONS_MAX, WORKER_SHARE_MAX, WRONG_MAX,
 };
 use crate::measurement::{Counted, Measurement};
 use crate::notes::Notes;
@@ -203,11 +203,12 @@ const RULES: &[Applied] = &[
         name: "workers' shares",
         limit: || {
             format!(
-                "{} and {WORKER_DEVIATIONS_MAX} standard deviations off its part of the plan",
+                "{} and {WORKER_DEVIATIONS_MAX} standard deviations off what all answered of their \
+                 parts of the plan",
                 share(WORKER_SHARE_MAX)
             )
         },
-        meaning: "INVALID: the planned load was not offered by all workers",
+        meaning: "INVALID: the network or the machine of a worker was measured, not the server",
         scope: Scope::Points(workers::share),
     },
     Applied {
@@ -215,6 +216,13 @@ const RULES: &[Applied] = &[
         limit: || format!("{} busy in a closed load, if others are not", share(BUSY_SHARE_MAX)),
         meaning: "INVALID: the slowest worker was measured, not the server",
         scope: Scope::Points(workers::busy),
+    },
+    Applied {
+        name: "slow workers",
+        limit: || format!("{SLOW_WORKER_FACTOR} times the others' time for each request"),
+        meaning: "NOT-STEADY: under a closed load, a slow network or machine of a worker lowers \
+                  the rate of the whole",
+        scope: Scope::Points(workers::slow),
     },
     Applied {
         name: "disturbed workers",

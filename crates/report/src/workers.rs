@@ -72,7 +72,7 @@ fn view(measurement: &Measurement<'_>, points: &[&Point], name: &str) -> WorkerV
         clients: own.iter().map(|one| one.point.clients).max().unwrap_or(0),
         rate_per_s: sum.rate_per_s,
         response_ns_p99: sum.p99(plan.timeout_ns),
-        share_of_plan: due(&own).map(|(due, planned)| due / planned),
+        share_of_plan: answered(&own).map(|(done, planned)| done / planned),
         cpu_share: share(total(|point| point.generator_cpu_ns)),
         waited_share: share(total(|point| point.generator_run_delay_ns)),
         disturbed_share: (total(|point| point.disturbance.generator_ns) / wall_ns).min(1.0),
@@ -82,26 +82,29 @@ fn view(measurement: &Measurement<'_>, points: &[&Point], name: &str) -> WorkerV
     }
 }
 
-/// Requests that were due at a worker, and how many its part of the plan has; `None` under a closed
+/// Requests that workers answered, and how many their part of the plan has; `None` under a closed
 /// load.
-fn due(own: &[&Contributor]) -> Option<(f64, f64)> {
+fn answered(own: &[&Contributor]) -> Option<(f64, f64)> {
     let mut sum = (0.0, 0.0);
     for point in own.iter().map(|one| &one.point) {
         let planned_per_s = point.planned_per_s?;
-        let counted = point.whole().map_or(0, |whole| whole.counts.total()) + point.unsent;
-        sum.0 += counted as f64;
+        let counts = point.whole().map(|whole| &whole.counts);
+        sum.0 += counts.map_or(0, |counts| counts.total() - counts.error) as f64;
         sum.1 += planned_per_s * point.length_ns as f64 / 1e9;
     }
     (sum.1 > 0.0).then_some(sum)
 }
 
-/// How many standard deviations of a Poisson process a worker's requests are off its part of the
-/// plan; 0 under a closed load.
-pub(crate) fn deviations(measurement: &Measurement<'_>, name: &str) -> f64 {
+/// What a worker answered of its part of the plan, relative to all workers: the share, and how many
+/// standard deviations of a Poisson process that is off. `None` under a closed load. A server that
+/// does not keep up answers all of them less, and none is off.
+pub(crate) fn against_all(measurement: &Measurement<'_>, name: &str) -> Option<(f64, f64)> {
     let points = held(measurement);
-    let all = points.iter().flat_map(|point| &point.contributors);
-    let own: Vec<&Contributor> = all.filter(|one| one.name == name).collect();
-    due(&own).map_or(0.0, |(due, planned)| (due - planned).abs() / planned.sqrt())
+    let all: Vec<&Contributor> = points.iter().flat_map(|point| &point.contributors).collect();
+    let own: Vec<&Contributor> = all.iter().filter(|one| one.name == name).copied().collect();
+    let ((done, planned), (all_done, all_planned)) = (answered(&own)?, answered(&all)?);
+    let expected = planned * (all_done / all_planned);
+    Some((done / expected.max(1.0), (done - expected).abs() / expected.max(1.0).sqrt()))
 }
 
 /// The workers of all measurements.

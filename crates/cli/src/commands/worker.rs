@@ -9,8 +9,9 @@ use model::Condition;
 use rig::{Guard, Pinning, Scratch};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
-use crate::exit::{CliError, DONE};
+use crate::exit::{CliError, DONE, INTERRUPTED};
 use crate::fleet_flags::{FLEET_TOKEN, RIG_TOKEN};
 use crate::signals::watch_signals;
 use crate::{limits, output, studies};
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: &WorkerArguments) -> Result<ExitCode, CliError> {
         (Some(address), _) => join(arguments, address, cpus)?,
         (None, address) => lend_machine(arguments, address.as_deref().unwrap_or_default(), cpus)?,
     };
-    ended.map(|()| ExitCode::from(DONE)).map_err(|e| CliError::failed(e.to_string()))
+    ended.map(ExitCode::from).map_err(|e| CliError::failed(e.to_string()))
 }
 
 /// Offers parts of the driver's loads.
@@ -70,7 +71,7 @@ fn join(
     arguments: &WorkerArguments,
     address: &str,
     cpus: Vec<usize>,
-) -> Result<Result<(), FleetError>, CliError> {
+) -> Result<Result<u8, FleetError>, CliError> {
     let file = arguments.token_file.as_deref().unwrap_or(Path::new(FLEET_TOKEN));
     let token = Token::read(file).map_err(|e| CliError::usage(e.to_string()))?;
     let stop = watch_signals(None)?;
@@ -84,7 +85,9 @@ fn join(
         host: rig::host_name(),
         directory: directory.path(),
     };
-    Ok(work(&joining, &stop, &mut |line| output::say(line)))
+    let ended = work(&joining, &stop, &mut |line| output::say(line));
+    // An interrupt is not a failure.
+    Ok(if stop.load(Ordering::Relaxed) { Ok(INTERRUPTED) } else { ended.map(|()| DONE) })
 }
 
 /// Starts servers for drivers.
@@ -92,7 +95,7 @@ fn lend_machine(
     arguments: &WorkerArguments,
     address: &str,
     cpus: Vec<usize>,
-) -> Result<Result<(), FleetError>, CliError> {
+) -> Result<Result<u8, FleetError>, CliError> {
     if !arguments.disk.is_dir() {
         let disk = arguments.disk.display();
         return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
@@ -113,5 +116,5 @@ fn lend_machine(
         version: studies::TOOL_VERSION,
         conditions: facts.map(named).collect(),
     };
-    Ok(lend(&lending, &stop, &mut |line| output::say(line)))
+    Ok(lend(&lending, &stop, &mut |line| output::say(line)).map(|()| DONE))
 }

@@ -3,6 +3,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use stats::SplitMix64;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -83,8 +84,43 @@ fn workers_divide_a_load_and_their_counts_add_up() {
     place.assert_nothing_left();
 }
 
+/// Asserts that two workers contributed to every point of the only trial, and to its fill.
+#[track_caller]
+fn assert_by_two(place: &Place, points_min: usize) {
+    let trial = place.record().trials().remove(0);
+    let points = trial["points"].as_array().unwrap();
+    assert!(points.len() >= points_min, "{trial}");
+    for point in points {
+        assert_eq!(point["contributors"].as_array().unwrap().len(), 2, "{point}");
+    }
+    assert_eq!(trial["fill"]["operations"][0]["counts"]["ok"], 2_000, "{trial}");
+}
+
 #[test]
-fn a_fleet_searches_and_fills_like_one_process() {
+fn a_fleet_fills_and_climbs_like_one_process() {
+    if !installed(&["memcached"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::memcached(&[]));
+    let url = format!("x=memcached://127.0.0.1:{}", server.port);
+    let load = ["--stages", "1s:400,1s:800", "--clients", "4", "--blocks", "1"];
+    let own = [&*url, "--fleet", "local:2", "--i-own-this-server"];
+    let summary = Place::finish(bench(&place, &[&own[..], &load[..]].concat())).json();
+    assert_by_two(&place, 2);
+    let stages = place.record().trials()[0]["points"].clone();
+    let planned = |stage: usize| stages[stage]["planned_per_s"].as_f64().unwrap();
+    assert!((planned(0) - 400.0).abs() < 1e-6 && (planned(1) - 800.0).abs() < 1e-6, "{stages}");
+    let parts = |stage: usize| {
+        let parts = stages[stage]["contributors"].as_array().unwrap();
+        parts.iter().map(|part| part["point"]["planned_per_s"].as_f64().unwrap()).sum::<f64>()
+    };
+    assert!((parts(0) - 400.0).abs() < 1e-6, "{summary}");
+    place.assert_nothing_left();
+}
+
+#[test]
+#[ignore = "searches for a minute or more (make soak)"]
+fn a_fleet_searches_in_step() {
     if !installed(&["memcached"]) {
         return;
     }
@@ -95,17 +131,46 @@ fn a_fleet_searches_and_fills_like_one_process() {
     command.args(["--fleet", "local:2", "--clients", "4", "--keys", "2000", "--format", "json"]);
     command.args(["--i-own-this-server", "--warmup", "50ms"]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
-    let summary = Place::finish(command).measured().json();
-    let trial = place.record().trials().remove(0);
-    let points = trial["points"].as_array().unwrap();
-    assert!(points.len() > 3, "{trial}");
-    for point in points {
-        assert_eq!(point["contributors"].as_array().unwrap().len(), 2, "{point}");
-    }
-    let fill = &trial["fill"]["operations"][0]["counts"];
-    assert_eq!(fill["ok"], 2_000, "{trial}");
+    let summary = Started::new(command).finish_within(PATIENCE * 5).measured().json();
     assert_eq!(summary["searches"].as_array().unwrap().len(), 1, "{summary}");
+    assert_by_two(&place, 4);
     place.assert_nothing_left();
+}
+
+/// Kills and stops random workers at random moments of a load: the driver ends, nothing is left,
+/// and a result that lacks a worker is never VALID.
+#[test]
+#[ignore = "kills workers in many trials (make soak)"]
+fn lost_workers_never_leave_a_valid_result() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let number =
+        |name: &str, usual: u64| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let (runs, seed) = (number("FLEET_RUNS", 100), number("HARM_SEED", 1));
+    let mut random = SplitMix64::new(seed);
+    println!("{runs} fleets, seed {seed}");
+    for run in 0..runs {
+        let (place, server) = (Place::new(), PortServer::redis(&[]));
+        let url = format!("x=redis://127.0.0.1:{}", server.port);
+        let load = ["--rate", "600", "--clients", "6", "--duration", "1s", "--blocks", "3"];
+        let command = bench(&place, &[&[&*url, "--fleet", "local:3"], &load[..]].concat());
+        let mut driver = Started::new(command);
+        std::thread::sleep(Duration::from_millis(random.below(4_000)));
+        let found = workers(&place);
+        let signal = if random.below(4) == 0 { Signal::SIGSTOP } else { Signal::SIGKILL };
+        let is_hit = driver.is_running()
+            && !found.is_empty()
+            && kill(Pid::from_raw(found[random.below(found.len() as u64) as usize]), signal)
+                .is_ok();
+        let finished = driver.finish_within(PATIENCE);
+        let trials = place.all_records().first().map(|_| place.record().trials());
+        let is_whole = trials.is_some_and(|trials| {
+            trials.len() == 3 && trials.iter().all(|trial| trial["failure"].is_null())
+        });
+        assert!(!is_hit || is_whole || finished.code != Some(0), "run {run}: {finished:#?}");
+        place.assert_nothing_left();
+    }
 }
 
 /// A bench with three local workers under load, on a server that counts.

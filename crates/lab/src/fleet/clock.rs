@@ -77,6 +77,16 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_an_hour_off_is_read_all_the_same() {
+        let (zero, hour_us) = (Instant::now(), 3_600_000_000);
+        let ahead = reading(zero, 0, 20, hour_us + 10);
+        let at = zero + Duration::from_millis(5);
+        assert_eq!(ahead.worker_ns(at), i128::from(hour_us + 5_000) * 1_000);
+        let later = reading(zero, 1_000_000, 20, hour_us + 1_000_010);
+        assert_eq!(ahead.bound_until(&later), 10 * US);
+    }
+
+    #[test]
     fn drift_beyond_the_round_trips_widens_the_bound() {
         let zero = Instant::now();
         let before = reading(zero, 0, 20, 5_010);

@@ -171,7 +171,8 @@ impl Fleet {
             token_file,
             description: String::new(),
         };
-        let door = Door { listener, config, mailbox, secret: token.secret.clone(), version };
+        let terms = Terms { secret: &token.secret, version };
+        let door = Door { listener, config, mailbox, terms };
         door.admit(&mut fleet, (workers, within), stop, notice)?;
         let all = || fleet.members.iter().enumerate();
         let shares_cpus =
@@ -205,13 +206,18 @@ fn own(listener: &TcpListener) -> Result<SocketAddr, FleetError> {
     listener.local_addr().map_err(|e| FleetError(format!("cannot wait for workers: {e}")))
 }
 
+/// What a worker must show to join.
+struct Terms<'a> {
+    secret: &'a str,
+    version: &'a str,
+}
+
 /// Where workers come in.
 struct Door<'a> {
     listener: TcpListener,
     config: Arc<ServerConfig>,
     mailbox: Sender<Mail>,
-    secret: String,
-    version: &'a str,
+    terms: Terms<'a>,
 }
 
 /// A connection that has not said who it is.
@@ -256,7 +262,7 @@ impl Door<'_> {
             match arrived {
                 Arrived::Message(ToDriver::Hello(hello)) => {
                     let Some(stranger) = strangers.remove(&connection) else { continue };
-                    if let Some(why) = self.refusal(&hello, &known) {
+                    if let Some(why) = self.terms.refusal(&hello, &known) {
                         let from = stranger.from;
                         notice(&format!("a worker at {from} was refused: {why}"));
                         stranger.link.send(&ToWorker::Refused { why });
@@ -299,11 +305,13 @@ impl Door<'_> {
         strangers.insert(number, Stranger { link, from, since: Instant::now() });
         true
     }
+}
 
+impl Terms<'_> {
     /// Why a worker may not join.
     fn refusal(&self, hello: &Hello, known: &[u64]) -> Option<String> {
         let (version, own) = (&hello.version, self.version);
-        if !is_same(&hello.secret, &self.secret) {
+        if !is_same(&hello.secret, self.secret) {
             // Slows down whoever tries secrets.
             thread::sleep(PAUSE);
             return Some("its token is of another fleet".into());
@@ -330,4 +338,41 @@ fn welcome(link: Link, connection: usize, joined: usize, hello: &Hello) -> Membe
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> Hello {
+        Hello {
+            protocol: PROTOCOL,
+            version: "1.2".into(),
+            secret: "abc".into(),
+            host: "a".into(),
+            pid: 7,
+            id: 42,
+            cpus: vec![0],
+            // Clocks may differ by an hour: only times of each worker's own clock count.
+            wall_unix_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_worker_is_refused_for_its_token_version_cpus_or_twin() {
+        let terms = Terms { secret: "abc", version: "1.2" };
+        let refusal = |change: fn(&mut Hello), known: &[u64]| {
+            let mut hello = hello();
+            change(&mut hello);
+            terms.refusal(&hello, known).unwrap_or_default()
+        };
+        assert_eq!(refusal(|_| {}, &[1, 2]), "");
+        assert!(refusal(|one| one.secret = "abd".into(), &[]).contains("another fleet"));
+        assert!(refusal(|one| one.secret = "ab".into(), &[]).contains("another fleet"));
+        let version = refusal(|one| one.version = "1.1".into(), &[]);
+        assert_eq!(version, "it is cachedyno 1.1 and the driver 1.2 (expected the same version)");
+        assert!(refusal(|one| one.protocol += 1, &[]).contains("expected the same version"));
+        assert_eq!(refusal(|_| {}, &[42]), "it has joined already");
+        assert_eq!(refusal(|one| one.cpus.clear(), &[]), "it has no CPU");
+    }
 }

@@ -1,7 +1,11 @@
 //! What several workers measured, as the result of one load.
+//!
+//! Results are merged as they arrive, since those of many workers over a long time do not fit into
+//! memory at once. What remains of each is the total of its operations.
 
 use load::PhaseRecord;
 use model::{Contributor, Failure, OperationResult, Outage, Point};
+use std::mem;
 use std::time::Instant;
 use workloads::kv::Written;
 
@@ -23,79 +27,104 @@ pub(super) struct Contribution {
     pub(super) before: Option<Reading>,
     pub(super) after: Option<Reading>,
     pub(super) ready: bool,
+    /// Its end, after [`Sum::take`].
     pub(super) ended: Option<SentEnd>,
 }
 
-/// Merges the results of one load that started at `begins`, from workers with `threads` threads
-/// each. Times of writes count from `since`.
-pub(super) fn merge<'a>(
-    contributions: impl Iterator<Item = (&'a str, Contribution)>,
-    threads: u32,
-    begins: Instant,
-    since: Instant,
-) -> Offered {
-    let mut offered = Offered::default();
-    for (at, (name, contribution)) in contributions.enumerate() {
-        let clock_ns = match (&contribution.before, &contribution.after) {
+impl Contribution {
+    /// Bound on the difference between its start and the planned one, nanoseconds.
+    fn start_skew_ns(&self, late_ns: u64) -> u64 {
+        let clock_ns = match (&self.before, &self.after) {
             (Some(before), Some(after)) => before.bound_until(after),
             // Without the second reading nothing is known of its drift.
             _ => u64::MAX,
         };
-        let Some(ended) = contribution.ended else { continue };
-        let start_skew_ns = clock_ns.saturating_add(ended.late_ns);
-        offered.failure = offered.failure.or(ended.failure.clone());
-        let own = |point: &Point| Contributor {
-            name: name.into(),
-            start_skew_ns,
-            threads,
-            point: total_of(point),
-        };
-        let contributors: Vec<Contributor> = ended.points.iter().map(own).collect();
-        written(&mut offered, &ended, (begins, since), start_skew_ns);
-        let SentEnd { points, series, outages, .. } = ended;
-        let phase = PhaseRecord { begun: None, points, series, outages };
-        if at == 0 {
-            offered.phase = phase;
-        } else {
-            add(&mut offered.phase, phase);
-        }
-        for (point, contributor) in offered.phase.points.iter_mut().zip(contributors) {
-            point.contributors.push(contributor);
-        }
+        clock_ns.saturating_add(late_ns)
     }
-    offered
 }
 
-/// Adds what another worker measured. Stages that one of them did not complete are left out.
-fn add(phase: &mut PhaseRecord, other: PhaseRecord) {
-    phase.points.truncate(other.points.len());
-    phase.points.iter_mut().zip(&other.points).for_each(|(own, theirs)| own.contribute(theirs));
-    phase.series.add(0, &other.series);
-    Outage::contribute(&mut phase.outages, other.outages);
+/// The sum of all workers that have ended.
+#[derive(Default)]
+pub(super) struct Sum {
+    phase: Option<PhaseRecord>,
+}
+
+impl Sum {
+    /// Adds the results of a worker, and leaves only the totals of its points in `ended`. Stages
+    /// that one of the workers did not complete are left out.
+    pub(super) fn take(&mut self, ended: &mut SentEnd) {
+        let totals = ended.points.iter().map(total_of).collect();
+        let points = mem::replace(&mut ended.points, totals);
+        let (series, outages) = (mem::take(&mut ended.series), mem::take(&mut ended.outages));
+        let Some(phase) = &mut self.phase else {
+            self.phase = Some(PhaseRecord { begun: None, points, series, outages });
+            return;
+        };
+        phase.points.truncate(points.len());
+        phase.points.iter_mut().zip(&points).for_each(|(own, theirs)| own.contribute(theirs));
+        phase.series.add(0, &series);
+        Outage::contribute(&mut phase.outages, outages);
+    }
+
+    /// The result of a load that started at `begins`, from workers with `threads` threads each.
+    /// Times of writes count from `since`.
+    pub(super) fn complete<'a>(
+        self,
+        contributions: impl Iterator<Item = (&'a str, Contribution)>,
+        threads: u32,
+        (begins, since): (Instant, Instant),
+    ) -> Offered {
+        let mut offered = Offered { phase: self.phase.unwrap_or_default(), ..Offered::default() };
+        for (name, mut contribution) in contributions {
+            let Some(ended) = contribution.ended.take() else { continue };
+            let start_skew_ns = contribution.start_skew_ns(ended.late_ns);
+            let SentEnd { points, written, before_start_ns, failure, .. } = ended;
+            offered.failure = offered.failure.or(failure);
+            for (whole, point) in offered.phase.points.iter_mut().zip(points) {
+                let name = name.into();
+                whole.contributors.push(Contributor { name, start_skew_ns, threads, point });
+            }
+            if let Some(mut written) = written {
+                let begins_ns = begins.saturating_duration_since(since).as_nanos() as u64;
+                written.count_from_earlier(begins_ns.saturating_sub(before_start_ns));
+                // Its clock may be off, so each write may have been earlier or later.
+                written.widen(start_skew_ns.min(begins_ns));
+                match &mut offered.written {
+                    Some(all) => all.merge(written),
+                    None => offered.written = Some(written),
+                }
+            }
+        }
+        offered
+    }
 }
 
 /// The point with the total of its operations only, and without what only the sum needs.
 fn total_of(point: &Point) -> Point {
     let whole = point.whole().cloned();
     let operations = whole.into_iter().map(|whole| OperationResult { slowest: None, ..whole });
-    let operations = operations.collect();
-    Point { operations, silences: Vec::new(), due: None, ..point.clone() }
-}
-
-/// Adds the writes of a worker. Its clock may be off by `skew_ns`, so each of its writes may have
-/// been that much earlier or later.
-fn written(
-    offered: &mut Offered,
-    ended: &SentEnd,
-    (begins, since): (Instant, Instant),
-    skew_ns: u64,
-) {
-    let Some(mut written) = ended.written.clone() else { return };
-    let begins_ns = begins.saturating_duration_since(since).as_nanos() as u64;
-    written.count_from_earlier(begins_ns.saturating_sub(ended.before_start_ns));
-    written.widen(skew_ns.min(begins_ns));
-    match &mut offered.written {
-        Some(all) => all.merge(written),
-        None => offered.written = Some(written),
+    let (operations, silences) = (operations.collect(), Vec::new());
+    let Point { phase, stage, probe, begun_ns, length_ns, planned_per_s, clients, .. } = point;
+    Point {
+        phase: phase.clone(),
+        stage: *stage,
+        probe: *probe,
+        begun_ns: *begun_ns,
+        length_ns: *length_ns,
+        planned_per_s: *planned_per_s,
+        clients: *clients,
+        operations,
+        unsent: point.unsent,
+        warmup: point.warmup.clone(),
+        generator_cpu_ns: point.generator_cpu_ns,
+        generator_run_delay_ns: point.generator_run_delay_ns,
+        disturbance: point.disturbance,
+        silences,
+        failure: point.failure.clone(),
+        ..Point::default()
     }
 }
+
+#[cfg(test)]
+#[path = "merged_tests.rs"]
+mod tests;

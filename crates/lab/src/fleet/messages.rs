@@ -41,7 +41,7 @@ pub(super) enum ToDriver {
     /// First message.
     Hello(Hello),
     /// All clients of a load are connected, or connecting failed, which the end reports.
-    Ready,
+    Ready { job: u64 },
     /// Results since the last report, once a second.
     Progress { progress: Box<SentProgress> },
     /// The load is over.

@@ -13,7 +13,7 @@ use super::clock::Reading;
 use super::endpoint::SentEndpoint;
 use super::joining::{Fleet, Mail, Member, lock};
 use super::link::Arrived;
-use super::merged::{Contribution, Offered, merge};
+use super::merged::{Contribution, Offered, Sum};
 use super::messages::{SentEnd, SentJob, SentProgress, ToDriver, ToWorker, What};
 
 /// Time from the last worker's readiness to the start of the load, and further time per worker:
@@ -69,6 +69,7 @@ impl Fleet {
             inbox: &inbox,
             number,
             contributions: self.members.iter().map(|_| Contribution::default()).collect(),
+            sum: Sum::default(),
             failure: None,
             course: Course::default(),
         };
@@ -81,10 +82,11 @@ impl Fleet {
         offering.watch((job, &mut observer), stop, meter, progress);
         observer.end(meter);
         offering.clocks(|contribution| &mut contribution.after);
-        let Offering { contributions, failure, .. } = offering;
+        let Offering { contributions, sum, failure, .. } = offering;
         let threads = self.threads_each(job.offer.threads);
         let members = self.members.iter().map(|member| member.name.as_str());
-        let mut offered = merge(members.zip(contributions), threads, begins, job.since);
+        let parts = members.zip(contributions);
+        let mut offered = sum.complete(parts, threads, (begins, job.since));
         observer.complete(&mut offered.phase);
         offered.failure = failure.or(offered.failure);
         offered.interrupted = stop.load(Ordering::Relaxed);
@@ -99,6 +101,7 @@ struct Offering<'a> {
     number: u64,
     /// By member.
     contributions: Vec<Contribution>,
+    sum: Sum,
     failure: Option<Failure>,
     course: Course,
 }
@@ -217,11 +220,14 @@ impl Offering<'_> {
     fn take(&mut self, at: usize, arrived: Arrived<ToDriver>) {
         let name = &self.fleet.members[at].name;
         match arrived {
-            Arrived::Message(ToDriver::Ready) => self.contributions[at].ready = true,
+            Arrived::Message(ToDriver::Ready { job }) if job == self.number => {
+                self.contributions[at].ready = true;
+            }
             Arrived::Message(ToDriver::Progress { progress }) if progress.job == self.number => {
                 self.course.take(&progress);
             }
-            Arrived::Message(ToDriver::Ended { ended }) if ended.job == self.number => {
+            Arrived::Message(ToDriver::Ended { mut ended }) if ended.job == self.number => {
+                self.sum.take(&mut ended);
                 if let Some(Failure { class, message }) = &ended.failure {
                     let failure = Failure { class: *class, message: format!("{name}: {message}") };
                     self.fail(failure);

@@ -153,6 +153,7 @@ impl Worker<'_> {
         let stop = Arc::new(AtomicBool::new(false));
         let (start, started) = channel();
         let mut meter = WorkerMeter {
+            job: job.number,
             link: Arc::clone(&self.link),
             started,
             zero: self.zero,
@@ -261,6 +262,7 @@ impl Reporter {
 
 /// Waits for the start of a load, and reads how much CPU time others took from this worker.
 struct WorkerMeter {
+    job: u64,
     link: Arc<Link>,
     /// The start on this worker's clock.
     started: Receiver<u64>,
@@ -285,7 +287,7 @@ impl Meter for WorkerMeter {
     fn begins(&mut self, stop: &AtomicBool) -> Instant {
         if !self.ready {
             self.ready = true;
-            self.link.send(&ToDriver::Ready);
+            self.link.send(&ToDriver::Ready { job: self.job });
         }
         let at_ns = loop {
             match self.started.recv_timeout(LOOK_EVERY) {

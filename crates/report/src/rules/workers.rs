@@ -3,12 +3,13 @@
 
 use crate::findings::Findings;
 use crate::limits::{
-    BUSY_SHARE_MAX, START_SKEW_NS_MAX, WAITED_SHARE_MAX, WORKER_DEVIATIONS_MAX, WORKER_SHARE_MAX,
+    BUSY_SHARE_MAX, SLOW_WORKER_FACTOR, START_SKEW_NS_MAX, WAITED_SHARE_MAX, WORKER_DEVIATIONS_MAX,
+    WORKER_SHARE_MAX,
 };
 use crate::measurement::Measurement;
 use crate::show;
 use crate::view::WorkerView;
-use crate::workers::{deviations, of};
+use crate::workers::{against_all, of};
 use model::TAKEN_SHARE_MAX;
 use stats::Time;
 
@@ -26,20 +27,42 @@ pub(super) fn start(measurement: &Measurement<'_>, findings: &mut Findings) {
     }
 }
 
-/// Workers whose requests are not their part of the planned load.
+/// Workers that answered another share of their part of the plan than all together.
 pub(super) fn share(measurement: &Measurement<'_>, findings: &mut Findings) {
     for one in of(measurement) {
-        let Some(share) = one.share_of_plan else { continue };
-        let is_off = (share - 1.0).abs() > WORKER_SHARE_MAX
-            && deviations(measurement, &one.worker) > WORKER_DEVIATIONS_MAX;
-        if is_off {
-            findings.invalid.push(format!(
-                "{}: {} offered {} of its part of the planned load{}",
+        let Some((share, deviations)) = against_all(measurement, &one.worker) else { continue };
+        if (share - 1.0).abs() <= WORKER_SHARE_MAX || deviations <= WORKER_DEVIATIONS_MAX {
+            continue;
+        }
+        findings.invalid.push(format!(
+            "{}: {} answered {} of what all workers answered of their parts of the plan{}: check \
+             its network and its CPUs, or leave it out",
+            measurement.label(),
+            one.worker,
+            show::percent(share),
+            without(&one)
+        ));
+    }
+}
+
+/// Workers of a closed load whose clients were much slower than those of the others.
+pub(super) fn slow(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let workers = of(measurement);
+    let clients: u32 = workers.iter().map(|one| one.clients).sum();
+    for one in workers.iter().filter(|one| one.share_of_plan.is_none()) {
+        let others = f64::from(clients.saturating_sub(one.clients));
+        let Some(without_it) = one.rate_per_s_without.filter(|_| others > 0.0) else { continue };
+        let (own, usual) = (one.rate_per_s / f64::from(one.clients.max(1)), without_it / others);
+        if own * SLOW_WORKER_FACTOR < usual {
+            let text = format!(
+                "{}: {} reached {} per client and the others {}{}: check its network and its CPUs",
                 measurement.label(),
                 one.worker,
-                show::percent(share),
-                without(&one)
-            ));
+                show::rate(own),
+                show::rate(usual),
+                without(one)
+            );
+            findings.not_steady("a worker was slower than the others", text);
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct WorkerView {
     pub rate_per_s: f64,
     /// 99th percentile of its response times; null without operations.
     pub response_ns_p99: Option<Time>,
-    /// Requests due at this worker, as a share of its part of the plan; null under a closed load.
+    /// Requests that it answered, as a share of its part of the plan; null under a closed load.
     pub share_of_plan: Option<f64>,
     /// CPU time of its threads as a share of their time.
     pub cpu_share: f64,

@@ -1,0 +1,136 @@
+use super::*;
+use load::wire::row::INTERVAL_NS;
+use model::{Counts, Series, Slowest};
+use stats::{Histogram, SplitMix64};
+use std::time::Duration;
+
+const S: u64 = 1_000_000_000;
+
+fn operation(
+    name: &str,
+    random: &mut SplitMix64,
+    (count, intervals): (u64, u64),
+) -> OperationResult {
+    let mut service = Histogram::default();
+    for _ in 0..count {
+        let magnitude = random.below(14);
+        service.record(20_000 + random.below(1 << (10 + magnitude)));
+    }
+    let slowest = (0..intervals).map(|_| 100_000 + random.below(5_000_000)).collect();
+    OperationResult {
+        operation: name.into(),
+        counts: Counts { ok: count, ..Counts::default() },
+        rate_per_s: count as f64 * S as f64 / (intervals * INTERVAL_NS) as f64,
+        calls_rate_per_s: None,
+        response: service.clone(),
+        lag: service.clone(),
+        lock_wait: Histogram::default(),
+        service,
+        slowest: Some(Slowest {
+            interval_ns: INTERVAL_NS,
+            service: slowest,
+            response: (0..intervals).map(|_| 100_000 + random.below(9_000_000)).collect(),
+        }),
+    }
+}
+
+/// What a worker sends after a load of so many operations and intervals.
+fn end(random: &mut SplitMix64, count: u64, intervals: u64) -> SentEnd {
+    let operations = vec![
+        operation("get", random, (count, intervals)),
+        operation("set", random, (count / 9, intervals)),
+        operation("mixed", random, (count + count / 9, intervals)),
+    ];
+    let done = (0..intervals).map(|_| random.below(2_000)).collect();
+    SentEnd {
+        points: vec![Point {
+            phase: "mixed".into(),
+            length_ns: intervals * INTERVAL_NS,
+            planned_per_s: Some(1_000.0),
+            clients: 3,
+            operations,
+            generator_cpu_ns: 7,
+            ..Point::default()
+        }],
+        series: Series {
+            phase: "mixed".into(),
+            interval_ns: INTERVAL_NS,
+            done_per_interval: done,
+            ..Series::default()
+        },
+        ..SentEnd::default()
+    }
+}
+
+fn read_at(from: Instant, us: u64, round_trip_us: u64) -> Reading {
+    let sent = from + Duration::from_micros(us);
+    let middle_ns = (us + round_trip_us / 2) * 1_000;
+    Reading::new(sent, sent + Duration::from_micros(round_trip_us), middle_ns)
+}
+
+#[test]
+fn a_fleet_equals_one_histogram_in_every_bucket() {
+    let zero = Instant::now();
+    let (mut random, mut sum) = (SplitMix64::new(5), Sum::default());
+    let (mut whole, mut contributions) = (Histogram::default(), Vec::new());
+    for worker in 0..3 {
+        let mut ended = end(&mut random, 3_000 + worker, 20);
+        whole.merge(&ended.points[0].whole().unwrap().response);
+        ended.late_ns = 500;
+        // As it arrives.
+        let text = serde_json::to_string(&ended).unwrap();
+        let mut ended: SentEnd = serde_json::from_str(&text).unwrap();
+        sum.take(&mut ended);
+        let (before, after) = (Some(read_at(zero, 0, 40)), Some(read_at(zero, 9_000, 60)));
+        contributions.push(Contribution { before, after, ready: true, ended: Some(ended) });
+    }
+    let names = ["a", "b", "c"].into_iter();
+    let offered = sum.complete(names.zip(contributions), 2, (zero, zero));
+    let point = &offered.phase.points[0];
+    let merged = &point.whole().unwrap().response;
+    // Every bucket; the header of the stored form also has the range, which depends on the order.
+    assert_eq!(merged, &whole);
+    assert_eq!((point.clients, point.generator_cpu_ns), (9, 21));
+    let parts = &point.contributors;
+    assert_eq!(parts.iter().map(|part| &*part.name).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert!(parts.iter().all(|part| part.start_skew_ns == 30_500), "{parts:?}");
+    assert!(parts.iter().all(|part| part.point.operations.len() == 1));
+}
+
+/// Highest memory of this process, bytes.
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+#[ignore = "takes some seconds and prints figures (make soak)"]
+fn an_hour_of_a_thousand_workers_is_merged() {
+    const WORKERS: usize = 1_000;
+    let zero = Instant::now();
+    let mut random = SplitMix64::new(7);
+    // Some different ones, since making a thousand takes longer than merging them.
+    let sent: Vec<String> = (0..10)
+        .map(|_| serde_json::to_string(&end(&mut random, 200_000, 36_000)).unwrap())
+        .collect();
+    let bytes = sent.iter().map(String::len).sum::<usize>() / sent.len();
+    let (begun, mut sum) = (Instant::now(), Sum::default());
+    let mut contributions = Vec::new();
+    for worker in 0..WORKERS {
+        let mut ended: SentEnd = serde_json::from_str(&sent[worker % sent.len()]).unwrap();
+        sum.take(&mut ended);
+        let (before, after) = (Some(read_at(zero, 0, 40)), Some(read_at(zero, 9_000, 60)));
+        contributions.push(Contribution { before, after, ready: true, ended: Some(ended) });
+    }
+    let names: Vec<String> = (0..WORKERS).map(|worker| format!("worker {worker}")).collect();
+    let names = names.iter().map(String::as_str);
+    let offered = sum.complete(names.zip(contributions), 1, (zero, zero));
+    let took = begun.elapsed();
+    let whole = offered.phase.points[0].whole().unwrap();
+    assert_eq!(whole.service.count(), whole.counts.ok);
+    assert_eq!(offered.phase.points[0].contributors.len(), WORKERS);
+    let peak = peak_bytes();
+    assert!(peak < 2_000_000_000, "{peak} bytes");
+    println!("{WORKERS} workers of {bytes} bytes: {took:.2?}, at most {peak} bytes of memory");
+}
