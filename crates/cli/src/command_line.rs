@@ -4,6 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::args::{Compare, Doctor, Export, List, Prune, Report, Run, Show, Studies};
+use crate::commands::completions::CompletionsArguments;
+use crate::commands::man::ManArguments;
 use crate::commands::null_server::NullArguments;
 use crate::commands::scripted_server::ScriptedArguments;
 
@@ -73,4 +75,9 @@ pub(crate) enum Command {
     NullServer(NullArguments),
     /// Serve RESP and memcached with known latencies and faults, to check a generator
     ScriptedServer(ScriptedArguments),
+    /// Print the completion script of a shell
+    Completions(CompletionsArguments),
+    /// Write the manual pages
+    #[command(hide = true)]
+    Man(ManArguments),
 }

@@ -27,7 +27,7 @@ mod studies;
 mod tls_flags;
 mod trust;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use command_line::{Arguments, Command};
 use commands::redis_benchmark;
 use exit::{CliError, DONE, FAILED, USAGE};
@@ -70,6 +70,8 @@ fn main() -> ExitCode {
         Command::Worker(worker) => commands::worker::run(&worker),
         Command::NullServer(server) => commands::null_server::run(&server),
         Command::ScriptedServer(server) => commands::scripted_server::run(&server),
+        Command::Completions(shell) => commands::completions::run(&shell, Arguments::command()),
+        Command::Man(man) => commands::man::run(&man, Arguments::command()),
     };
     match done {
         Ok(code) => code,

@@ -18,6 +18,7 @@ mod program {
     mod calibrate;
     mod commands;
     mod common;
+    mod completions;
     mod data_set;
     mod disks;
     mod entries;
