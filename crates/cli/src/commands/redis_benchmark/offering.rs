@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use drivers::redis::Replies;
+use drivers::wire::Dialect;
 use load::Unmetered;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
 use load::wire::{
-    Offer, Operation, Outcome, Pacing, Part, ProgressSnapshot, ThinkTime, Until, Work, run,
+    Offer, Operation, Outcome, Pacing, Part, ProgressSnapshot, ThinkTime, Until, Work,
 };
 use model::{ErrorClass, Failure};
 use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Sizes, Values, numbers};
@@ -150,8 +150,9 @@ fn run_offer(
         }
         watcher(moment);
     };
-    let mut outcome =
-        run::<Replies>(offer, work, &deployment.servers, stop, &mut Unmetered, &mut listener);
+    // From `drivers`, whose instance of the engine is compiled with full optimisation (Cargo.toml).
+    let (servers, meter) = (&deployment.servers, &mut Unmetered);
+    let mut outcome = Dialect::Redis.run(offer, work, servers, stop, meter, &mut listener);
     if hangs {
         stop.store(false, Ordering::Relaxed);
         outcome.interrupted = false;
