@@ -57,6 +57,11 @@ impl Namespace {
             && run("tc", &format!("-n {name} qdisc add dev eth0 {bucket}"))
     }
 
+    /// Leaves only this host's address on the pair reachable.
+    fn remove_route(&self) -> bool {
+        run("ip", &format!("-n {} route del default", self.name))
+    }
+
     /// Breaks the link.
     fn cut(&self) {
         assert!(run("ip", &format!("link set {} down", self.outside)));
@@ -80,13 +85,12 @@ struct Fleet {
 }
 
 impl Fleet {
-    /// `None` if there are no namespaces here, which is said.
-    fn start(workers: u32, duration: &str, limit_last: Option<&str>) -> Option<Self> {
+    /// The last namespace is harmed first. `None` if there are no namespaces here, which is said.
+    fn start(workers: u32, duration: &str, harm: fn(&Namespace) -> bool) -> Option<Self> {
         let is_root = geteuid().is_root();
         let made = || (0..workers).map(|_| Namespace::new()).collect::<Option<Vec<Namespace>>>();
-        let namespaces = is_root.then(made).flatten().filter(|namespaces| {
-            limit_last.is_none_or(|rate| namespaces.last().is_some_and(|last| last.limit(rate)))
-        });
+        let namespaces = is_root.then(made).flatten();
+        let namespaces = namespaces.filter(|all| all.last().is_some_and(harm));
         let Some(namespaces) = namespaces else {
             skipped("network namespaces need root, ip and tc");
             return None;
@@ -97,7 +101,7 @@ impl Fleet {
         let (port, token) = (free_port(), place.path().join("token"));
         let mut command = place.command();
         command.args(["bench", &format!("x=redis://{address}:{}", server.port)]);
-        command.args(["--fleet", &format!("listen:{address}:{port},{workers}")]);
+        command.args(["--fleet", &format!("listen:0.0.0.0:{port},{workers}")]);
         command.arg("--token-file").arg(&token);
         command.args(["--rate", "900", "--op", "get=1", "--clients", "6", "--keys", "2000"]);
         command.args(["--duration", duration, "--timeout", "2s", "--blocks", "1", "--no-fill"]);
@@ -108,7 +112,7 @@ impl Fleet {
         let mut fleet = Self { place, namespaces, server, driver, workers: Vec::new() };
         for namespace in &fleet.namespaces {
             let program = env!("CARGO_BIN_EXE_cachedyno");
-            let join = format!("{address}:{port}");
+            let join = format!("{}:{port}", namespace.address);
             let own = ["netns", "exec", &namespace.name, program, "worker", "--join", &join];
             let mut command = fleet.place.command_by("ip", &own);
             command.arg("--token-file").arg(&token);
@@ -126,7 +130,7 @@ fn a_worker_with_a_slow_link_is_named() {
         return;
     }
     // Requests and misses of 300/s need about 400 kbit/s with all headers.
-    let Some(fleet) = Fleet::start(3, "4s", Some("60kbit")) else { return };
+    let Some(fleet) = Fleet::start(3, "4s", |last| last.limit("60kbit")) else { return };
     let Fleet { place, namespaces, server, driver, workers } = fleet;
     let summary = driver.finish_within(PATIENCE).code(4).json();
     let reasons = summary["reasons"].as_array().unwrap().iter().map(|r| r.as_str().unwrap());
@@ -146,7 +150,7 @@ fn a_partition_between_driver_and_worker_fails_the_trial() {
     if !installed(&["redis-server"]) {
         return;
     }
-    let Some(fleet) = Fleet::start(2, "30s", None) else { return };
+    let Some(fleet) = Fleet::start(2, "30s", |_| true) else { return };
     let Fleet { place, namespaces, server, driver, workers } = fleet;
     wait_until("the load runs", PATIENCE, || (server.calls("get") > 500).then_some(()));
     namespaces[1].cut();
@@ -156,6 +160,24 @@ fn a_partition_between_driver_and_worker_fails_the_trial() {
     let mut workers = workers.into_iter();
     workers.next().unwrap().finish_within(PATIENCE).code(0);
     workers.next().unwrap().finish_within(PATIENCE).code(1).error(&["lost the driver at"]);
+    drop((namespaces, server));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_worker_without_a_route_to_the_server_is_named() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let Some(fleet) = Fleet::start(2, "1s", Namespace::remove_route) else { return };
+    let Fleet { place, namespaces, server, driver, workers } = fleet;
+    let summary = driver.finish_within(PATIENCE).code(4).json();
+    let reasons = summary["reasons"].to_string();
+    assert!(reasons.contains("worker 2 on"), "{reasons}");
+    assert!(reasons.contains("unreachable"), "{reasons}");
+    for worker in workers {
+        worker.finish_within(PATIENCE).code(0);
+    }
     drop((namespaces, server));
     place.assert_nothing_left();
 }

@@ -9,7 +9,7 @@ use crate::view::{View, WorkerView};
 
 const NOTE: &str = "over all blocks; counts and histograms of the workers are added, and \
                     percentiles follow from the sum; start: bound on the difference between its \
-                    start and the planned one";
+                    start and the planned one; without: all other workers together";
 
 /// A line for each worker and phase.
 pub(crate) fn section(view: &View) -> Section {
@@ -29,7 +29,7 @@ pub(crate) fn section(view: &View) -> Section {
     columns.push(Column::words("phase"));
     columns.extend(["clients", "rate", "p99"].map(Column::number));
     columns.extend(has_plan.then(|| Column::number("of its plan")));
-    columns.extend(["CPU", "waited", "start", "without: rate", "p99"].map(Column::number));
+    columns.extend(["CPU", "waited", "start", "rate without", "p99 without"].map(Column::number));
     let line = |one: &WorkerView| {
         let mut cells: Vec<Cell> = vec![one.worker.as_str().into()];
         cells.extend(has_targets.then(|| Cell::target(&one.target)));
