@@ -1,7 +1,7 @@
 //! `cachedyno doctor`: reports installed stores, host settings that would disturb a measurement,
 //! and leftovers of killed runs.
 
-use model::{Condition, Product};
+use model::{Condition, NetAddress, Product};
 use rig::{Pinning, SearchPath};
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,6 +9,10 @@ use std::process::ExitCode;
 use crate::args::Doctor;
 use crate::exit::CliError;
 use crate::{orphaned, output};
+
+/// The usual port of Redis, and the program of a Ray head node.
+const REDIS_PORT: u16 = 6379;
+const RAY_HEAD: &str = "gcs_server";
 
 pub(crate) fn run(arguments: &Doctor) -> Result<ExitCode, CliError> {
     if !arguments.disk.is_dir() {
@@ -19,7 +23,9 @@ pub(crate) fn run(arguments: &Doctor) -> Result<ExitCode, CliError> {
         return orphaned::clean(&arguments.disk);
     }
     let leftovers = orphaned::list(&arguments.disk);
-    let facts = facts(&conditions(&arguments.disk), leftovers.is_empty());
+    let mut all = conditions(&arguments.disk);
+    all.extend(ray_at_redis_port());
+    let facts = facts(&all, leftovers.is_empty());
     output::print(&(stores() + &facts + &leftovers))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -53,6 +59,25 @@ fn facts(facts: &[Condition], is_clean: bool) -> String {
         return format!("{text}\nno warnings{ready}\n");
     }
     text + "\nwarnings: these disturb measurements\n" + &warnings
+}
+
+/// The head node of a Ray cluster at the usual port of Redis (`ray start --head`), which answers no
+/// Redis client; `None` if there is none that this user can see.
+fn ray_at_redis_port() -> Option<Condition> {
+    let at = NetAddress::Tcp("127.0.0.1".into(), REDIS_PORT);
+    let command = |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let is_ray = |pid: &u32| String::from_utf8_lossy(&command(pid)).contains(RAY_HEAD);
+    let pid = rig::listeners(&[at]).into_iter().find(is_ray)?;
+    Some(Condition {
+        group: "ports".into(),
+        name: format!("port {REDIS_PORT}"),
+        value: format!("{RAY_HEAD}, process {pid}"),
+        warning: Some(
+            "the head node of a Ray cluster has the usual port of Redis, so `redis://localhost` is \
+             not a Redis: start Ray with another --port, or name the port of your Redis"
+                .into(),
+        ),
+    })
 }
 
 /// Facts of this host, including how its CPUs are split between clients and server.
