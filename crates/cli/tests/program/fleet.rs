@@ -79,7 +79,7 @@ fn workers_divide_a_load_and_their_counts_add_up() {
     for one in views {
         assert!((one["share_of_plan"].as_f64().unwrap() - 1.0).abs() < 0.2, "{one}");
         assert!(one["start_skew_ns"].as_u64() < Some(1_000_000_000), "{one}");
-        assert!(one["rate_per_s_without"].as_f64() > Some(1_000.0), "{one}");
+        assert!(one["rate_per_s_without"].as_f64() > Some(300.0), "{one}");
     }
     place.assert_nothing_left();
 }

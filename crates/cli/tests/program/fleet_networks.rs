@@ -137,7 +137,7 @@ fn a_worker_with_a_slow_link_is_named() {
     let off: Vec<&str> = reasons.filter(|reason| reason.contains("of what all workers")).collect();
     assert!(off.iter().any(|reason| reason.contains("worker 3 on")), "{summary}");
     let of = |number: usize| summary["workers"][number]["share_of_plan"].as_f64().unwrap();
-    assert!(of(2) < 0.8 && of(0) > 0.9 && of(1) > 0.9, "{}", summary["workers"]);
+    assert!(of(2) < 0.9 * of(0).min(of(1)), "{}", summary["workers"]);
     for worker in workers {
         worker.finish_within(PATIENCE).code(0);
     }
