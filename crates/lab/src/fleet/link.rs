@@ -15,7 +15,7 @@ use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::clock::{PINGS, Reading};
@@ -62,9 +62,13 @@ struct Shared {
     bytes_max: AtomicUsize,
 }
 
+/// How long a last message may take to leave.
+const SENT_WITHIN: Duration = Duration::from_secs(1);
+
 /// One end of a connection. Dropping it closes the connection after everything is sent.
 pub(super) struct Link {
     shared: Arc<Shared>,
+    thread: JoinHandle<()>,
 }
 
 impl Link {
@@ -84,10 +88,10 @@ impl Link {
             bytes_max: AtomicUsize::new(STRANGER_BYTES_MAX),
         });
         let own = Arc::clone(&shared);
-        thread::Builder::new().name("fleet".into()).spawn(move || {
+        let thread = thread::Builder::new().name("fleet".into()).spawn(move || {
             Served::new(stream, connection, own, zero, deliver).run();
         })?;
-        Ok(Self { shared })
+        Ok(Self { shared, thread })
     }
 
     /// Accepts long messages from now on: the peer is known.
@@ -118,6 +122,11 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.order(Order::Close);
+        // The process may end right after.
+        let until = Instant::now() + SENT_WITHIN;
+        while !self.thread.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
