@@ -99,19 +99,14 @@ impl ServerMeter {
 impl Meter for ServerMeter {
     fn read(&mut self) -> Reading {
         let taken = self.taken.read();
-        // A machine that does not answer fails the trial in `check`.
-        let remote = self.remote.as_ref().and_then(|rig| rig.read().ok());
-        if let Some(remote) = remote {
-            return Reading {
-                server_cpu_ns: remote.cpu_ns,
-                taken_from_server_ns: remote.taken_ns,
-                other_processes_on_generator_ns: taken.on_generator_ns,
-                stolen_from_generator_ns: taken.stolen_from_generator_ns,
-            };
-        }
+        let (server_cpu_ns, taken_from_server_ns) = match &self.remote {
+            // A machine that does not answer fails the trial in `check`.
+            Some(rig) => rig.read().map_or((None, None), |own| (own.cpu_ns, own.taken_ns)),
+            None => (self.servers.cpu_ns(), taken.from_servers_ns),
+        };
         Reading {
-            server_cpu_ns: self.servers.cpu_ns(),
-            taken_from_server_ns: taken.from_servers_ns,
+            server_cpu_ns,
+            taken_from_server_ns,
             other_processes_on_generator_ns: taken.on_generator_ns,
             stolen_from_generator_ns: taken.stolen_from_generator_ns,
         }

@@ -284,7 +284,7 @@ fn workers_join_with_the_token_and_end_with_the_driver() {
     }
     let (place, server) = (Place::new(), PortServer::redis(&[]));
     let driver = Driver::start(&place, &server, "1s", &[]);
-    // What is no worker is turned away: plain text, and another fleet's token.
+    // Other connections are refused: one without TLS, and one with another fleet's token.
     let mut stream = TcpStream::connect(("127.0.0.1", driver.port)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();

@@ -1,24 +1,41 @@
-//! Connects to a process that may start later.
+//! The client's side of a connection: connects to a process that may start later.
 
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Connection};
+use serde::de::DeserializeOwned;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::FleetError;
 use super::endpoint::resolved;
+use super::link::{Arrived, Link};
+use super::token::{DRIVER, Token};
 
 /// How long to try to reach it.
 const WITHIN: Duration = Duration::from_secs(30);
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Connects to the `HOST:PORT` of a flag.
-pub(super) fn connect(
-    address: &str,
-    flag: &str,
+/// Connects by TLS to the `HOST:PORT` of a flag, whose certificate must be that of the token.
+/// Times of pongs count from `zero`.
+pub(super) fn connect<R: DeserializeOwned + Send + 'static>(
+    (flag, address): (&str, &str),
+    token: &Token,
+    zero: Instant,
     stop: &AtomicBool,
-) -> Result<TcpStream, FleetError> {
+) -> Result<(Link, Receiver<Arrived<R>>), FleetError> {
+    let stream = tcp(address, flag, stop)?;
+    let name = ServerName::try_from(DRIVER).map_err(|e| FleetError(e.to_string()))?;
+    let connection = ClientConnection::new(token.client()?, name)
+        .map_err(|e| FleetError(format!("cannot set up TLS: {e}")))?;
+    Link::receiving(stream, Connection::Client(connection), zero)
+        .map_err(|e| FleetError(format!("cannot connect to {flag} `{address}`: {e}")))
+}
+
+fn tcp(address: &str, flag: &str, stop: &AtomicBool) -> Result<TcpStream, FleetError> {
     let addresses = resolved(address, flag)?;
     let until = Instant::now() + WITHIN;
     loop {

@@ -4,7 +4,7 @@ use rig::{Guard, Pinning};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -64,8 +64,8 @@ impl Gathering {
     }
 }
 
-/// A message of a connection, with when it arrived.
-pub(super) type Mail = (usize, Arrived<ToDriver>, Instant);
+/// What arrived, with the number of its connection.
+pub(super) type Mail = (usize, Arrived<ToDriver>);
 
 /// A worker of the fleet.
 pub(super) struct Member {
@@ -98,12 +98,11 @@ pub struct Fleet {
     pub(super) shares_cpus: bool,
     /// Token file to remove.
     token_file: Option<PathBuf>,
-    description: String,
 }
 
 impl std::fmt::Debug for Fleet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.description)
+        write!(f, "{} workers", self.members.len())
     }
 }
 
@@ -113,7 +112,7 @@ impl Drop for Fleet {
             member.link.send(&ToWorker::Goodbye);
         }
         if let Some(path) = &self.token_file {
-            // A token of a fleet that is over lets nobody in.
+            // Nobody can join with it any more.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -133,20 +132,15 @@ impl Fleet {
         let mut placed = Placed::default();
         let (listener, token_file, within) = match gathering {
             Gathering::Local(_) => {
-                placed = Placed::with_directory(guard)?;
-                let path = placed.directory().unwrap_or(Path::new(".")).join("token");
-                token.write(&path)?;
                 let listener = listen("127.0.0.1:0")?;
+                let path = placed.keep(&token, guard)?;
                 placed.start(guard, (workers, &pinning.generator), (own(&listener)?, &path))?;
                 (listener, None, LOCAL_WITHIN)
             }
             Gathering::Ray { cpus, within, .. } => {
-                placed = Placed::with_directory(guard)?;
-                let path = placed.directory().unwrap_or(Path::new(".")).join("token");
-                token.write(&path)?;
                 let listener = listen("0.0.0.0:0")?;
-                let port = own(&listener)?.port();
-                placed.start_on_ray(guard, (workers, *cpus), (port, &path))?;
+                let path = placed.keep(&token, guard)?;
+                placed.start_on_ray(guard, (workers, *cpus), (own(&listener)?.port(), &path))?;
                 (listener, None, *within)
             }
             Gathering::Listen { address, token_file, within, .. } => {
@@ -169,7 +163,6 @@ impl Fleet {
             placed,
             shares_cpus: false,
             token_file,
-            description: String::new(),
         };
         let terms = Terms { secret: &token.secret, version };
         let door = Door { listener, config, mailbox, terms };
@@ -178,7 +171,6 @@ impl Fleet {
         let shares_cpus =
             all().any(|(at, one)| all().take(at).any(|(_, two)| one.shares_cpus(two)));
         fleet.shares_cpus = shares_cpus;
-        fleet.description = format!("{workers} workers");
         Ok(fleet)
     }
 
@@ -258,7 +250,7 @@ impl Door<'_> {
             }
             strangers.retain(|_, stranger: &mut Stranger| stranger.since.elapsed() < HELLO_WITHIN);
             let mail = lock(&fleet.inbox).recv_timeout(PAUSE);
-            let Ok((connection, arrived, _)) = mail else { continue };
+            let Ok((connection, arrived)) = mail else { continue };
             match arrived {
                 Arrived::Message(ToDriver::Hello(hello)) => {
                     let Some(stranger) = strangers.remove(&connection) else { continue };
@@ -296,9 +288,9 @@ impl Door<'_> {
         let Ok(connection) = ServerConnection::new(Arc::clone(&self.config)) else { return false };
         let mailbox = self.mailbox.clone();
         let link = Link::open(stream, Connection::Server(connection), Instant::now(), {
-            move |arrived, at| {
+            move |arrived| {
                 // Nobody listens once the fleet is gone.
-                let _ = mailbox.send((number, arrived, at));
+                let _ = mailbox.send((number, arrived));
             }
         });
         let Ok(link) = link else { return false };
@@ -312,7 +304,7 @@ impl Terms<'_> {
     fn refusal(&self, hello: &Hello, known: &[u64]) -> Option<String> {
         let (version, own) = (&hello.version, self.version);
         if !is_same(&hello.secret, self.secret) {
-            // Slows down whoever tries secrets.
+            // Limits the rate of guesses.
             thread::sleep(PAUSE);
             return Some("its token is of another fleet".into());
         }
@@ -350,11 +342,8 @@ mod tests {
             version: "1.2".into(),
             secret: "abc".into(),
             host: "a".into(),
-            pid: 7,
             id: 42,
             cpus: vec![0],
-            // Clocks may differ by an hour: only times of each worker's own clock count.
-            wall_unix_ms: 0,
         }
     }
 

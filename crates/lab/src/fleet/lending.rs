@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -89,7 +89,7 @@ pub fn lend(
             Err(_) => thread::sleep(LOOK_EVERY),
         }
     }
-    // A token of a machine that is no longer lent lets nobody in.
+    // Nobody can connect with it any more.
     let _ = std::fs::remove_file(lending.token_file);
     Ok(())
 }
@@ -126,12 +126,8 @@ impl<'a> Lender<'a> {
         connection: Connection,
         stop: &AtomicBool,
     ) -> Result<(), FleetError> {
-        let (mailbox, inbox) = channel();
-        let link = Link::open(stream, connection, Instant::now(), move |arrived, _| {
-            // Nobody listens once the driver has been sent away.
-            let _ = mailbox.send(arrived);
-        });
-        let link = link.map_err(|e| FleetError(e.to_string()))?;
+        let opened = Link::receiving(stream, connection, Instant::now());
+        let (link, inbox) = opened.map_err(|e| FleetError(e.to_string()))?;
         let since = Instant::now();
         loop {
             if !self.is_known && since.elapsed() > HELLO_WITHIN {

@@ -14,6 +14,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -78,7 +79,7 @@ impl Link {
         stream: TcpStream,
         connection: Connection,
         zero: Instant,
-        deliver: impl FnMut(Arrived<R>, Instant) + Send + 'static,
+        deliver: impl FnMut(Arrived<R>) + Send + 'static,
     ) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
@@ -92,6 +93,20 @@ impl Link {
             Served::new(stream, connection, own, zero, deliver).run();
         })?;
         Ok(Self { shared, thread })
+    }
+
+    /// The same, with a receiver of everything that arrives.
+    pub(super) fn receiving<R: DeserializeOwned + Send + 'static>(
+        stream: TcpStream,
+        connection: Connection,
+        zero: Instant,
+    ) -> io::Result<(Self, Receiver<Arrived<R>>)> {
+        let (mailbox, inbox) = channel();
+        let link = Self::open(stream, connection, zero, move |arrived| {
+            // Nobody listens once the receiver is gone.
+            let _ = mailbox.send(arrived);
+        })?;
+        Ok((link, inbox))
     }
 
     /// Accepts long messages from now on: the peer is known.
@@ -184,7 +199,7 @@ impl<D> Served<D> {
 
     fn run<R: DeserializeOwned>(mut self)
     where
-        D: FnMut(Arrived<R>, Instant),
+        D: FnMut(Arrived<R>),
     {
         let why = loop {
             match self.turn() {
@@ -193,13 +208,13 @@ impl<D> Served<D> {
                 Err(e) => break e.to_string(),
             }
         };
-        (self.deliver)(Arrived::Gone(why), Instant::now());
+        (self.deliver)(Arrived::Gone(why));
     }
 
     /// Waits for something to do, and does it. False at the end of the connection.
     fn turn<R: DeserializeOwned>(&mut self) -> io::Result<bool>
     where
-        D: FnMut(Arrived<R>, Instant),
+        D: FnMut(Arrived<R>),
     {
         let wants_write = self.connection.wants_write();
         if self.closing && !wants_write {
@@ -280,7 +295,7 @@ impl<D> Served<D> {
     /// Reads all that has arrived at `now`. False if the peer has closed the connection.
     fn read<R: DeserializeOwned>(&mut self, now: Instant) -> io::Result<bool>
     where
-        D: FnMut(Arrived<R>, Instant),
+        D: FnMut(Arrived<R>),
     {
         loop {
             match self.connection.read_tls(&mut self.stream) {
@@ -292,7 +307,7 @@ impl<D> Served<D> {
             let state = match self.connection.process_new_packets() {
                 Ok(state) => state,
                 Err(e) => {
-                    // The alert tells the peer what is wrong.
+                    // The alert has the reason for the peer.
                     let _ = self.write();
                     return Err(io::Error::other(format!("TLS failed: {e}")));
                 }
@@ -310,7 +325,7 @@ impl<D> Served<D> {
 
     fn take_frames<R: DeserializeOwned>(&mut self, now: Instant) -> io::Result<()>
     where
-        D: FnMut(Arrived<R>, Instant),
+        D: FnMut(Arrived<R>),
     {
         let mut at = 0;
         while let Some(length) = self.received[at..].first_chunk::<LENGTH>() {
@@ -329,7 +344,7 @@ impl<D> Served<D> {
                     self.send(&Frame::<()>::Pong(number, at_ns))?;
                 }
                 Frame::Pong(number, worker_ns) => self.pong(number, worker_ns, now)?,
-                Frame::Message(message) => (self.deliver)(Arrived::Message(message), now),
+                Frame::Message(message) => (self.deliver)(Arrived::Message(message)),
             }
         }
         self.received.drain(..at);
@@ -338,7 +353,7 @@ impl<D> Served<D> {
 
     fn pong<R>(&mut self, number: u32, worker_ns: u64, now: Instant) -> io::Result<()>
     where
-        D: FnMut(Arrived<R>, Instant),
+        D: FnMut(Arrived<R>),
     {
         let (expected, sent) = self.ping;
         if number == 0 || number != expected {
@@ -350,7 +365,7 @@ impl<D> Served<D> {
             return self.next_ping();
         }
         self.ping.0 = 0;
-        (self.deliver)(Arrived::Clock(best), now);
+        (self.deliver)(Arrived::Clock(best));
         Ok(())
     }
 }

@@ -4,14 +4,15 @@
 use rig::{Guard, OwnProcess, Scratch};
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::FleetError;
 use super::ray::OnRay;
+use super::token::Token;
 
 /// Processes of workers, and the directory with their token. Dropping it ends them.
 #[derive(Debug, Default)]
-pub struct Placed {
+pub(super) struct Placed {
     // Dropped in this order.
     processes: Vec<OwnProcess>,
     on_ray: Option<OnRay>,
@@ -19,15 +20,14 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// A private directory for the token of workers of the same user on this machine.
-    pub(super) fn with_directory(guard: &Guard) -> Result<Self, FleetError> {
-        let token = Scratch::for_sockets(guard).map_err(|e| FleetError(e.to_string()))?;
-        Ok(Self { processes: Vec::new(), on_ray: None, token: Some(token) })
-    }
-
-    /// The directory for the token.
-    pub(super) fn directory(&self) -> Option<&Path> {
-        self.token.as_ref().map(Scratch::path)
+    /// Writes the token to a private directory, for workers placed from this machine, and returns
+    /// its path.
+    pub(super) fn keep(&mut self, token: &Token, guard: &Guard) -> Result<PathBuf, FleetError> {
+        let directory = Scratch::for_sockets(guard).map_err(|e| FleetError(e.to_string()))?;
+        let path = directory.path().join("token");
+        token.write(&path)?;
+        self.token = Some(directory);
+        Ok(path)
     }
 
     /// Starts workers that join `address`, on the CPUs of the generator.

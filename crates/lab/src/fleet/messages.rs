@@ -59,14 +59,10 @@ pub(super) struct Hello {
     pub(super) secret: String,
     /// Host name.
     pub(super) host: String,
-    /// Process id.
-    pub(super) pid: u32,
     /// Random, unique per process.
     pub(super) id: u64,
     /// CPUs that its threads may use.
     pub(super) cpus: Vec<usize>,
-    /// Its wall clock, milliseconds since 1970.
-    pub(super) wall_unix_ms: u64,
 }
 
 /// One load on one worker.

@@ -34,7 +34,6 @@ mod token;
 pub mod worker;
 
 pub use joining::{Fleet, Gathering};
-pub use local::Placed;
 pub use rig_on::RigOn;
 pub use token::Token;
 

@@ -3,7 +3,6 @@
 use load::wire::{Observer, Offer, Part, Work};
 use load::{Latest, Meter, Progress};
 use model::{Endpoint, ErrorClass, Failure, Kv, RecordedOperation};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ use super::endpoint::SentEndpoint;
 use super::joining::{Fleet, Mail, Member, lock};
 use super::link::Arrived;
 use super::merged::{Contribution, Offered, Sum};
-use super::messages::{SentEnd, SentJob, SentProgress, ToDriver, ToWorker, What};
+use super::messages::{SentJob, SentProgress, ToDriver, ToWorker, What};
 
 /// Time from the last worker's readiness to the start of the load, and further time per worker:
 /// every start message must arrive before.
@@ -22,6 +21,8 @@ const LEAD: Duration = Duration::from_millis(30);
 const LEAD_EACH: Duration = Duration::from_micros(200);
 /// How often the load is watched.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the meter is checked, and progress reported at most.
+const CHECK_EVERY: Duration = Duration::from_millis(200);
 /// How long the measurement of clocks, and the end of a load that was stopped, may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// How long workers may take to connect, besides the timeout of the load.
@@ -75,8 +76,11 @@ impl Fleet {
         };
         let begins = match offering.prepare(job, stop) {
             Ok(Some(begins)) => begins,
-            Ok(None) => return Offered { interrupted: true, ..offering.stopped() },
-            Err(failure) => return Offered { failure: Some(failure), ..offering.stopped() },
+            not_begun => {
+                offering.end_prepared();
+                let interrupted = not_begun.is_ok();
+                return Offered { failure: not_begun.err(), interrupted, ..Offered::default() };
+            }
         };
         let mut observer = Observer::new(job.offer, job.work, begins);
         offering.watch((job, &mut observer), stop, meter, progress);
@@ -209,7 +213,7 @@ impl Offering<'_> {
     /// The next thing that arrives from a member within `wait`.
     fn next(&self, wait: Duration) -> Option<(usize, Arrived<ToDriver>)> {
         match self.inbox.recv_timeout(wait) {
-            Ok((connection, arrived, _)) => {
+            Ok((connection, arrived)) => {
                 let at = self.members().iter().position(|m| m.connection == connection)?;
                 Some((at, arrived))
             }
@@ -238,6 +242,7 @@ impl Offering<'_> {
                 let message = format!("{name} left the fleet: {why}");
                 lock(&self.fleet.gone).get_or_insert(message.clone());
                 self.fail(Failure { class: ErrorClass::Other, message });
+                self.contributions[at].ended.get_or_insert_default();
             }
             // Of an earlier load.
             Arrived::Message(_) | Arrived::Clock(_) => {}
@@ -252,7 +257,7 @@ impl Offering<'_> {
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) {
-        let mut stopping = None;
+        let (mut stopping, mut check_at) = (None, Instant::now());
         while self.contributions.iter().any(|c| c.ended.is_none()) {
             if (self.failure.is_some() || stop.load(Ordering::Relaxed)) && stopping.is_none() {
                 stopping = Some(Instant::now() + ANSWER_WITHIN);
@@ -263,32 +268,27 @@ impl Offering<'_> {
             }
             let wait = observer.read_if_due(meter, LOOK_EVERY);
             if let Some((at, arrived)) = self.next(wait) {
-                let is_gone = matches!(arrived, Arrived::Gone(_));
                 self.take(at, arrived);
-                if is_gone {
-                    self.contributions[at].ended = Some(SentEnd::default());
-                }
             }
-            if let Err(failure) = meter.check() {
-                self.fail(failure);
+            if Instant::now() >= check_at {
+                // It may ask another machine.
+                check_at = Instant::now() + CHECK_EVERY;
+                meter.check().unwrap_or_else(|failure| self.fail(failure));
             }
             self.course.report(job, observer.measured_from(), progress);
         }
     }
 
     /// After a load that did not start: ends what workers have prepared.
-    fn stopped(&mut self) -> Offered {
+    fn end_prepared(&mut self) {
         self.send_all(&ToWorker::Stop);
         let until = Instant::now() + ANSWER_WITHIN;
         let is_over = |c: &Contribution| !c.ready || c.ended.is_some();
         while !self.contributions.iter().all(is_over) && Instant::now() < until {
-            match self.next(LOOK_EVERY) {
-                Some((at, Arrived::Gone(_))) => self.contributions[at].ready = false,
-                Some((at, arrived)) => self.take(at, arrived),
-                None => {}
+            if let Some((at, arrived)) = self.next(LOOK_EVERY) {
+                self.take(at, arrived);
             }
         }
-        Offered::default()
     }
 }
 
@@ -305,7 +305,6 @@ struct Course {
     latest: Vec<RecordedOperation>,
     at_ns: u64,
     stage: Option<u32>,
-    reported: BTreeMap<u64, u64>,
     reported_at: Option<Instant>,
     fresh: bool,
 }
@@ -318,15 +317,12 @@ impl Course {
         }
         RecordedOperation::merge_all(&mut self.latest, &progress.operations);
         (self.at_ns, self.stage) = (self.at_ns.max(progress.at_ns), progress.stage);
-        *self.reported.entry(progress.at_ns / 1_000_000_000).or_default() +=
-            progress.whole.counts.total();
         self.fresh = true;
     }
 
     /// Reports what is new, at most five times a second.
     fn report(&mut self, job: &Job<'_>, from: Instant, progress: &mut dyn FnMut(Progress<'_>)) {
-        const EVERY: Duration = Duration::from_millis(200);
-        if !self.fresh || self.reported_at.is_some_and(|at| at.elapsed() < EVERY) {
+        if !self.fresh || self.reported_at.is_some_and(|at| at.elapsed() < CHECK_EVERY) {
             return;
         }
         let Some(whole) = &self.whole else { return };

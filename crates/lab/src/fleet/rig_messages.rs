@@ -17,7 +17,7 @@ pub(super) enum ToRig {
     Read,
     /// Stops the servers of a start.
     Stop { number: u64 },
-    /// The run is over; there is no answer.
+    /// The run is over. It has no answer.
     Goodbye,
 }
 

@@ -4,10 +4,8 @@
 
 use model::{Condition, Endpoint, ErrorClass, Failure, PlannedTarget, Product};
 use rig::Scratch;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, Connection};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -16,7 +14,7 @@ use super::connecting::connect;
 use super::joining::lock;
 use super::link::{Arrived, Link};
 use super::rig_messages::{Asked, FromRig, Lent, RigReading, ToRig};
-use super::token::{DRIVER, Token};
+use super::token::Token;
 
 /// How long servers may take to start, and everything else.
 const START_WITHIN: Duration = Duration::from_secs(90);
@@ -47,17 +45,8 @@ impl RigOn {
         (token, version): (&Token, &str),
         directory: Scratch,
     ) -> Result<Self, FleetError> {
-        let stream = connect(address, "--rig-on", &AtomicBool::new(false))?;
-        let name = ServerName::try_from(DRIVER).map_err(|e| FleetError(e.to_string()))?;
-        let connection = ClientConnection::new(token.client()?, name)
-            .map_err(|e| FleetError(format!("cannot set up TLS: {e}")))?;
-        let (mailbox, inbox) = channel();
-        let connection = Connection::Client(connection);
-        let link = Link::open(stream, connection, Instant::now(), move |arrived, _| {
-            // Nobody listens once the run is over.
-            let _ = mailbox.send(arrived);
-        });
-        let link = link.map_err(|e| FleetError(format!("cannot connect to {address}: {e}")))?;
+        let (link, inbox) =
+            connect(("--rig-on", address), token, Instant::now(), &AtomicBool::new(false))?;
         link.trust();
         let mut rig = Self {
             link,

@@ -5,8 +5,6 @@ use load::wire::{Offer, ProgressSnapshot};
 use load::{Meter, Reading};
 use model::{ErrorClass, Failure, RecordedOperation};
 use rig::{ProcessTree, StolenCpuReader};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, Connection};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,10 +16,9 @@ use super::FleetError;
 use super::connecting::connect;
 use super::link::{Arrived, Link};
 use super::messages::{Hello, PROTOCOL, SentEnd, SentJob, SentProgress, ToDriver, ToWorker};
-use super::token::{DRIVER, Token};
+use super::token::Token;
 use crate::kv_work;
 use crate::recorded;
-use crate::wall::unix_ms;
 
 /// How often progress is reported.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -56,26 +53,16 @@ pub fn work(
     notice: &mut dyn FnMut(&str),
 ) -> Result<(), FleetError> {
     let zero = Instant::now();
-    let stream = connect(joining.address, "--join", stop)?;
-    let (mailbox, inbox) = channel();
-    let name = ServerName::try_from(DRIVER).map_err(|e| FleetError(e.to_string()))?;
-    let connection = ClientConnection::new(joining.token.client()?, name)
-        .map_err(|e| FleetError(format!("cannot set up TLS: {e}")))?;
-    let link = Link::open(stream, Connection::Client(connection), zero, move |arrived, _| {
-        // Nobody listens once the worker has ended.
-        let _ = mailbox.send(arrived);
-    });
-    let link = link.map_err(|e| FleetError(format!("cannot join {}: {e}", joining.address)))?;
+    let address = ("--join", joining.address);
+    let (link, inbox) = connect(address, joining.token, zero, stop)?;
     let link = Arc::new(link);
     link.send(&ToDriver::Hello(Hello {
         protocol: PROTOCOL,
         version: joining.version.into(),
         secret: joining.token.secret.clone(),
         host: joining.host.clone(),
-        pid: std::process::id(),
         id: u64::from(rig::random()) << 32 | u64::from(rig::random()),
         cpus: joining.cpus.clone(),
-        wall_unix_ms: unix_ms(),
     }));
     let mut worker = Worker { joining, link, zero, current: None };
     let ended = worker.serve(&inbox, stop, notice);
@@ -159,7 +146,6 @@ impl Worker<'_> {
             zero: self.zero,
             begun: None,
             late_ns: 0,
-            ready: false,
             stolen: StolenCpuReader::new(&self.joining.cpus, &[], ProcessTree::new(&[])),
         };
         let (link, own_stop) = (Arc::clone(&self.link), Arc::clone(&stop));
@@ -269,7 +255,6 @@ struct WorkerMeter {
     zero: Instant,
     begun: Option<Instant>,
     late_ns: u64,
-    ready: bool,
     stolen: StolenCpuReader,
 }
 
@@ -285,10 +270,7 @@ impl Meter for WorkerMeter {
     }
 
     fn begins(&mut self, stop: &AtomicBool) -> Instant {
-        if !self.ready {
-            self.ready = true;
-            self.link.send(&ToDriver::Ready { job: self.job });
-        }
+        self.link.send(&ToDriver::Ready { job: self.job });
         let at_ns = loop {
             match self.started.recv_timeout(LOOK_EVERY) {
                 Ok(at_ns) => break at_ns,
