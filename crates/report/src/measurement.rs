@@ -4,12 +4,13 @@ use model::{
     Cell, Counts, PEAK, PageCache, Phase, Plan, Point, Product, Series, Stop, Trial, Workload,
 };
 use stats::search::Purpose;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use crate::ramp::{Ladder, Ramp};
 use crate::recorded::{Recorded, phase_names};
 use crate::search::CellSearch;
-use crate::view::{RampView, SearchView};
+use crate::view::{RampView, SearchView, WorkerView};
 
 /// Purpose of a point, which decides how strict rules are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(crate) struct Measurement<'a> {
     pub(crate) ramp: Option<(&'a Ramp<'a>, &'a RampView)>,
     /// Its search with the result, if it is a search.
     pub(crate) search: Option<&'a (CellSearch<'a>, SearchView)>,
+    /// What each worker contributed, once [`workers::of`](crate::workers::of) has computed it.
+    pub(crate) workers: OnceCell<Vec<WorkerView>>,
 }
 
 /// Counts of an operation over all trials of a phase.
@@ -92,6 +95,7 @@ pub(crate) fn measurements<'a>(
                 search: searches
                     .iter()
                     .find(|(search, view)| search.cell.id == cell.id && view.operation == phase),
+                workers: OnceCell::new(),
             };
             found.extend((!measurement.points.is_empty()).then_some(measurement));
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::borrow::Cow;
 
-use crate::view::Value;
+use crate::view::{Time, Value};
 
 /// Placeholder for a missing value.
 pub(crate) const NONE: &str = "–";
@@ -115,6 +115,17 @@ impl Cell {
     /// A cell with a numeric sort key.
     pub(crate) fn number(text: String, sort: f64) -> Self {
         Self { sort: Some(sort), ..Self::from(text) }
+    }
+
+    /// A latency, sorted by its number even if that is a bound; [`NONE`] without one.
+    pub(crate) fn time(time: Option<Time>) -> Self {
+        time.map_or_else(
+            || NONE.into(),
+            |time| {
+                let (Time::Of(ns) | Time::Bound { at_least: ns }) = time;
+                Self::number(time.to_string(), ns as f64)
+            },
+        )
     }
 
     /// A target's name.

@@ -43,8 +43,13 @@ fn held<'a>(measurement: &Measurement<'a>) -> Vec<&'a Point> {
     decisive.flatten().filter(has_workers).copied().collect()
 }
 
-/// The workers of a measurement; empty without a fleet.
-pub(crate) fn of(measurement: &Measurement<'_>) -> Vec<WorkerView> {
+/// The workers of a measurement; empty without a fleet. Computed once, since several rules need
+/// them.
+pub(crate) fn of<'a>(measurement: &'a Measurement<'_>) -> &'a [WorkerView] {
+    measurement.workers.get_or_init(|| views(measurement))
+}
+
+fn views(measurement: &Measurement<'_>) -> Vec<WorkerView> {
     let points = held(measurement);
     let Some(first) = points.first() else { return Vec::new() };
     let names = first.contributors.iter().map(|one| one.name.as_str());
@@ -112,5 +117,5 @@ pub(crate) fn workers(recorded: &Recorded, all: &[Measurement<'_>]) -> Vec<Worke
     if recorded.header.plan.workers == 0 {
         return Vec::new();
     }
-    all.iter().flat_map(of).collect()
+    all.iter().flat_map(of).cloned().collect()
 }

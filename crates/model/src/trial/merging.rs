@@ -11,7 +11,7 @@ use super::slowest::Slowest;
 
 impl Point {
     /// Adds the point of another contributor to the same load over the same span. The server's CPU
-    /// time is not added: whoever merges measures it once.
+    /// time is not added: the driver measures it once.
     pub fn contribute(&mut self, other: &Self) {
         let length_ns = self.length_ns.max(other.length_ns);
         for theirs in &other.operations {

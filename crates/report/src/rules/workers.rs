@@ -1,5 +1,4 @@
-//! Rules on each worker of a fleet. Whatever is wrong with one is named, with the result of the
-//! others beside it.
+//! Rules on each worker of a fleet. A worker that breaks one is named, with the result without it.
 
 use crate::findings::Findings;
 use crate::limits::{
@@ -11,7 +10,6 @@ use crate::show;
 use crate::view::WorkerView;
 use crate::workers::{against_all, of};
 use model::TAKEN_SHARE_MAX;
-use stats::Time;
 
 /// Workers that may have started too early or too late.
 pub(super) fn start(measurement: &Measurement<'_>, findings: &mut Findings) {
@@ -40,7 +38,7 @@ pub(super) fn share(measurement: &Measurement<'_>, findings: &mut Findings) {
             measurement.label(),
             one.worker,
             show::percent(share),
-            without(&one)
+            without(one)
         ));
     }
 }
@@ -101,7 +99,7 @@ pub(super) fn disturbed(measurement: &Measurement<'_>, findings: &mut Findings) 
             one.worker,
             show::percent(one.waited_share),
             show::percent(one.disturbed_share),
-            without(&one)
+            without(one)
         );
         findings.not_steady("a worker was disturbed", text);
     }
@@ -110,9 +108,6 @@ pub(super) fn disturbed(measurement: &Measurement<'_>, findings: &mut Findings) 
 /// The result of the other workers, as part of a sentence.
 fn without(one: &WorkerView) -> String {
     let Some(rate) = one.rate_per_s_without else { return String::new() };
-    let p99 = one.response_ns_p99_without.map(|time| match time {
-        Time::Of(ns) => format!(", p99 {}", show::ns(ns as f64)),
-        Time::Bound { at_least } => format!(", p99 above {}", show::ns(at_least as f64)),
-    });
+    let p99 = one.response_ns_p99_without.map(|time| format!(", p99 {time}"));
     format!(" (without it: {}{})", show::rate(rate), p99.unwrap_or_default())
 }

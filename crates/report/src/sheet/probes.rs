@@ -5,7 +5,7 @@ use stats::search::Purpose;
 use crate::section::{Block, Section};
 use crate::show::{self, commas, grouped};
 use crate::table::{Cell, Column, Line, NONE, Table, Tone};
-use crate::view::{ProbeReason, ProbeVerdict, ProbeView, SearchView, Time, View};
+use crate::view::{ProbeReason, ProbeVerdict, ProbeView, SearchView, View};
 
 /// Columns of the probes.
 fn columns() -> Vec<Column> {
@@ -80,12 +80,6 @@ fn counts(search: &SearchView) -> String {
 /// The cells of a probe's line.
 fn cells(probe: &ProbeView) -> Vec<Cell> {
     let none = || Cell::from(NONE);
-    let ns = |time: Option<Time>| {
-        time.map_or_else(none, |time| {
-            let (Time::Of(ns) | Time::Bound { at_least: ns }) = time;
-            Cell::number(time.to_string(), ns as f64)
-        })
-    };
     let over: Vec<String> = probe.beyond.iter().map(|beyond| share(beyond.share)).collect();
     let is_judged = probe.purpose != Purpose::Peak && !over.is_empty();
     vec![
@@ -93,8 +87,8 @@ fn cells(probe: &ProbeView) -> Vec<Cell> {
         probe.purpose.to_string().into(),
         probe.rate_per_s.map_or_else(none, |rate| Cell::number(commas(rate), rate as f64)),
         Cell::number(grouped(probe.answered_per_s), probe.answered_per_s),
-        ns(probe.response_ns_p50),
-        ns(probe.response_ns_p99),
+        Cell::time(probe.response_ns_p50),
+        Cell::time(probe.response_ns_p99),
         probe.error_share.map_or_else(none, |share| Cell::number(show::percent(share), share)),
         if is_judged { over.join(", ").into() } else { none() },
         Cell::from(verdict(probe).0).toned(tone(probe)),

@@ -1,7 +1,5 @@
 //! What each worker of a fleet contributed.
 
-use stats::Time;
-
 use crate::section::{Block, Section};
 use crate::show;
 use crate::table::{Cell, Column, Line, NONE, Table};
@@ -38,7 +36,7 @@ pub(crate) fn section(view: &View) -> Section {
         cells.push(one.phase.as_str().into());
         cells.push(Cell::number(one.clients.to_string(), f64::from(one.clients)));
         cells.push(Cell::number(show::rate(one.rate_per_s), one.rate_per_s));
-        cells.push(time(one.response_ns_p99));
+        cells.push(Cell::time(one.response_ns_p99));
         let share = |share: f64| Cell::number(show::percent(share), share);
         cells.extend(has_plan.then(|| one.share_of_plan.map_or_else(|| NONE.into(), share)));
         cells.extend([share(one.cpu_share), share(one.waited_share)]);
@@ -46,20 +44,10 @@ pub(crate) fn section(view: &View) -> Section {
         cells.push(Cell::number(format!("±{}", show::ns(start_ns)), start_ns));
         let rate = |rate: f64| Cell::number(show::rate(rate), rate);
         cells.push(one.rate_per_s_without.map_or_else(|| NONE.into(), rate));
-        cells.push(time(one.response_ns_p99_without));
+        cells.push(Cell::time(one.response_ns_p99_without));
         Line::plain(cells)
     };
     let table = Table::new(columns, all.iter().map(line).collect());
     let blocks = vec![Block::table(table), Block::note(NOTE)];
     Section { id: "workers", title: "Workers", blocks }
-}
-
-fn time(time: Option<Time>) -> Cell {
-    match time {
-        Some(Time::Of(ns)) => Cell::number(show::ns(ns as f64), ns as f64),
-        Some(Time::Bound { at_least }) => {
-            Cell::number(format!("> {}", show::ns(at_least as f64)), at_least as f64)
-        }
-        None => NONE.into(),
-    }
 }
