@@ -4,8 +4,8 @@ use clap::Args;
 use lab::Setup;
 use lab::fleet::{Fleet, Gathering, RigOn, Token};
 use model::{Plan, Workload};
-use rig::{Guard, Scratch};
-use std::path::PathBuf;
+use rig::{Guard, Pinning, Scratch};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,6 +17,8 @@ use crate::{output, studies};
 pub(crate) const FLEET_TOKEN: &str = "cachedyno-fleet.token";
 /// Usual name of the token file of a worker that lends its machine.
 pub(crate) const RIG_TOKEN: &str = "cachedyno-rig.token";
+/// How long to wait for workers, unless set.
+pub(crate) const FLEET_WAIT_NS: u64 = 300_000_000_000;
 /// Most workers of a fleet.
 const WORKERS_MAX: u32 = 4096;
 
@@ -53,41 +55,54 @@ pub(crate) struct FleetFlags {
     fleet_wait: u64,
 }
 
+/// Parses a place of workers, which have `cpus` CPUs each and `wait_ns` to join. Errors: what is
+/// wrong, in words.
+pub(crate) fn gathering(
+    place: &str,
+    token_file: &Path,
+    (wait_ns, cpus): (u64, u32),
+) -> Result<Gathering, String> {
+    let wrong = || {
+        format!(
+            "--fleet `{place}` is not a place of workers (expected local:N, such as local:3, \
+             listen:HOST:PORT,N, such as listen:10.0.0.1:7000,8, or ray:N, such as ray:8)"
+        )
+    };
+    let count = |text: &str| {
+        let workers: u32 = text.parse().map_err(|_| wrong())?;
+        let is_allowed = (1..=WORKERS_MAX).contains(&workers);
+        let expected = || format!("--fleet: `{workers}` workers (expected 1 to {WORKERS_MAX})");
+        is_allowed.then_some(workers).ok_or_else(expected)
+    };
+    let within = Duration::from_nanos(wait_ns);
+    match place.split_once(':').ok_or_else(wrong)? {
+        ("local", workers) => Ok(Gathering::Local(count(workers)?)),
+        ("ray", workers) => Ok(Gathering::Ray { workers: count(workers)?, cpus, within }),
+        ("listen", rest) => {
+            let (address, workers) = rest.rsplit_once(',').ok_or_else(wrong)?;
+            let (workers, token_file) = (count(workers)?, token_file.to_path_buf());
+            Ok(Gathering::Listen { address: address.into(), workers, token_file, within })
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// Waits for workers that use the CPUs of `pinning` if they are on this machine.
+pub(crate) fn gather(
+    gathering: &Gathering,
+    (guard, pinning): (&Guard, &Pinning),
+    stop: &AtomicBool,
+) -> Result<Fleet, CliError> {
+    let (version, notice) = (studies::TOOL_VERSION, &mut |line: &str| output::say(line));
+    let fleet = Fleet::gather(gathering, version, (guard, pinning), stop, notice);
+    fleet.map_err(|e| CliError::failed(e.to_string()))
+}
+
 impl FleetFlags {
     /// Where workers come from, with `cpus` CPUs each; `None` without a fleet.
     fn gathering(&self, cpus: u32) -> Result<Option<Gathering>, CliError> {
-        let Some(text) = &self.fleet else { return Ok(None) };
-        let wrong = || {
-            CliError::usage(format!(
-                "--fleet `{text}` is not a place of workers (expected local:N, such as local:3, \
-                 listen:HOST:PORT,N, such as listen:10.0.0.1:7000,8, or ray:N, such as ray:8)"
-            ))
-        };
-        let count = |text: &str| {
-            let workers: u32 = text.parse().map_err(|_| wrong())?;
-            (1..=WORKERS_MAX).contains(&workers).then_some(workers).ok_or_else(|| {
-                CliError::usage(format!(
-                    "--fleet: `{workers}` workers (expected 1 to {WORKERS_MAX})"
-                ))
-            })
-        };
-        match text.split_once(':').ok_or_else(wrong)? {
-            ("local", workers) => Ok(Some(Gathering::Local(count(workers)?))),
-            ("ray", workers) => {
-                let within = Duration::from_nanos(self.fleet_wait);
-                Ok(Some(Gathering::Ray { workers: count(workers)?, cpus, within }))
-            }
-            ("listen", rest) => {
-                let (address, workers) = rest.rsplit_once(',').ok_or_else(wrong)?;
-                Ok(Some(Gathering::Listen {
-                    address: address.into(),
-                    workers: count(workers)?,
-                    token_file: self.token_file.clone(),
-                    within: Duration::from_nanos(self.fleet_wait),
-                }))
-            }
-            _ => Err(wrong()),
-        }
+        let place = |text| gathering(text, &self.token_file, (self.fleet_wait, cpus));
+        self.fleet.as_deref().map(place).transpose().map_err(CliError::usage)
     }
 
     /// Divides the loads of a plan between the workers. Errors: the flags are wrong, or a load
@@ -144,15 +159,8 @@ impl FleetFlags {
             )));
         }
         let Some(gathering) = gathering else { return Ok(setup) };
-        let stop = AtomicBool::new(false);
-        let fleet = Fleet::gather(
-            &gathering,
-            studies::TOOL_VERSION,
-            (&setup.guard, &setup.pinning),
-            &stop,
-            &mut |line| output::say(line),
-        );
-        let fleet = fleet.map_err(|e| CliError::failed(e.to_string()))?;
+        let (machine, stop) = ((&setup.guard, &setup.pinning), AtomicBool::new(false));
+        let fleet = gather(&gathering, machine, &stop)?;
         Ok(Setup { fleet: Some(fleet), ..setup })
     }
 }

@@ -9,6 +9,7 @@ mod redis_benchmark {
     mod endings;
     mod existing;
     mod faults;
+    mod fleet;
     mod form;
     mod guide;
     mod keep_alive;

@@ -14,7 +14,7 @@ use workloads::kv::{KeyNames, Sizes, Values};
 use crate::actions::{Acting, Subjects};
 use crate::demand;
 use crate::faults::FaultPlace;
-use crate::fleet::{Fleet, Job, Offered, What};
+use crate::fleet::{Fleet, Job, Offered, Requests, What};
 use crate::kv_work;
 use crate::names::{self, unreadable};
 use crate::pacing;
@@ -334,10 +334,12 @@ impl Opened<'_> {
         if let Some((fleet, endpoint, prefix)) = &self.fleet {
             let job = Job {
                 endpoint,
-                prefix,
-                kv: self.offered.kv,
-                seed: self.offered.seed,
-                what: what.clone(),
+                requests: Requests::Cell {
+                    prefix: prefix.clone(),
+                    kv: Box::new(self.offered.kv.clone()),
+                    seed: self.offered.seed,
+                    what: what.clone(),
+                },
                 offer,
                 work,
                 since: self.since,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix, values_of};
 
 use crate::demand;
-use crate::fleet::What;
+use crate::fleet::{Requests, What};
 use crate::names::{self, unreadable};
 
 /// All operations of a cell.
@@ -92,14 +92,18 @@ pub(crate) fn of_phase(work: &Work, kv: &Kv, phase: &Phase) -> Result<Work, Fail
     Ok(Work { operations, mix, keys, inserting, follows, ..work.clone() })
 }
 
-/// What a job of a fleet sends, and the name of its phase. `own` is the prefix of every key.
-pub(crate) fn of_job(
-    kv: &Kv,
-    seed: u64,
-    (dialect, own): (Dialect, &str),
-    what: &What,
+/// What a worker of a fleet sends, and the name of its phase.
+pub(crate) fn of_requests(
+    requests: &Requests,
+    dialect: Dialect,
 ) -> Result<(Work, String), Failure> {
-    let names = names::of(kv, own, seed).map_err(unreadable)?;
+    let (prefix, kv, seed, what) = match requests {
+        Requests::Cell { prefix, kv, seed, what } => (prefix, kv, *seed, what),
+        Requests::Alike(form) => {
+            return Ok((form.work().map_err(unreadable)?, form.name.clone()));
+        }
+    };
+    let names = names::of(kv, prefix, seed).map_err(unreadable)?;
     let work = work(kv, seed, dialect, &names)?;
     match what {
         What::Fill { first, keys } => {

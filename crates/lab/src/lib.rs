@@ -13,7 +13,8 @@
 //! - [`data_files`]: records and operation lists of an application cache, read from files.
 //! - [`calibrate`]: limits of this machine, and CPU cost of the generator on it.
 //! - [`mod@null`]: rate of the generator with the same load on a null server.
-//! - [`fleet`]: loads from several processes, on this machine and others.
+//! - [`fleet`]: loads from several processes, on this machine and others; `request_form`: requests
+//!   that are all alike, which they can send as well.
 //! - `search`: a trial whose load is a search, probe by probe.
 //! - `room`: free memory of existing servers; `machine`: free memory and disk of this machine;
 //!   `demand`: how much a cell writes; `disk_demand`: what a trial puts on the disk of a server.
@@ -56,6 +57,7 @@ pub mod provision;
 mod read_back;
 pub mod ready;
 mod recorded;
+mod request_form;
 mod roles;
 mod room;
 mod sampler;
@@ -83,6 +85,7 @@ pub use effort::{StopReason, too_small_a_budget};
 pub use null::null_rates;
 pub use provision::{TargetProvisioner, remove_leftovers};
 pub use ready::Ready;
+pub use request_form::RequestForm;
 pub use setup::{Protection, Setup};
 pub use sinks::Sinks;
 pub use trial::Measured;

@@ -9,7 +9,7 @@ use super::common::{Program, Server, form, tools};
 pub(crate) struct Cluster(Vec<Server>);
 
 impl Cluster {
-    fn new(replicas: usize) -> Self {
+    pub(crate) fn new(replicas: usize) -> Self {
         Self::with(replicas, &[])
     }
 

@@ -14,11 +14,15 @@ use super::messages::SentEnd;
 
 /// Result of a load.
 #[derive(Default)]
-pub(crate) struct Offered {
-    pub(crate) phase: PhaseRecord,
-    pub(crate) written: Option<Written>,
-    pub(crate) failure: Option<Failure>,
-    pub(crate) interrupted: bool,
+pub struct Offered {
+    /// What was measured.
+    pub phase: PhaseRecord,
+    /// Writes to a sample of keys, if they are kept.
+    pub written: Option<Written>,
+    /// Why the load ended early.
+    pub failure: Option<Failure>,
+    /// True if the user stopped it.
+    pub interrupted: bool,
 }
 
 /// What is known of a worker during a load.

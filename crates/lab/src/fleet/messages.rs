@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use workloads::kv::Written;
 
 use super::endpoint::SentEndpoint;
+use crate::request_form::RequestForm;
 
 /// Version of the protocol.
 pub(super) const PROTOCOL: u32 = 1;
@@ -71,12 +72,31 @@ pub(super) struct SentJob {
     /// Number of the job, unique within the fleet.
     pub(super) number: u64,
     pub(super) endpoint: SentEndpoint,
-    /// Prefix of every key.
-    pub(super) prefix: String,
-    pub(super) kv: Kv,
-    pub(super) seed: u64,
-    pub(super) what: What,
+    pub(super) requests: Requests,
     pub(super) offer: Offer,
+}
+
+/// The requests of a load.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Requests {
+    /// Of a key-value cell.
+    Cell {
+        /// Prefix of every key.
+        prefix: String,
+        kv: Box<Kv>,
+        seed: u64,
+        what: What,
+    },
+    /// All alike.
+    Alike(RequestForm),
+}
+
+impl Requests {
+    /// False for a fill, whose results are not reported while it runs.
+    pub(super) fn are_measured(&self) -> bool {
+        !matches!(self, Self::Cell { what: What::Fill { .. }, .. })
+    }
 }
 
 /// Keys to write, or a phase to measure.

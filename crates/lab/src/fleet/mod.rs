@@ -34,11 +34,11 @@ mod token;
 pub mod worker;
 
 pub use joining::{Fleet, Gathering};
+pub use merged::Offered;
 pub use rig_on::RigOn;
 pub use token::Token;
 
-pub(crate) use merged::Offered;
-pub(crate) use messages::What;
+pub(crate) use messages::{Requests, What};
 pub(crate) use offering::Job;
 pub(crate) use rig_on::RemoteServers;
 

@@ -1,8 +1,8 @@
 //! One load on all workers: they prepare it, start it at one time, and report until it is over.
 
 use load::wire::{Observer, Offer, Part, Work};
-use load::{Latest, Meter, Progress};
-use model::{Endpoint, ErrorClass, Failure, Kv, RecordedOperation};
+use load::{Latest, Meter, Progress, Unmetered};
+use model::{Endpoint, ErrorClass, Failure, RecordedOperation};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -13,7 +13,8 @@ use super::endpoint::SentEndpoint;
 use super::joining::{Fleet, Mail, Member, lock};
 use super::link::Arrived;
 use super::merged::{Contribution, Offered, Sum};
-use super::messages::{SentJob, SentProgress, ToDriver, ToWorker, What};
+use super::messages::{Requests, SentJob, SentProgress, ToDriver, ToWorker};
+use crate::request_form::RequestForm;
 
 /// Time from the last worker's readiness to the start of the load, and further time per worker:
 /// every start message must arrive before.
@@ -31,11 +32,7 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 /// A load for all workers.
 pub(crate) struct Job<'a> {
     pub(crate) endpoint: &'a Endpoint,
-    /// Prefix of every key.
-    pub(crate) prefix: &'a str,
-    pub(crate) kv: &'a Kv,
-    pub(crate) seed: u64,
-    pub(crate) what: What,
+    pub(crate) requests: Requests,
     /// The whole load, with the threads of all workers.
     pub(crate) offer: &'a Offer,
     pub(crate) work: &'a Work,
@@ -46,6 +43,28 @@ pub(crate) struct Job<'a> {
 }
 
 impl Fleet {
+    /// Offers requests that are all alike to a Redis server or cluster, `offer` with the threads of
+    /// all workers, and merges what the workers measured.
+    pub fn offer_alike(
+        &self,
+        (endpoint, form): (&Endpoint, &RequestForm),
+        offer: &Offer,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Offered {
+        let work = match form.work() {
+            Ok(work) => work,
+            Err(e) => {
+                let failure = Some(failed(FleetError(e.to_string())));
+                return Offered { failure, ..Offered::default() };
+            }
+        };
+        let requests = Requests::Alike(form.clone());
+        let (since, phase) = (Instant::now(), form.name.as_str());
+        let job = Job { endpoint, requests, offer, work: &work, since, phase };
+        self.offer(&job, stop, &mut Unmetered, progress)
+    }
+
     /// Threads of each worker, if all of them together have `threads`.
     fn threads_each(&self, threads: u32) -> u32 {
         (threads / self.members.len().max(1) as u32).max(1)
@@ -142,10 +161,7 @@ impl Offering<'_> {
             let job = SentJob {
                 number: self.number,
                 endpoint: endpoint.clone(),
-                prefix: job.prefix.into(),
-                kv: job.kv.clone(),
-                seed: job.seed,
-                what: job.what.clone(),
+                requests: job.requests.clone(),
                 offer,
             };
             member.link.send(&ToWorker::Load { job: Box::new(job) });
@@ -339,7 +355,7 @@ impl Course {
             whole: Box::new(whole.clone()),
         };
         (self.fresh, self.reported_at) = (false, Some(Instant::now()));
-        let latest = matches!(job.what, What::Phase(_)).then_some(latest);
+        let latest = job.requests.are_measured().then_some(latest);
         let rate_per_s = done as f64 / seconds;
         progress(Progress { phase: job.phase, rate_per_s, response_ns_p99, latest });
     }

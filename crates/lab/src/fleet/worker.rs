@@ -183,7 +183,7 @@ fn offer(
     let endpoint = job.endpoint.received(directory).map_err(wrong)?;
     let access = drivers::wire::access(&endpoint, Duration::from_nanos(job.offer.timeout_ns))?;
     let Access { dialect, servers } = &access;
-    let (work, phase) = kv_work::of_job(&job.kv, job.seed, (*dialect, &job.prefix), &job.what)?;
+    let (work, phase) = kv_work::of_requests(&job.requests, *dialect)?;
     let offer = Offer { spin: job.offer.spin && !cpus.is_empty(), cpus, ..job.offer };
     let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
     let mut reporter = Reporter::new(job.number, Arc::clone(&meter.link));

@@ -6,10 +6,11 @@
 //! skips.
 
 use model::ErrorClass;
+use serde::{Deserialize, Serialize};
 use workloads::kv::{ValueCheck, Values};
 
 /// Required kind of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shape {
     /// Anything but an error, including a nested one.
     Any,

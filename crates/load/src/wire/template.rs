@@ -1,5 +1,6 @@
 //! A request as bytes with holes that are filled in for each sending.
 
+use serde::{Deserialize, Serialize};
 use stats::{SplitMix64, append_number};
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use workloads::kv::{Key, KeyNames, Stream, Values, write_over_zeros};
 const ZEROS: [u8; 12] = [b'0'; 12];
 
 /// A part of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Segment {
     /// Constant bytes.
     Literal(Vec<u8>),

@@ -13,6 +13,7 @@ use model::Secret;
 
 use super::error::ArgumentError;
 use super::uri;
+use crate::fleet_flags::{self, FLEET_TOKEN, FLEET_WAIT_NS};
 
 /// Maximum number of threads, as in the original.
 const THREADS_MAX: u32 = 500;
@@ -70,6 +71,16 @@ pub(super) struct LoadOptions {
     pub(super) seed: Option<u64>,
 }
 
+/// Several processes that run the tests together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FleetOptions {
+    /// Where the workers come from; `None` for this process alone.
+    pub(super) place: Option<String>,
+    pub(super) token_file: PathBuf,
+    /// How long to wait for all workers.
+    pub(super) wait_ns: u64,
+}
+
 /// Contents of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Data {
@@ -108,6 +119,7 @@ pub(super) struct Server {
 pub(super) struct Options {
     pub(super) server: Server,
     pub(super) load: LoadOptions,
+    pub(super) fleet: FleetOptions,
     pub(super) data: Data,
     /// 0 reconnects a client for each batch of requests; printed as given.
     pub(super) keep_alive: i64,
@@ -147,6 +159,11 @@ impl Default for Options {
         Self {
             server,
             load,
+            fleet: FleetOptions {
+                place: None,
+                token_file: FLEET_TOKEN.into(),
+                wait_ns: FLEET_WAIT_NS,
+            },
             data: Data { bytes: 3, ..Data::default() },
             keep_alive: 1,
             style: Style::default(),
@@ -252,6 +269,9 @@ impl Options {
         if self.server.read_from != ReadFrom::Primaries && !self.server.is_cluster {
             self.warn("--rfr has no effect without --cluster");
         }
+        if self.fleet.place.is_some() && self.is_idle {
+            self.warn("--fleet has no effect with -I: this process opens all connections");
+        }
         if !self.server.tls.is_on && self.server.tls != TlsFlags::default() {
             self.warn("TLS options have no effect without --tls: nothing is encrypted");
         }
@@ -305,7 +325,7 @@ impl Value<'_> {
 type Set = fn(&mut Options, &Value<'_>) -> Result<(), ArgumentError>;
 
 /// Flags with an argument, and how to apply them.
-const SETTINGS: [(&str, Set); 28] = [
+const SETTINGS: [(&str, Set); 31] = [
     ("-h", |o, v| keep(&mut o.server.host, v.text())),
     ("-p", |o, v| keep(&mut o.server.port, v.port()?)),
     ("-s", |o, v| keep(&mut o.server.socket, Some(v.path()))),
@@ -327,6 +347,9 @@ const SETTINGS: [(&str, Set); 28] = [
     ("-t", set_tests),
     ("--rps", |o, v| keep(&mut o.load.rps, Some(v.within(0, u64::MAX)?).filter(|n| *n > 0))),
     ("--seed", |o, v| keep(&mut o.load.seed, Some(v.number()?.cast_unsigned()))),
+    ("--fleet", set_fleet),
+    ("--token-file", |o, v| keep(&mut o.fleet.token_file, v.path())),
+    ("--fleet-wait", set_fleet_wait),
     ("--sni", |o, v| keep(&mut o.server.tls.name, Some(v.text()))),
     ("--cacert", |o, v| keep(&mut o.server.tls.ca_file, Some(v.path()))),
     ("--cacertdir", |o, v| keep(&mut o.server.tls.ca_directory, Some(v.path()))),
@@ -410,6 +433,19 @@ fn set_read_from(options: &mut Options, value: &Value<'_>) -> Result<(), Argumen
 fn set_keyspace(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
     // 0 and negative values mean 1, which allows a single number.
     keep(&mut options.data.keyspace, Some(value.within(1, KEYSPACE_MAX)?))
+}
+
+fn set_fleet(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
+    let place = value.text();
+    // How many CPUs a worker needs is known once the servers are.
+    fleet_flags::gathering(&place, &options.fleet.token_file, (options.fleet.wait_ns, 1))
+        .map_err(ArgumentError::Other)?;
+    keep(&mut options.fleet.place, Some(place))
+}
+
+fn set_fleet_wait(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
+    let parsed = stats::parse_duration_ns(&value.text());
+    keep(&mut options.fleet.wait_ns, parsed.map_err(|_| value.refused("a time, such as 5m"))?)
 }
 
 fn set_digits(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {

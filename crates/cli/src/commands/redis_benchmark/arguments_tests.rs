@@ -87,6 +87,7 @@ fn every_flag_is_parsed() {
         ends_in_stdin: true,
     };
     let expected = Options {
+        fleet: Options::default().fleet,
         server,
         load,
         data,

@@ -6,6 +6,7 @@
 //! the original's, so both programs fill a database with the same values.
 
 use drivers::redis::requests::{self, Placeholders};
+use lab::RequestForm;
 use load::wire::protocol::Shape;
 use load::wire::template::Segment;
 use model::target::mask_text;
@@ -83,8 +84,6 @@ pub(super) const TAG: &[u8] = b"{tag}";
 const VALUE: &[u8] = b"__data__";
 /// Maximum length in bytes of a value within a key's name.
 const KEY_VALUE_MAX: usize = 512;
-/// Length of a tag in bytes. A tag is a number: the engine's key.
-pub(super) const TAG_BYTES: usize = 5;
 
 /// The selected tests, and warnings about unknown test names.
 pub(super) fn tests(data: &Data) -> (Vec<Test>, Vec<String>) {
@@ -192,7 +191,8 @@ impl Test {
         };
         let words: Vec<Vec<u8>> = self.words.iter().map(word).collect();
         let below = context.data.keyspace;
-        let holes = Placeholders { key_bytes: Some(TAG_BYTES), value_bytes: None, below };
+        let holes =
+            Placeholders { key_bytes: Some(RequestForm::TAG_BYTES), value_bytes: None, below };
         let request = requests::split(&words, &holes);
         let request = request.map_err(|e| ArgumentError::Other(e.clone()))?;
         let segments = match below {

@@ -7,7 +7,8 @@
 //! - [`arguments`], [`uri`]: the command line.
 //! - [`catalogue`], [`numbers`]: the requests of each test.
 //! - [`server`]: connections and server configuration; [`existing`]: keys that already exist.
-//! - [`offering`]: runs a test on the engine; [`idle`]: idle connections.
+//! - [`offering`]: runs a test on the engine; [`workers`]: several processes that run it; [`idle`]:
+//!   idle connections.
 //! - [`distribution`], [`output`], [`progress`]: standard output; [`notes`]: standard error.
 
 mod arguments;
@@ -23,6 +24,7 @@ mod output;
 mod progress;
 mod server;
 mod uri;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -32,13 +34,13 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use load::wire::Outcome;
+use model::Point;
 
 use self::arguments::{Invocation, Options, Style};
 use self::catalogue::Test;
 use self::distribution::Latencies;
 use self::notes::CorrectedFigures;
-use self::offering::TestRunner;
+use self::offering::{Measured, TestRunner};
 use self::output::{ServerInfo, TestResult};
 use self::progress::ProgressPrinter;
 use self::server::Deployment;
@@ -111,6 +113,8 @@ struct Run<'a> {
     stop: std::sync::Arc<AtomicBool>,
     /// Corrected figures that have not been printed yet.
     corrected: Vec<CorrectedFigures>,
+    /// Rows on the workers of a fleet that have not been printed yet.
+    workers: Vec<Vec<String>>,
     warnings: Vec<String>,
 }
 
@@ -140,9 +144,18 @@ impl<'a> Run<'a> {
                     .collect::<Vec<_>>(),
             );
         }
-        let (stop, runner) = (watch_signals(None)?, TestRunner::new(seed));
-        let (corrected, warnings) = (Vec::new(), Vec::new());
-        Ok(Self { options, deployment, runner, tests: tests.into(), stop, corrected, warnings })
+        let stop = watch_signals(None)?;
+        let fleet = workers::gather(options, &deployment, &stop)?;
+        Ok(Self {
+            options,
+            deployment,
+            runner: TestRunner::new(seed, fleet),
+            tests: tests.into(),
+            stop,
+            corrected: Vec::new(),
+            workers: Vec::new(),
+            warnings: Vec::new(),
+        })
     }
 
     fn carry_out(mut self) -> Result<ExitCode, CliError> {
@@ -187,36 +200,39 @@ impl<'a> Run<'a> {
     /// Runs one test and prints its result.
     fn measure(&mut self, test: &Test) -> Result<TestEnd, CliError> {
         let mut printer = ProgressPrinter::new(&test.title, self.options.style);
-        let outcome =
-            self.runner.run_test(self.options, test, &self.deployment, &self.stop, &mut |moment| {
-                printer.update(&moment);
+        let measured =
+            self.runner.run_test(self.options, test, &self.deployment, &self.stop, &mut |seen| {
+                printer.update(&seen);
             });
-        let outcome = outcome.map_err(CliError::failed)?;
+        let Measured { point, failure, interrupted } = measured.map_err(CliError::failed)?;
         let progress_bytes = printer.finish()?;
-        if let Some(failure) = &outcome.failure {
+        if let Some(failure) = &failure {
             let mut message = original_wording(&failure.message);
             if message.contains(" refers to ") && !self.options.server.is_cluster {
                 message.push_str(" (add --cluster)");
             }
             return Ok(TestEnd::Failed(message));
         }
-        self.print(test, &outcome, progress_bytes)?;
-        Ok(if outcome.interrupted { TestEnd::Interrupted } else { TestEnd::Completed })
+        self.print(test, &point, progress_bytes)?;
+        Ok(if interrupted { TestEnd::Interrupted } else { TestEnd::Completed })
     }
 
-    fn print(&mut self, test: &Test, outcome: &Outcome, bytes: usize) -> Result<(), CliError> {
-        let row = outcome.recorder.whole();
-        if row.answered() == 0 {
-            return Ok(());
-        }
-        let (options, threads) = (self.options, self.deployment.threads(self.options));
+    fn print(&mut self, test: &Test, point: &Point, bytes: usize) -> Result<(), CliError> {
+        let service = point.whole().map(|whole| &whole.service).filter(|times| !times.is_empty());
+        let Some(service) = service else { return Ok(()) };
+        let (options, threads) =
+            (self.options, self.runner.threads(self.options, &self.deployment));
         let finished = TestResult {
             title: &test.title,
-            requests: row.answered(),
-            seconds: outcome.wall_ns.max(1) as f64 / 1e9,
+            requests: service.count(),
+            seconds: point.length_ns.max(1) as f64 / 1e9,
             payload_bytes: test.payload_bytes,
-            threads,
-            latencies: Latencies::new(row.service(), options.digits),
+            threads: if point.contributors.is_empty() {
+                self.deployment.threads(options)
+            } else {
+                threads
+            },
+            latencies: Latencies::new(service, options.digits),
         };
         print_with_carriage_returns(&output::result(
             options,
@@ -224,9 +240,10 @@ impl<'a> Run<'a> {
             &finished,
             bytes,
         ))?;
-        let corrected =
-            CorrectedFigures::new(&test.title, outcome, offering::threads(threads, options));
+        let corrected = CorrectedFigures::new(&test.title, point, threads);
         self.warnings.extend(corrected.warnings(test));
+        self.warnings.extend(workers::warnings(&test.title, point));
+        self.workers.extend(workers::rows(&test.title, point));
         self.corrected.push(corrected);
         if options.style == Style::Long {
             self.print_corrected();
@@ -237,6 +254,7 @@ impl<'a> Run<'a> {
     /// Prints and clears the collected corrected figures and warnings.
     fn print_corrected(&mut self) {
         crate::output::say_more(&notes::table(&std::mem::take(&mut self.corrected)));
+        crate::output::say_more(&workers::table(std::mem::take(&mut self.workers)));
         warn(&std::mem::take(&mut self.warnings));
     }
 }

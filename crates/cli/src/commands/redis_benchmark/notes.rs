@@ -1,8 +1,7 @@
 //! Warnings before a test, and corrected figures and warnings after it, on standard error. They
 //! show what the original's way of measuring hides. Standard output stays as scripts expect it.
 
-use load::wire::Outcome;
-use model::Counts;
+use model::{Counts, Point};
 use stats::{Histogram, format_ns};
 
 use super::arguments::Options;
@@ -27,16 +26,19 @@ pub(super) struct CorrectedFigures {
 
 impl CorrectedFigures {
     /// Figures of a test that ran on `threads` threads.
-    pub(super) fn new(title: &str, outcome: &Outcome, threads: u32) -> Self {
-        let row = outcome.recorder.whole();
-        let cpu_ns = outcome.generator_cpu_ns as f64;
+    pub(super) fn new(title: &str, point: &Point, threads: u32) -> Self {
+        let (response, counts) = point
+            .whole()
+            .map(|whole| (whole.response.clone(), whole.counts.clone()))
+            .unwrap_or_default();
+        let cpu_ns = point.generator_cpu_ns as f64;
         Self {
             title: title.into(),
-            response: row.response().clone(),
-            counts: row.counts().clone(),
-            cpu_ns: cpu_ns / (row.answered().max(1)) as f64,
-            busy_share: cpu_ns / (outcome.wall_ns.max(1) as f64 * f64::from(threads)),
-            unsent: outcome.unsent,
+            cpu_ns: cpu_ns / (response.count().max(1)) as f64,
+            busy_share: cpu_ns / (point.length_ns.max(1) as f64 * f64::from(threads)),
+            unsent: point.unsent,
+            response,
+            counts,
         }
     }
 
@@ -163,11 +165,16 @@ pub(super) fn table(rows: &[CorrectedFigures]) -> String {
         "errors",
         "own CPU",
     ];
+    aligned(&header, rows.iter().map(CorrectedFigures::cells).collect())
+}
+
+/// A table with aligned columns; empty without rows.
+pub(super) fn aligned(header: &[&str], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut lines: Vec<Vec<String>> = vec![header.map(String::from).to_vec()];
-    lines.extend(rows.iter().map(CorrectedFigures::cells));
+    let mut lines: Vec<Vec<String>> = vec![header.iter().map(|name| (*name).into()).collect()];
+    lines.extend(rows);
     let width = |column: usize| {
         lines.iter().map(|cells| cells[column].chars().count()).max().unwrap_or_default()
     };
@@ -182,7 +189,7 @@ pub(super) fn table(rows: &[CorrectedFigures]) -> String {
 }
 
 /// Formats a time; a dash for 0, which means that nothing was measured.
-fn time(ns: f64) -> String {
+pub(super) fn time(ns: f64) -> String {
     if ns > 0.0 { format_ns(ns) } else { "–".into() }
 }
 

@@ -1,21 +1,19 @@
-//! Runs one test on the wire engine.
+//! Runs one test on the wire engine, in this process or on the workers of a fleet.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use drivers::wire::Dialect;
-use load::Unmetered;
+use lab::RequestForm;
+use lab::fleet::{Fleet, Offered};
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::template::Template;
-use load::wire::{
-    Offer, Operation, Outcome, Pacing, Part, ProgressSnapshot, ThinkTime, Until, Work,
-};
-use model::{ErrorClass, Failure};
-use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Sizes, Values, numbers};
+use load::wire::{Offer, Pacing, Part, ProgressSnapshot, ThinkTime, Until};
+use load::{Progress, Unmetered};
+use model::{Endpoint, ErrorClass, Failure, Point};
+use workloads::kv::{Key, KeyNames, numbers};
 
 use super::arguments::Options;
-use super::catalogue::{RequestContext, TAG_BYTES, Test};
+use super::catalogue::{RequestContext, Test};
 use super::server::Deployment;
 
 /// No timeout for a single request, since it can wait behind a pipeline of any depth.
@@ -25,61 +23,63 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Length of a stage at a fixed rate: a century, so that it never ends before the requests do.
 const CENTURY_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Number of candidate tags for a cluster's keys, enough to find one for every server.
-const TAGS: u64 = 16_384;
+/// A fleet's requests may wait that long: its driver does not see single replies.
+const FLEET_TIMEOUT_NS: u64 = 30 * SECOND_NS;
+
+/// What a running test has measured.
+pub(super) enum Seen<'a> {
+    /// By this process.
+    Here(ProgressSnapshot<'a>),
+    /// By the workers of a fleet.
+    Fleet(Progress<'a>),
+}
+
+/// Result of a test.
+pub(super) struct Measured {
+    /// Operation and contributors.
+    pub(super) point: Point,
+    pub(super) failure: Option<Failure>,
+    pub(super) interrupted: bool,
+}
 
 /// Runs tests, with the state they share.
 pub(super) struct TestRunner {
-    values: Arc<Values>,
     seed: u64,
     /// Tests run so far. Each has its own random numbers, so that a test does not read keys in the
     /// order in which the previous one wrote them.
     tests_run: u64,
+    /// The workers that run them instead of this process, and the servers as they connect to them.
+    fleet: Option<(Fleet, Endpoint)>,
 }
 
 impl TestRunner {
-    pub(super) fn new(seed: u64) -> Self {
-        Self { values: Arc::new(Values::new(seed)), seed, tests_run: 0 }
+    pub(super) fn new(seed: u64, fleet: Option<(Fleet, Endpoint)>) -> Self {
+        Self { seed, tests_run: 0, fleet }
     }
 
-    fn work(
+    /// Threads of all processes.
+    pub(super) fn threads(&self, options: &Options, deployment: &Deployment) -> u32 {
+        let each = deployment.threads(options).clamp(1, options.load.clients);
+        self.fleet.as_ref().map_or(each, |(fleet, _)| each * fleet.names().count() as u32)
+    }
+
+    fn form(
         &mut self,
         options: &Options,
         test: &Test,
         deployment: &Deployment,
-    ) -> Result<Work, String> {
+    ) -> Result<RequestForm, String> {
         self.tests_run += 1;
         let seed = numbers(self.seed, 0, self.tests_run).next_u64();
         let context =
             RequestContext { data: &options.data, is_cluster: options.server.is_cluster, seed };
         let (segments, shape) = test.request(&context).map_err(|e| e.to_string())?;
-        let names = KeyNames::with_digits("", TAG_BYTES, TAGS).map_err(|e| e.to_string())?;
+        let names = RequestForm::tag_names().map_err(|e| e.to_string())?;
         // As in the original, all requests that a client sends at once are for one server.
-        let threads = threads(deployment.threads(options), options);
+        let threads = self.threads(options, deployment);
         let at_once = u64::from(options.load.pipeline) * u64::from(threads);
-        let keys = KeyChoice::in_turn(&tags(&names, deployment), at_once);
-        let keys = keys.map_err(|e| e.to_string())?;
-        let operation = Operation {
-            name: test.title.clone(),
-            template: Template::new(segments, &names, None),
-            shape,
-            writes: false,
-            reads_own: false,
-            then: None,
-        };
-        Ok(Work {
-            operations: vec![operation],
-            mix: Mix::new(&[1.0]).map_err(|e| e.to_string())?,
-            keys,
-            names,
-            sizes: Sizes::all(0),
-            values: self.values.clone(),
-            seed,
-            verify_one_in: 0,
-            inserting: None,
-            follows: false,
-            keeps_writes: false,
-        })
+        let tags = tags(&names, deployment).into_iter().map(|Key(tag)| tag).collect();
+        Ok(RequestForm { name: test.title.clone(), segments, shape, tags, at_once, seed })
     }
 
     /// Runs a test, after a warm-up if requested.
@@ -89,21 +89,39 @@ impl TestRunner {
         test: &Test,
         deployment: &Deployment,
         stop: &AtomicBool,
-        watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
-    ) -> Result<Outcome, String> {
-        let offer = offer(options, threads(deployment.threads(options), options));
+        watcher: &mut dyn FnMut(Seen<'_>),
+    ) -> Result<Measured, String> {
+        let offer = offer(options, self.threads(options, deployment));
         if options.load.warmup_s > 0 {
             let until = Until::AfterNs(options.load.warmup_s.saturating_mul(SECOND_NS));
             let warm_up = Offer { until, ..offer.clone() };
-            let work = self.work(options, test, deployment)?;
-            let mut unwatched = |_: ProgressSnapshot<'_>| ();
-            let warmed = run_offer(&warm_up, &work, deployment, stop, &mut unwatched);
+            let form = self.form(options, test, deployment)?;
+            let warmed = self.run_offer(&warm_up, &form, deployment, stop, &mut |_| ())?;
             if warmed.failure.is_some() || warmed.interrupted {
                 return Ok(warmed);
             }
         }
-        let work = self.work(options, test, deployment)?;
-        Ok(run_offer(&offer, &work, deployment, stop, watcher))
+        let form = self.form(options, test, deployment)?;
+        self.run_offer(&offer, &form, deployment, stop, watcher)
+    }
+
+    fn run_offer(
+        &self,
+        offer: &Offer,
+        form: &RequestForm,
+        deployment: &Deployment,
+        stop: &AtomicBool,
+        watcher: &mut dyn FnMut(Seen<'_>),
+    ) -> Result<Measured, String> {
+        let Some((fleet, endpoint)) = &self.fleet else {
+            return run_here(offer, form, deployment, stop, watcher);
+        };
+        let offer = Offer { timeout_ns: FLEET_TIMEOUT_NS, ..offer.clone() };
+        let offered =
+            fleet.offer_alike((endpoint, form), &offer, stop, &mut |now| watcher(Seen::Fleet(now)));
+        let Offered { phase, failure, interrupted, .. } = offered;
+        let point = phase.points.into_iter().next().unwrap_or_default();
+        Ok(Measured { point, failure, interrupted })
     }
 }
 
@@ -117,12 +135,12 @@ fn tags(names: &KeyNames, deployment: &Deployment) -> Vec<Key> {
         let node = deployment.servers.route.node(&name);
         !std::mem::replace(&mut seen[node], true)
     };
-    (0..TAGS).map(Key).filter(|tag| is_new(tag)).collect()
+    (0..RequestForm::TAGS).map(Key).filter(|tag| is_new(tag)).collect()
 }
 
 /// The tags as they appear in key names, with braces.
 pub(super) fn tag_names(deployment: &Deployment) -> Vec<Vec<u8>> {
-    let Ok(names) = KeyNames::with_digits("", TAG_BYTES, TAGS) else { return Vec::new() };
+    let Ok(names) = RequestForm::tag_names() else { return Vec::new() };
     let name = |tag| {
         let mut name = b"{".to_vec();
         names.append(&mut name, tag);
@@ -132,13 +150,14 @@ pub(super) fn tag_names(deployment: &Deployment) -> Vec<Vec<u8>> {
     tags(&names, deployment).into_iter().map(name).collect()
 }
 
-fn run_offer(
+fn run_here(
     offer: &Offer,
-    work: &Work,
+    form: &RequestForm,
     deployment: &Deployment,
     stop: &AtomicBool,
-    watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
-) -> Outcome {
+    watcher: &mut dyn FnMut(Seen<'_>),
+) -> Result<Measured, String> {
+    let work = form.work().map_err(|e| e.to_string())?;
     let (mut last_reply, mut hangs) = (Instant::now(), false);
     let mut listener = |moment: ProgressSnapshot<'_>| {
         if moment.latest.answered_in_all() > 0 {
@@ -148,23 +167,20 @@ fn run_offer(
             hangs = true;
             stop.store(true, Ordering::Relaxed);
         }
-        watcher(moment);
+        watcher(Seen::Here(moment));
     };
-    // From `drivers`, whose instance of the engine is compiled with full optimisation (Cargo.toml).
     let (servers, meter) = (&deployment.servers, &mut Unmetered);
-    let mut outcome = Dialect::Redis.run(offer, work, servers, stop, meter, &mut listener);
+    let mut outcome = Dialect::Redis.run(offer, &work, servers, stop, meter, &mut listener);
+    let (mut failure, mut interrupted) = (outcome.failure.take(), outcome.interrupted);
     if hangs {
         stop.store(false, Ordering::Relaxed);
-        outcome.interrupted = false;
+        interrupted = false;
         let message = format!("the server has not answered for {} s", SILENCE_MAX.as_secs());
-        outcome.failure = Some(Failure { class: ErrorClass::Timeout, message });
+        failure = Some(Failure { class: ErrorClass::Timeout, message });
     }
-    outcome
-}
-
-/// Number of threads used: the requested number, but at least 1 and at most one per client.
-pub(super) fn threads(requested: u32, options: &Options) -> u32 {
-    requested.clamp(1, options.load.clients)
+    let points = outcome.into_phase(&form.name, &[&form.name]).points;
+    let point = points.into_iter().next().unwrap_or_default();
+    Ok(Measured { point, failure, interrupted })
 }
 
 fn offer(options: &Options, threads: u32) -> Offer {

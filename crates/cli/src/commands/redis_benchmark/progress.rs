@@ -2,8 +2,10 @@
 
 use load::wire::ProgressSnapshot;
 use load::wire::row::INTERVAL_NS;
+use stats::Histogram;
 
 use super::arguments::Style;
+use super::offering::Seen;
 use super::output::{self, Progress};
 use crate::exit::CliError;
 use crate::output::print_with_carriage_returns;
@@ -33,21 +35,47 @@ impl<'a> ProgressPrinter<'a> {
     }
 
     /// Rewrites the line, unless the last update was too recent.
-    pub(super) fn update(&mut self, moment: &ProgressSnapshot<'_>) {
+    pub(super) fn update(&mut self, seen: &Seen<'_>) {
+        match seen {
+            Seen::Here(moment) => self.update_here(moment),
+            Seen::Fleet(now) => self.update_by_fleet(now),
+        }
+    }
+
+    fn is_early(&self, at_ns: u64) -> bool {
+        let is_early = at_ns.saturating_sub(self.printed_ns) < UPDATE_INTERVAL_NS;
+        is_early || self.style == Style::Csv || self.result.is_err()
+    }
+
+    fn update_here(&mut self, moment: &ProgressSnapshot<'_>) {
         // There is no rate before the first interval is over.
-        let early = moment.at_ns < REPORT_DELAY_NS + INTERVAL_NS
-            || moment.at_ns.saturating_sub(self.printed_ns) < UPDATE_INTERVAL_NS;
-        if early || self.style == Style::Csv || self.result.is_err() {
+        if moment.at_ns < REPORT_DELAY_NS + INTERVAL_NS || self.is_early(moment.at_ns) {
             return;
         }
-        self.printed_ns = moment.at_ns;
         let mean_ms = |row: load::wire::row::Row| row.service().mean_ns() / 1e6;
+        let (rps, title) = (self.rates(moment), self.title);
+        let mean_ms = (mean_ms(moment.latest.whole()), mean_ms(moment.all.whole()));
+        self.show(moment.at_ns, &Progress { title, rps, mean_ms });
+    }
+
+    fn update_by_fleet(&mut self, now: &load::Progress<'_>) {
+        let Some(latest) = now.latest.as_ref().filter(|latest| !self.is_early(latest.at_ns)) else {
+            return;
+        };
+        let (all, seconds) = (&latest.whole.service, latest.at_ns.max(1) as f64 / 1e9);
+        let mut recent = Histogram::new();
+        latest.operations.iter().for_each(|operation| recent.merge(&operation.service));
         let progress = Progress {
             title: self.title,
-            rps: self.rates(moment),
-            mean_ms: (mean_ms(moment.latest.whole()), mean_ms(moment.all.whole())),
+            rps: (now.rate_per_s, all.count() as f64 / seconds),
+            mean_ms: (recent.mean_ns() / 1e6, all.mean_ns() / 1e6),
         };
-        let line = output::progress(&progress);
+        self.show(latest.at_ns, &progress);
+    }
+
+    fn show(&mut self, at_ns: u64, progress: &Progress<'_>) {
+        self.printed_ns = at_ns;
+        let line = output::progress(progress);
         let text = output::clean_line(self.bytes) + &line;
         self.bytes = line.len();
         self.result = print_with_carriage_returns(&text);

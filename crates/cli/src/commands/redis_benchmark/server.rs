@@ -10,7 +10,7 @@ use drivers::tls::{self, Check};
 use load::wire::protocol::{Expect, Greeting, Shape};
 use load::wire::route::{Route, Single};
 use load::wire::{Address, Servers, Tls};
-use model::{Endpoint, ErrorClass, Failure, NetAddress};
+use model::{Endpoint, ErrorClass, Failure, NetAddress, RedisOptions, TlsFiles};
 
 use super::arguments::{Options, Server};
 use super::output::{Configuration, ServerInfo};
@@ -126,6 +126,41 @@ fn place(server: &Server) -> NetAddress {
         Some(path) => NetAddress::Unix(path.clone()),
         None => NetAddress::Tcp(server.host.clone(), server.port),
     }
+}
+
+/// The servers as the workers of a fleet connect to them. Errors: an option that workers lack.
+pub(super) fn endpoint(server: &Server) -> Result<Endpoint, String> {
+    let flags = &server.tls;
+    let unsupported = [
+        ("--enable-tracking", server.is_tracking),
+        ("--rfr", server.is_cluster && server.read_from != ReadFrom::Primaries),
+        ("--cacertdir", flags.ca_directory.is_some()),
+        ("--tls-ciphers", flags.ciphers.is_some()),
+        ("--tls-ciphersuites", flags.ciphersuites.is_some()),
+    ];
+    if let Some((flag, _)) = unsupported.iter().find(|(_, is_given)| *is_given) {
+        return Err(format!("{flag} is not supported with --fleet (expected one of them)"));
+    }
+    let tls = (flags.is_on && server.socket.is_none()).then(|| TlsFiles {
+        ca_file: flags.ca_file.clone(),
+        certificate: flags.certificate.clone(),
+        key: flags.key.clone(),
+        name: flags.name.clone(),
+        is_insecure: flags.is_insecure,
+    });
+    let options = RedisOptions {
+        tls,
+        is_cluster: server.is_cluster,
+        is_resp3: server.is_resp3,
+        ..RedisOptions::default()
+    };
+    Ok(Endpoint::Redis {
+        address: place(server),
+        user: server.user.clone(),
+        password: server.password.clone(),
+        database: if server.is_cluster { 0 } else { server.database },
+        options,
+    })
 }
 
 /// The server's address as given by the user.
