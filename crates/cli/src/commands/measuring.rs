@@ -5,6 +5,7 @@ use ::report::view::Validity;
 use ::report::{Recorded, View, judge};
 use archive::{PackedSamples, RECORDS, REPORT, SUMMARY, Writer, write_derived};
 use dash::Listener;
+use lab::fleet::Fleet;
 use lab::{Ended, Protection, Setup, Sinks};
 use model::leftovers;
 use model::record::RECORD_FORMAT;
@@ -42,6 +43,7 @@ pub(super) fn header(
     let mut facts = doctor::conditions(&setup.disk);
     disks::describe(&plan, setup, &mut facts);
     facts.extend(setup.rig_on.iter().flat_map(|rig| rig.conditions()));
+    facts.extend(setup.fleet.iter().flat_map(Fleet::conditions));
     facts.extend(unprotected_stores(setup));
     facts.extend(tls_flags::warnings(&setup.endpoints));
     let calibration = calibrate::stored(records, &facts, setup, silent);

@@ -25,11 +25,14 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let served = serve::bind(&arguments.common.serve)?;
     let setup = arguments.common.setup(&choices, arguments.resume.run.is_some())?;
     let setup = Setup { fault_command: arguments.fault_command.clone(), ..setup };
-    let (header, writer, earlier, _lock) = match &arguments.resume.run {
-        Some(run) => resume(arguments, run, &choices, &setup)?,
-        None => start_new(arguments, &choices, &setup)?,
+    let ((header, writer, earlier, _lock), setup) = match &arguments.resume.run {
+        Some(run) => {
+            let open = resume(arguments, run, &choices, &setup)?;
+            let setup = arguments.common.fleet.gather(setup, &open.0.plan)?;
+            (open, setup)
+        }
+        None => start_new(arguments, &choices, setup)?,
     };
-    let setup = arguments.common.fleet.gather(setup, &header.plan)?;
     carry_out(header, earlier, writer, &setup, arguments.common.printing, served)
 }
 
@@ -40,8 +43,8 @@ type OpenRun = (Header, Writer, Vec<Trial>, Option<MeasurementLock>);
 fn start_new(
     arguments: &Run,
     targets: &[TargetChoice],
-    setup: &Setup,
-) -> Result<OpenRun, CliError> {
+    setup: Setup,
+) -> Result<(OpenRun, Setup), CliError> {
     let study = studies::load(arguments.study.as_deref().unwrap_or_default())?;
     let fills = study.workload == StudyWorkload::AppCache;
     if let (Some(_), false) = (arguments.fill, fills) {
@@ -67,10 +70,11 @@ fn start_new(
     if !silent {
         warn_of_a_small_budget(&plan);
     }
-    let lock = acquire(&setup.guard, &orphaned::disks(setup, &plan))?;
-    let header = header(plan, setup, (&arguments.common.records.out, silent))?;
+    let lock = acquire(&setup.guard, &orphaned::disks(&setup, &plan))?;
+    let setup = arguments.common.fleet.gather(setup, &plan)?;
+    let header = header(plan, &setup, (&arguments.common.records.out, silent))?;
     let writer = Writer::create(&arguments.common.records.out, &header)?;
-    Ok((header, writer, Vec::new(), lock))
+    Ok(((header, writer, Vec::new(), lock), setup))
 }
 
 /// Says before the run that its budget is too small to compare stores.

@@ -1,11 +1,14 @@
 //! `cachedyno worker`: offers a part of the loads of a driver on another machine, or starts servers
 //! for one.
 
+use archive::{RECORDS, read_calibration};
 use clap::Args;
+use lab::calibrate::machine::host;
 use lab::fleet::lending::{Lending, lend};
 use lab::fleet::worker::{Joining, work};
 use lab::fleet::{FleetError, Token};
 use model::Condition;
+use model::calibration::ShapeCost;
 use rig::{Guard, Pinning, Scratch};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -83,11 +86,41 @@ fn join(
         cpus,
         version: studies::TOOL_VERSION,
         host: rig::host_name(),
+        machine: machine(),
         directory: directory.path(),
     };
     let ended = work(&joining, &stop, &mut |line| output::say(line));
     // An interrupt is not a failure.
     Ok(if stop.load(Ordering::Relaxed) { Ok(INTERRUPTED) } else { ended.map(|()| DONE) })
+}
+
+/// Facts about this machine for the record of a driver: the CPU, the kernel, everything with a
+/// warning, and what a request costs here if `calibrate` has run in this directory.
+fn machine() -> Vec<Condition> {
+    let all = rig::conditions(Path::new(".")).facts;
+    let calibrated = match read_calibration(Path::new(RECORDS)) {
+        Ok(Some(known)) if known.host == host(&all, &Pinning::for_this_process()) => {
+            let is_usual = |one: &&ShapeCost| {
+                one.socket == "tcp" && one.operation == "get" && one.pipeline == 1
+            };
+            known.shapes.iter().find(is_usual).map(|one| one.engine.cpu_ns_per_op())
+        }
+        _ => None,
+    };
+    let cost = calibrated.map_or_else(|| "not calibrated".into(), stats::format_ns);
+    let is_usual = |fact: &Condition| {
+        let named = [("host", "kernel"), ("cpu", "model")];
+        let is_disk = fact.group == model::record::DISK;
+        named.contains(&(&*fact.group, &*fact.name)) || (fact.warning.is_some() && !is_disk)
+    };
+    let mut facts: Vec<Condition> = all.into_iter().filter(is_usual).collect();
+    facts.push(Condition {
+        group: "cpu".into(),
+        name: "CPU time of a get".into(),
+        value: cost,
+        warning: None,
+    });
+    facts
 }
 
 /// Starts servers for drivers.

@@ -1,7 +1,9 @@
 //! A store's endpoint with its credentials, as the driver sends it to workers over TLS. It is in no
 //! record.
 
-use model::{Endpoint, Memcached, MemcachedProtocol, NetAddress, RedisOptions, Secret, TlsFiles};
+use model::{
+    Database, Endpoint, Memcached, MemcachedProtocol, NetAddress, RedisOptions, Secret, TlsFiles,
+};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -11,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::FleetError;
 
-/// An endpoint of a store with a key-value protocol.
+/// An endpoint of a store with a server.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct SentEndpoint {
     addresses: Vec<SentAddress>,
@@ -32,6 +34,10 @@ enum SentProtocol {
     },
     Memcached {
         is_meta: bool,
+    },
+    Sql {
+        is_postgres: bool,
+        name: String,
     },
 }
 
@@ -82,8 +88,7 @@ fn received(addresses: Vec<SentAddress>) -> Vec<NetAddress> {
 }
 
 impl SentEndpoint {
-    /// Reads the endpoint's files. Errors: a file cannot be read, or the store has no key-value
-    /// protocol.
+    /// Reads the endpoint's files. Errors: a file cannot be read, or the store has no server.
     pub(super) fn of(endpoint: &Endpoint) -> Result<Self, FleetError> {
         let (user, protocol) = match endpoint {
             Endpoint::Redis { user, database, options, .. } => (
@@ -100,11 +105,12 @@ impl SentEndpoint {
                 let is_meta = memcached.protocol == MemcachedProtocol::Meta;
                 (&memcached.user, SentProtocol::Memcached { is_meta })
             }
-            other => {
-                return Err(FleetError(format!(
-                    "{other} has no key-value protocol, which a fleet needs"
-                )));
+            Endpoint::Mysql(Database { user, name, .. })
+            | Endpoint::Postgres(Database { user, name, .. }) => {
+                let is_postgres = matches!(endpoint, Endpoint::Postgres(_));
+                (&Some(user.clone()), SentProtocol::Sql { is_postgres, name: name.clone() })
             }
+            other => return Err(FleetError(format!("{other} has no server"))),
         };
         Ok(Self {
             addresses: sent(endpoint.addresses()),
@@ -120,11 +126,11 @@ impl SentEndpoint {
         let tls = self.tls.map(|tls| tls.received(directory)).transpose()?;
         let (user, password) = (self.user, self.password.map(Secret::new));
         let mut servers = received(self.addresses);
+        let mut only =
+            || servers.pop().ok_or_else(|| FleetError("a store without an address".into()));
         match self.protocol {
             SentProtocol::Redis { database, is_cluster, is_resp3, seeds, behind } => {
-                let address = servers.pop();
-                let address =
-                    address.ok_or_else(|| FleetError("a store without an address".into()))?;
+                let address = only()?;
                 let (seeds, behind) = (received(seeds), received(behind));
                 let options = RedisOptions { tls, is_cluster, is_resp3, seeds, behind };
                 Ok(Endpoint::Redis { address, user, password, database, options })
@@ -133,6 +139,12 @@ impl SentEndpoint {
                 let protocol =
                     if is_meta { MemcachedProtocol::Meta } else { MemcachedProtocol::Text };
                 Ok(Endpoint::Memcached(Memcached { servers, protocol, user, password, tls }))
+            }
+            SentProtocol::Sql { is_postgres, name } => {
+                let (address, user) = (only()?, user.unwrap_or_default());
+                let database = Database { address, user, password, name };
+                let made = if is_postgres { Endpoint::Postgres } else { Endpoint::Mysql };
+                Ok(made(database))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The driver's side: workers join, and are known by number and host.
 
+use model::Condition;
 use rig::{Guard, Pinning};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use super::FleetError;
 use super::endpoint::resolved;
 use super::link::{Arrived, Link};
 use super::local::Placed;
+use super::machines::Machines;
 use super::messages::{Hello, PROTOCOL, ToDriver, ToWorker};
 use super::token::{Token, is_same};
 
@@ -98,6 +100,8 @@ pub struct Fleet {
     pub(super) shares_cpus: bool,
     /// Token file to remove.
     token_file: Option<PathBuf>,
+    /// Facts about machines of workers; empty if it is this one.
+    machines: Machines,
 }
 
 impl std::fmt::Debug for Fleet {
@@ -163,6 +167,7 @@ impl Fleet {
             placed,
             shares_cpus: false,
             token_file,
+            machines: Machines::default(),
         };
         let terms = Terms { secret: &token.secret, version };
         let door = Door { listener, config, mailbox, terms };
@@ -171,7 +176,15 @@ impl Fleet {
         let shares_cpus =
             all().any(|(at, one)| all().take(at).any(|(_, two)| one.shares_cpus(two)));
         fleet.shares_cpus = shares_cpus;
+        if matches!(gathering, Gathering::Local(_)) {
+            fleet.machines = Machines::default();
+        }
         Ok(fleet)
+    }
+
+    /// Facts about the machines of workers, for the record.
+    pub fn conditions(&self) -> Vec<Condition> {
+        self.machines.conditions()
     }
 
     /// Process ids of workers on this machine.
@@ -261,7 +274,9 @@ impl Door<'_> {
                         continue;
                     }
                     known.push(hello.id);
-                    fleet.members.push(welcome(stranger.link, connection, joined, &hello));
+                    let member = welcome(stranger.link, connection, joined, &hello);
+                    fleet.machines.add(&member.name, hello.machine);
+                    fleet.members.push(member);
                 }
                 Arrived::Gone(why) => {
                     if let Some(stranger) = strangers.remove(&connection) {
@@ -344,6 +359,7 @@ mod tests {
             host: "a".into(),
             id: 42,
             cpus: vec![0],
+            machine: Vec::new(),
         }
     }
 

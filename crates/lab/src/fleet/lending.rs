@@ -181,13 +181,6 @@ impl<'a> Lender<'a> {
     fn start(&mut self, asked: &Asked) -> Result<FromRig, Failure> {
         let Asked { number, product, target, cpus } = asked;
         let wrong = |message: String| Failure { class: ErrorClass::Missing, message };
-        if !product.keeps_keys() {
-            return Err(wrong(format!(
-                "{} cannot be started on another machine (expected Redis, its kin or memcached; \
-                 name a server of your own by URL)",
-                product.name()
-            )));
-        }
         let own = &self.lending.cpus;
         let spec = ServerSpec {
             program: target.program,

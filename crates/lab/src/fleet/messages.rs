@@ -1,7 +1,7 @@
 //! Messages between driver and worker.
 
 use load::wire::Offer;
-use model::{Failure, Kv, Outage, Phase, Point, RecordedOperation, Series};
+use model::{Condition, Failure, Kv, Outage, Phase, Point, RecordedOperation, Series};
 use serde::{Deserialize, Serialize};
 use workloads::kv::Written;
 
@@ -64,6 +64,8 @@ pub(super) struct Hello {
     pub(super) id: u64,
     /// CPUs that its threads may use.
     pub(super) cpus: Vec<usize>,
+    /// Facts about its machine, such as the CPU time of a request if it is calibrated.
+    pub(super) machine: Vec<Condition>,
 }
 
 /// One load on one worker.

@@ -10,7 +10,7 @@
 //! - `link`: one end of a connection, with its thread; answers pings at once.
 //! - `clock`: difference between two clocks, from the shortest round trip.
 //! - `joining`: workers join the driver; `local`: workers that it places, on this machine or by
-//!   `ray`.
+//!   `ray`; `machines`: what they say of their machines.
 //! - `offering`: one load on all workers; `merged`: their results as one.
 //! - [`worker`]: the other side; `connecting`: connects to a process that may start later.
 //! - [`lending`]: the other way round, a worker that starts servers for a driver; `rig_on`: the
@@ -24,6 +24,7 @@ mod joining;
 pub mod lending;
 mod link;
 mod local;
+mod machines;
 mod merged;
 mod messages;
 mod offering;

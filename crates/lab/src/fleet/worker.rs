@@ -3,7 +3,7 @@
 use drivers::wire::Access;
 use load::wire::{Offer, ProgressSnapshot};
 use load::{Meter, Reading};
-use model::{ErrorClass, Failure, RecordedOperation};
+use model::{Condition, ErrorClass, Failure, RecordedOperation};
 use rig::{ProcessTree, StolenCpuReader};
 use std::path::Path;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub struct Joining<'a> {
     pub version: &'a str,
     /// Host name.
     pub host: String,
+    /// Facts about this machine.
+    pub machine: Vec<Condition>,
     /// A private directory for files of TLS.
     pub directory: &'a Path,
 }
@@ -63,6 +65,7 @@ pub fn work(
         host: joining.host.clone(),
         id: u64::from(rig::random()) << 32 | u64::from(rig::random()),
         cpus: joining.cpus.clone(),
+        machine: joining.machine.clone(),
     }));
     let mut worker = Worker { joining, link, zero, current: None };
     let ended = worker.serve(&inbox, stop, notice);

@@ -1,9 +1,11 @@
-//! Starts the installed MariaDB server on a Unix socket.
+//! Starts the installed MariaDB server on a Unix socket, and at a port with a password if another
+//! machine uses it.
 //!
 //! Creating a data directory with the system tables takes seconds, so one is created per run and
 //! copied for each server. Its redo log is small, so the copy is small too; the server grows it to
 //! its default (or the plan's size) when it starts.
 
+use super::listen::{free_port, random_password};
 use super::own::{Executable, ServerDescription, single_server};
 use crate::child;
 use crate::error::{Result, RigError};
@@ -15,17 +17,20 @@ use crate::server::{Server, ServerSpec};
 use crate::settings::Form::{Number, Words};
 use crate::settings::Names;
 use crate::template::{Templates, copy_directory, data_of, flush};
-use model::{Database, Endpoint, NetAddress};
+use model::{Database, Endpoint, NetAddress, Secret};
 use nix::unistd::{User, geteuid};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, Read};
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write as _};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The database on every server that we start; the account is `root` without a password.
+/// The database on every server that we start. The account is `root` without a password on the
+/// socket, and this name with a random one at a port.
 pub const DATABASE: &str = "cachedyno";
 
 /// The server of MariaDB, for clients of MySQL.
@@ -99,6 +104,7 @@ const SETTINGS: [Names; 2] = [
 ];
 
 const INSTALLER: &str = "mariadb-install-db";
+const NO_NETWORK: &str = "--skip-networking";
 
 const TEMPLATE_WITHIN: Duration = Duration::from_secs(120);
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -149,10 +155,10 @@ fn start_mariadb(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) ->
     copy_directory(&template, &directory)?;
     let temporary = data.subdirectory("tmp")?;
     let init_file = sockets.path().join("init.sql");
-    fs::write(&init_file, format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n"))
-        .map_err(RigError::io("write", &init_file))?;
-    let mut arguments: Vec<OsString> =
-        ["--no-defaults", "--skip-networking", "--skip-log-bin"].map(OsString::from).into();
+    let network = spec.bind.map(Network::at).transpose()?;
+    write_init(&init_file, network.as_ref())?;
+    let mut arguments: Vec<OsString> = ["--no-defaults", "--skip-log-bin"].map(Into::into).into();
+    arguments.extend(network.as_ref().map_or_else(|| vec![NO_NETWORK.into()], Network::arguments));
     arguments.extend(user_argument());
     arguments.push(with_path("--datadir=", &directory));
     arguments.push(with_path("--tmpdir=", &temporary));
@@ -165,17 +171,69 @@ fn start_mariadb(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) ->
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
     process.wait_until_ready(deadline, |left| greeting(&socket, left))?;
     flush(&directory)?;
-    let own = [("skip-networking", ""), ("skip-log-bin", "")];
+    let closed = network.is_none().then_some("skip-networking");
+    let own = closed.into_iter().chain(["skip-log-bin"]);
     let mut settings: BTreeMap<String, String> =
-        own.into_iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+        own.map(|name| (name.to_string(), String::new())).collect();
     settings.extend(spec.settings.clone());
-    let endpoint = Endpoint::Mysql(Database {
-        address: NetAddress::Unix(socket),
-        user: "root".into(),
-        password: None,
-        name: DATABASE.into(),
-    });
+    let endpoint = Endpoint::Mysql(network.map_or_else(
+        || Database {
+            address: NetAddress::Unix(socket),
+            user: "root".into(),
+            password: None,
+            name: DATABASE.into(),
+        },
+        Network::database,
+    ));
     Ok(Server { process: process.into(), endpoint, settings, data, sockets })
+}
+
+/// Where clients on other machines connect, and their password.
+struct Network {
+    address: Ipv4Addr,
+    port: u16,
+    password: String,
+}
+
+impl Network {
+    fn at(address: Ipv4Addr) -> Result<Self> {
+        let (port, password) = (free_port(EXECUTABLE.name, 0)?, random_password());
+        Ok(Self { address, port, password })
+    }
+
+    /// Accounts are found by address, without a question to a name server.
+    fn arguments(&self) -> Vec<OsString> {
+        let Self { address, port, .. } = self;
+        let bind = format!("--bind-address={address}");
+        vec![bind.into(), format!("--port={port}").into(), "--skip-name-resolve".into()]
+    }
+
+    /// SQL that leaves no account without a password at the port.
+    fn accounts(&self) -> String {
+        let password = &self.password;
+        format!(
+            "DELETE FROM mysql.global_priv WHERE User = '' OR (User = 'root' AND Host <> \
+             'localhost');\nFLUSH PRIVILEGES;\nCREATE USER '{DATABASE}'@'%' IDENTIFIED BY \
+             '{password}';\nGRANT ALL PRIVILEGES ON *.* TO '{DATABASE}'@'%';\n"
+        )
+    }
+
+    fn database(self) -> Database {
+        Database {
+            address: NetAddress::Tcp(self.address.to_string(), self.port),
+            user: DATABASE.into(),
+            password: Some(Secret::new(self.password)),
+            name: DATABASE.into(),
+        }
+    }
+}
+
+/// Writes the SQL that the server executes when it starts; only this user can read it.
+fn write_init(path: &Path, network: Option<&Network>) -> Result<()> {
+    let accounts = network.map(Network::accounts).unwrap_or_default();
+    let text = format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n{accounts}");
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(RigError::io("write", path))
 }
 
 /// Finds the server program; `mysqld` is accepted only if its version output contains `MariaDB`.

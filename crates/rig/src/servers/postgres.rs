@@ -1,4 +1,5 @@
-//! Starts the installed PostgreSQL on a Unix socket.
+//! Starts the installed PostgreSQL on a Unix socket, and at a port with a password if another machine
+//! uses it.
 //!
 //! Creating a data directory takes a second, so one is created per run and copied for each server.
 //! PostgreSQL refuses to run as root. If we are root, it is started in a user namespace that maps
@@ -8,6 +9,7 @@
 //! outlives a killed server. Without root a small shared memory segment would remain, so a server
 //! receives a quit signal first.
 
+use super::listen::{free_port, random_password};
 use super::own::{Executable, ServerDescription, single_server};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -18,14 +20,15 @@ use crate::server::{Server, ServerSpec};
 use crate::settings::Form::{Number, Words};
 use crate::settings::Names;
 use crate::template::{Templates, copy_directory, data_of, flush};
-use model::{Database, Endpoint, NetAddress};
+use model::{Database, Endpoint, NetAddress, Secret};
 use nix::sys::signal::Signal;
 use nix::unistd::{User, geteuid};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,12 +44,14 @@ pub(super) const DESCRIPTION: ServerDescription = ServerDescription {
 
 const EXECUTABLE: Executable = Executable { name: "postgres", package: "postgresql" };
 const INSTALLER: &str = "initdb";
+/// File beside the template with the account's password, which only a port asks for.
+const PASSWORD: &str = "password";
 /// Runs a program in new namespaces; part of util-linux, 2.36 or later.
 const UNSHARE: &str = "unshare";
 
 /// Name of the account and of the default database of every server.
 const USER: &str = "postgres";
-/// Only part of the socket's name: no port is opened.
+/// Only part of the socket's name if no port is opened.
 const PORT: &str = "5432";
 
 /// Its settings. Source: `postgres --describe-config` of 13 to 18.
@@ -93,12 +98,16 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     })?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
-    let socket = sockets.socket(&format!(".s.PGSQL.{PORT}"))?;
     let directory = data_of(&data);
     copy_directory(&template, &directory)?;
-    let settings = settings(&spec.settings);
+    let network =
+        spec.bind.map(|address| Network::at(address, &template, &directory)).transpose()?;
+    let address = network.as_ref().map(|network| network.address.to_string());
+    let settings = settings(&spec.settings, address.as_deref().unwrap_or_default());
+    let port = network.as_ref().map_or_else(|| PORT.into(), |network| network.port.to_string());
+    let socket = sockets.socket(&format!(".s.PGSQL.{port}"))?;
     let mut arguments: Vec<OsString> = ["-D".into(), directory.clone().into(), "-k".into()].into();
-    arguments.extend([sockets.path().into(), "-p".into(), PORT.into()]);
+    arguments.extend([sockets.path().into(), "-p".into(), port.into()]);
     for (name, value) in &settings {
         arguments.extend(["-c".into(), format!("{name}={value}").into()]);
     }
@@ -109,20 +118,43 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
     process.wait_until_ready(deadline, |left| login(&socket, left))?;
     flush(&directory)?;
-    let endpoint = Endpoint::Postgres(Database {
-        address: NetAddress::Unix(socket),
-        user: USER.into(),
-        password: None,
-        name: USER.into(),
-    });
+    let (address, password) = match network {
+        Some(Network { address, port, password }) => {
+            (NetAddress::Tcp(address.to_string(), port), Some(Secret::new(password)))
+        }
+        None => (NetAddress::Unix(socket), None),
+    };
+    let (user, name) = (USER.into(), USER.into());
+    let endpoint = Endpoint::Postgres(Database { address, user, password, name });
     Ok(Server { process: process.into(), endpoint, settings, data, sockets })
 }
 
-/// The plan's settings, and ours: no open port, no access for other users, no leftovers.
-fn settings(of_plan: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+/// Where clients on other machines connect, and the password of the account.
+struct Network {
+    address: Ipv4Addr,
+    port: u16,
+    password: String,
+}
+
+impl Network {
+    /// Takes the password that the template was installed with, and lets only those in who know it.
+    fn at(address: Ipv4Addr, template: &Path, directory: &Path) -> Result<Self> {
+        let path = template.with_file_name(PASSWORD);
+        let password = fs::read_to_string(&path).map_err(RigError::io("read", &path))?;
+        let (port, path) = (free_port(EXECUTABLE.name, 0)?, directory.join("pg_hba.conf"));
+        // md5 stands for SCRAM where the password is stored for it, which versions before 14 do not.
+        fs::write(&path, "local all all trust\nhost all all all md5\n")
+            .map_err(RigError::io("write", &path))?;
+        Ok(Self { address, port, password: password.trim().into() })
+    }
+}
+
+/// The plan's settings, and ours: no port except at `address`, no access for other users, no
+/// leftovers.
+fn settings(of_plan: &BTreeMap<String, String>, address: &str) -> BTreeMap<String, String> {
     let own = [
         ("dynamic_shared_memory_type", "mmap"),
-        ("listen_addresses", ""),
+        ("listen_addresses", address),
         ("unix_socket_permissions", "0700"),
     ];
     let own = own.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
@@ -136,7 +168,12 @@ fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()>
     let data = data_of(template);
     let made = DirBuilder::new().mode(0o700).create(&data);
     made.map_err(RigError::io("create directory", &data))?;
+    let password = template.path().join(PASSWORD);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&password);
+    file.and_then(|mut file| writeln!(file, "{}", random_password()))
+        .map_err(RigError::io("write", &password))?;
     let mut arguments: Vec<OsString> = ["-D".into(), data.into_os_string()].into();
+    arguments.extend(["--pwfile".into(), password.into_os_string()]);
     let more = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
     arguments.extend(more.map(OsString::from));
     let (installer, arguments) = without_root(installer, arguments, search)?;
