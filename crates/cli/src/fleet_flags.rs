@@ -39,8 +39,8 @@ pub(crate) struct FleetFlags {
     /// `cachedyno worker` on others, or ray:N on the nodes of a Ray cluster
     #[arg(long, value_name = "PLACE", long_help = FLEET_HELP)]
     fleet: Option<String>,
-    /// Start private servers on the machine of `cachedyno worker --listen HOST:PORT`, so that clients
-    /// and servers do not share CPUs
+    /// Start private servers on the machine of `cachedyno worker --listen HOST:PORT`, so that
+    /// clients and servers do not share CPUs
     #[arg(long, value_name = "HOST:PORT")]
     rig_on: Option<String>,
     /// With --rig-on: token file that the worker wrote

@@ -1,5 +1,5 @@
-//! A load of requests that are all alike, as `cachedyno redis-benchmark` sends them: by this process
-//! or by the workers of a fleet.
+//! A load of requests that are all alike, as `cachedyno redis-benchmark` sends them, by this
+//! process or by the workers of a fleet.
 
 use load::wire::protocol::Shape;
 use load::wire::template::{Segment, Template};

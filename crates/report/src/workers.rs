@@ -3,6 +3,7 @@
 
 use model::{Contributor, Counts, Point};
 use stats::{Histogram, Time};
+use std::collections::BTreeMap;
 
 use crate::measurement::Measurement;
 use crate::recorded::Recorded;
@@ -18,21 +19,42 @@ struct Sum {
 }
 
 impl Sum {
-    fn of<'a>(contributions: impl Iterator<Item = &'a Contributor>, length_ns: u64) -> Self {
-        let mut sum = Self::default();
+    /// Adds contributions to points that are `length_ns` long together.
+    fn add<'a>(&mut self, contributions: impl Iterator<Item = &'a Contributor>, length_ns: u64) {
         let mut answered = 0.0;
         for point in contributions.map(|one| &one.point) {
             let Some(whole) = point.whole() else { continue };
-            sum.counts.merge(&whole.counts);
-            sum.response.merge(&whole.response);
+            self.counts.merge(&whole.counts);
+            self.response.merge(&whole.response);
             answered += whole.rate_per_s * point.length_ns as f64;
         }
-        sum.rate_per_s = answered / length_ns.max(1) as f64;
-        sum
+        self.rate_per_s += answered / length_ns.max(1) as f64;
     }
 
     fn p99(&self, timeout_ns: u64) -> Option<Time> {
         self.counts.times(&self.response, timeout_ns).quantile(0.99)
+    }
+}
+
+/// Calls `each` with what all but one of the workers contributed, in their order, added to
+/// `others`. Halves share sums, so that a thousand workers need ten thousand additions and not a million.
+fn without_each(
+    workers: &[Vec<&Contributor>],
+    others: &Sum,
+    length_ns: u64,
+    each: &mut dyn FnMut(&Sum),
+) {
+    if workers.len() < 2 {
+        if !workers.is_empty() {
+            each(others);
+        }
+        return;
+    }
+    let (first, second) = workers.split_at(workers.len() / 2);
+    for (half, rest) in [(first, second), (second, first)] {
+        let mut others = others.clone();
+        others.add(rest.iter().flatten().copied(), length_ns);
+        without_each(half, &others, length_ns, each);
     }
 }
 
@@ -52,38 +74,51 @@ pub(crate) fn of<'a>(measurement: &'a Measurement<'_>) -> &'a [WorkerView] {
 fn views(measurement: &Measurement<'_>) -> Vec<WorkerView> {
     let points = held(measurement);
     let Some(first) = points.first() else { return Vec::new() };
-    let names = first.contributors.iter().map(|one| one.name.as_str());
-    names.map(|name| view(measurement, &points, name)).collect()
+    let mut by_name: BTreeMap<&str, Vec<&Contributor>> = BTreeMap::new();
+    for one in points.iter().flat_map(|point| &point.contributors) {
+        by_name.entry(&one.name).or_default().push(one);
+    }
+    let names = first.contributors.iter();
+    let workers: Vec<Vec<&Contributor>> =
+        names.filter_map(|one| by_name.remove(one.name.as_str())).collect();
+    let length_ns: u64 = points.iter().map(|point| point.length_ns).sum();
+    let is_alone = workers.len() < 2;
+    let mut views = workers.iter().map(|own| view(measurement, own, length_ns)).collect::<Vec<_>>();
+    let (mut at, timeout_ns) = (0, measurement.recorded.header.plan.timeout_ns);
+    without_each(&workers, &Sum::default(), length_ns, &mut |others| {
+        views[at].rate_per_s_without = (!is_alone).then_some(others.rate_per_s);
+        views[at].response_ns_p99_without = others.p99(timeout_ns).filter(|_| !is_alone);
+        at += 1;
+    });
+    views
 }
 
-fn view(measurement: &Measurement<'_>, points: &[&Point], name: &str) -> WorkerView {
+/// A worker by what it contributed to points that are `length_ns` long together; what the others
+/// did is added later.
+fn view(measurement: &Measurement<'_>, own: &[&Contributor], length_ns: u64) -> WorkerView {
     let plan = &measurement.recorded.header.plan;
-    let all = || points.iter().flat_map(|point| &point.contributors);
-    let own: Vec<&Contributor> = all().filter(|one| one.name == name).collect();
-    let length_ns: u64 = points.iter().map(|point| point.length_ns).sum();
-    let sum = Sum::of(own.iter().copied(), length_ns);
-    let others = Sum::of(all().filter(|one| one.name != name), length_ns);
+    let mut sum = Sum::default();
+    sum.add(own.iter().copied(), length_ns);
     let total = |get: fn(&Point) -> u64| own.iter().map(|one| get(&one.point)).sum::<u64>() as f64;
     let wall_ns = total(|point| point.length_ns).max(1.0);
     let threads = own.first().map_or(1, |one| one.threads.max(1));
     let share = |ns: f64| (ns / (wall_ns * f64::from(threads))).min(1.0);
-    let is_alone = points.first().is_none_or(|point| point.contributors.len() < 2);
     WorkerView {
         target: measurement.cell.target.clone(),
         workload: measurement.cell.workload.profile().into(),
         phase: measurement.phase.into(),
         load: measurement.cell.load.clone(),
-        worker: name.into(),
+        worker: own.first().map(|one| one.name.clone()).unwrap_or_default(),
         clients: own.iter().map(|one| one.point.clients).max().unwrap_or(0),
         rate_per_s: sum.rate_per_s,
         response_ns_p99: sum.p99(plan.timeout_ns),
-        share_of_plan: answered(&own).map(|(done, planned)| done / planned),
+        share_of_plan: answered(own).map(|(done, planned)| done / planned),
         cpu_share: share(total(|point| point.generator_cpu_ns)),
         waited_share: share(total(|point| point.generator_run_delay_ns)),
         disturbed_share: (total(|point| point.disturbance.generator_ns) / wall_ns).min(1.0),
         start_skew_ns: own.iter().map(|one| one.start_skew_ns).max().unwrap_or(0),
-        rate_per_s_without: (!is_alone).then_some(others.rate_per_s),
-        response_ns_p99_without: others.p99(plan.timeout_ns).filter(|_| !is_alone),
+        rate_per_s_without: None,
+        response_ns_p99_without: None,
     }
 }
 

@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::common::{
-    Place, PortServer, Started, count, free_port, installed, row, target, wait_until,
-};
+use super::common::{Place, PortServer, Started, count, free_port, installed, row, wait_until};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -400,7 +398,9 @@ fn servers_run_on_the_machine_of_a_worker() {
         sessions.args(["--set", setting]);
     }
     let databases = ["mysql", "postgres", "redis"];
-    databases.iter().for_each(|name| _ = sessions.args(["--target", name]));
+    for name in databases {
+        sessions.args(["--target", name]);
+    }
     sessions.args(["--rig-on", &rig.address, "--rig-token"]).arg(&rig.token);
     sessions.args(["--format", "json", "--out"]).arg(&out).arg("--disk").arg(place.disk());
     let summary = Place::finish(sessions).measured().json();

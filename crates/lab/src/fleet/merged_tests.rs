@@ -117,12 +117,27 @@ fn an_hour_of_a_thousand_workers_is_merged() {
     let bytes = sent.iter().map(String::len).sum::<usize>() / sent.len();
     let (begun, mut sum) = (Instant::now(), Sum::default());
     let mut contributions = Vec::new();
-    for worker in 0..WORKERS {
-        let mut ended: SentEnd = serde_json::from_str(&sent[worker % sent.len()]).unwrap();
-        sum.take(&mut ended);
-        let (before, after) = (Some(read_at(zero, 0, 40)), Some(read_at(zero, 9_000, 60)));
-        contributions.push(Contribution { before, after, ready: true, ended: Some(ended) });
-    }
+    // Like the driver, whose connections have threads of their own: they read what arrives, and one
+    // thread adds it up.
+    let readers = std::thread::available_parallelism().map_or(1, usize::from);
+    let (arrivals, arrived) = std::sync::mpsc::sync_channel::<SentEnd>(readers);
+    std::thread::scope(|scope| {
+        for reader in 0..readers {
+            let (arrivals, sent) = (arrivals.clone(), &sent);
+            scope.spawn(move || {
+                for worker in (reader..WORKERS).step_by(readers) {
+                    let text = sent[worker % sent.len()].as_bytes();
+                    arrivals.send(serde_json::from_slice(text).unwrap()).unwrap();
+                }
+            });
+        }
+        drop(arrivals);
+        for mut ended in arrived {
+            sum.take(&mut ended);
+            let (before, after) = (Some(read_at(zero, 0, 40)), Some(read_at(zero, 9_000, 60)));
+            contributions.push(Contribution { before, after, ready: true, ended: Some(ended) });
+        }
+    });
     let names: Vec<String> = (0..WORKERS).map(|worker| format!("worker {worker}")).collect();
     let names = names.iter().map(String::as_str);
     let offered = sum.complete(names.zip(contributions), 1, (zero, zero));

@@ -45,3 +45,4 @@ mod sizing_tiers;
 mod tiers;
 mod validity;
 mod width;
+mod workers;

@@ -1,5 +1,5 @@
-//! Starts the installed PostgreSQL on a Unix socket, and at a port with a password if another machine
-//! uses it.
+//! Starts the installed PostgreSQL on a Unix socket, and at a port with a password if another
+//! machine uses it.
 //!
 //! Creating a data directory takes a second, so one is created per run and copied for each server.
 //! PostgreSQL refuses to run as root. If we are root, it is started in a user namespace that maps
@@ -142,7 +142,7 @@ impl Network {
         let path = template.with_file_name(PASSWORD);
         let password = fs::read_to_string(&path).map_err(RigError::io("read", &path))?;
         let (port, path) = (free_port(EXECUTABLE.name, 0)?, directory.join("pg_hba.conf"));
-        // md5 stands for SCRAM where the password is stored for it, which versions before 14 do not.
+        // md5 means SCRAM if the password is stored for it, as from version 14 on.
         fs::write(&path, "local all all trust\nhost all all all md5\n")
             .map_err(RigError::io("write", &path))?;
         Ok(Self { address, port, password: password.trim().into() })

@@ -1,0 +1,146 @@
+//! Rules on the workers of a fleet, and what the others measured without one.
+
+use model::{Contributor, OperationResult, Point};
+
+use super::validity::{as_kv, kv_run, open};
+use crate::fixture::{run, usual};
+use crate::judge;
+use crate::recorded::Recorded;
+use crate::view::{Validity, View};
+
+/// Planned rate of the open load, and of each worker.
+const PLANNED_PER_S: f64 = 1_000.0;
+
+/// Divides each point evenly between three workers, which `with` may change by their number.
+fn divided(mut recorded: Recorded, with: impl Fn(usize, &mut Contributor)) -> View {
+    recorded.header.plan.workers = 3;
+    let is_open = recorded.header.plan.cells[0].load != model::Load::closed(8);
+    for point in recorded.trials.iter_mut().flat_map(|trial| &mut trial.points) {
+        let whole = point.whole().unwrap().clone();
+        let part = |number: usize| {
+            let mut part = whole.clone();
+            // As planned, so that a worker that is changed differs from the others only.
+            part.counts.ok = (PLANNED_PER_S / 3.0) as u64;
+            part.rate_per_s /= 3.0;
+            let own = Point {
+                phase: point.phase.clone(),
+                length_ns: point.length_ns,
+                planned_per_s: is_open.then_some(PLANNED_PER_S / 3.0),
+                clients: 3,
+                operations: vec![OperationResult { slowest: None, ..part }],
+                generator_cpu_ns: point.length_ns / 10,
+                ..Point::default()
+            };
+            let name = format!("worker {} on host", number + 1);
+            let mut one = Contributor { name, start_skew_ns: 50_000, threads: 1, point: own };
+            with(number, &mut one);
+            one
+        };
+        point.contributors = (0..3).map(part).collect();
+    }
+    judge(&recorded)
+}
+
+fn closed(with: impl Fn(usize, &mut Contributor)) -> View {
+    divided(kv_run(), with)
+}
+
+fn planned(with: impl Fn(usize, &mut Contributor)) -> View {
+    let mut recorded = run(&["redis"], 5, usual);
+    as_kv(&mut recorded, &open(), 1.0);
+    divided(recorded, with)
+}
+
+/// Asserts that worker 2, and no other, is named with these words and the result without it.
+#[track_caller]
+fn assert_named(view: &View, validity: Validity, words: &str) {
+    let about: Vec<&String> = view.reasons.iter().filter(|r| r.contains("worker ")).collect();
+    assert!(about.iter().any(|r| r.contains("worker 2 on host") && r.contains(words)), "{about:?}");
+    assert!(about.iter().all(|r| r.contains("(without it: ")), "{about:?}");
+    assert!(!about.iter().any(|r| r.contains("worker 1 ") || r.contains("worker 3 ")), "{about:?}");
+    assert_eq!(view.validity, validity, "{:?}", view.reasons);
+}
+
+fn of_second(change: impl Fn(&mut Contributor)) -> impl Fn(usize, &mut Contributor) {
+    move |number, one| {
+        if number == 1 {
+            change(one);
+        }
+    }
+}
+
+#[test]
+fn workers_that_do_their_parts_are_not_named() {
+    for view in [closed(|_, _| {}), planned(|_, _| {})] {
+        assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+        assert!(view.happened.workers.len().is_multiple_of(3) && !view.happened.workers.is_empty());
+        for one in &view.happened.workers {
+            let without = one.rate_per_s_without.unwrap();
+            assert!((without - 2.0 * one.rate_per_s).abs() < 1e-6 * without, "{one:?}");
+            assert_eq!(one.response_ns_p99_without, one.response_ns_p99, "{one:?}");
+        }
+    }
+}
+
+#[test]
+fn a_late_start_is_invalid_above_a_tenth_of_an_interval() {
+    let late = |ns| move |one: &mut Contributor| one.start_skew_ns = ns;
+    let view = closed(of_second(late(10_000_001)));
+    assert_named(&view, Validity::Invalid, "may have started 10.0 ms too early or too late");
+    assert_eq!(closed(of_second(late(10_000_000))).validity, Validity::Valid);
+}
+
+#[test]
+fn a_share_is_off_by_more_than_two_percent_and_four_deviations() {
+    let answers = |share: f64| {
+        move |one: &mut Contributor| {
+            let counts = &mut one.point.operations[0].counts;
+            counts.ok = (counts.ok as f64 * share) as u64;
+        }
+    };
+    // Five trials of 333 planned requests: four deviations are 164 of 1,665, or 9.8 %.
+    let view = planned(of_second(answers(0.8)));
+    assert_named(&view, Validity::Invalid, "of what all workers answered");
+    assert_eq!(planned(of_second(answers(0.95))).validity, Validity::Valid);
+    // A server that does not keep up with any of them is not the fault of a worker.
+    let view = planned(|_, one| answers(0.5)(one));
+    assert!(!view.reasons.iter().any(|r| r.contains("worker ")), "{:?}", view.reasons);
+}
+
+#[test]
+fn a_busy_worker_is_generator_bound_unless_all_are() {
+    let busy = |one: &mut Contributor| one.point.generator_cpu_ns = one.point.length_ns * 95 / 100;
+    assert_named(&closed(of_second(busy)), Validity::Invalid, "is generator-bound");
+    let view = closed(|_, one| busy(one));
+    assert!(!view.reasons.iter().any(|r| r.contains("worker ")), "{:?}", view.reasons);
+    // Two threads have twice the CPU time.
+    let of_two = move |one: &mut Contributor| {
+        one.threads = 2;
+        busy(one);
+    };
+    assert_eq!(closed(of_second(of_two)).validity, Validity::Valid);
+}
+
+#[test]
+fn clients_that_are_half_as_fast_as_others_make_a_closed_load_not_steady() {
+    let slower =
+        |share: f64| move |one: &mut Contributor| one.point.operations[0].rate_per_s *= share;
+    let view = closed(of_second(slower(0.45)));
+    assert_named(&view, Validity::NotSteady, "per client and the others");
+    assert_eq!(closed(of_second(slower(0.6))).validity, Validity::Valid);
+}
+
+#[test]
+fn a_worker_that_waits_for_cpus_is_disturbed() {
+    let taken = |one: &mut Contributor| {
+        one.point.disturbance.generator_ns = one.point.length_ns / 4;
+    };
+    assert_named(&closed(of_second(taken)), Validity::NotSteady, "others used its CPUs for 25 %");
+    let waited = |one: &mut Contributor| {
+        one.point.generator_run_delay_ns = one.point.length_ns / 5;
+    };
+    let view = planned(of_second(waited));
+    assert_named(&view, Validity::NotSteady, "waited 20 % of the time for a CPU");
+    // Clients of a closed load only send less.
+    assert_eq!(closed(of_second(waited)).validity, Validity::Valid);
+}
