@@ -138,6 +138,11 @@ impl FleetFlags {
         Ok(self.gathering(1)?.map_or(0, |gathering| gathering.workers()))
     }
 
+    /// True if private servers run on another machine.
+    pub(crate) fn has_rig(&self) -> bool {
+        self.rig_on.is_some()
+    }
+
     /// Connects to the machine for private servers; `None` for this one.
     pub(crate) fn rig(&self, guard: &Guard) -> Result<Option<Arc<RigOn>>, CliError> {
         let Some(address) = &self.rig_on else { return Ok(None) };

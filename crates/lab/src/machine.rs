@@ -1,23 +1,27 @@
-//! Free memory and disk of this machine. Without memory the kernel kills programs, and on a full
-//! disk writes of all programs fail. So the private servers and files of a run may use at most
-//! [`USABLE_TENTHS`] of what was free at its start. The checks are those for existing servers
-//! ([`crate::room`]).
+//! Free memory and disk of a machine, this one or that of `--rig-on`. Without memory the kernel
+//! kills programs, and on a full disk writes of all programs fail. So the private servers and files
+//! of a run may use at most [`USABLE_TENTHS`] of what was free at its start. The checks are those
+//! for existing servers ([`crate::room`]).
 
 use model::{ErrorClass, Failure, Product};
 use rig::FreeSpace;
 use stats::format_bytes;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::demand::Demand;
+use crate::fleet::RigOn;
 
 /// Tenths of a server's memory, and of what this machine has free, that may be in use.
 pub(crate) const USABLE_TENTHS: u64 = 9;
 
-/// Free memory and disk of this machine before the run wrote anything.
+/// Free memory and disk of a machine before the run wrote anything.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     disk: PathBuf,
     before: FreeSpace,
+    /// The worker on it; `None` for this machine.
+    elsewhere: Option<Arc<RigOn>>,
 }
 
 /// The usable part of what was free before.
@@ -28,7 +32,20 @@ fn usable(before: u64) -> u64 {
 impl Machine {
     /// Reads the current state, with the disk of a directory.
     pub(crate) fn now(disk: &Path) -> Self {
-        Self { disk: disk.to_path_buf(), before: FreeSpace::on(disk) }
+        Self { disk: disk.to_path_buf(), before: FreeSpace::on(disk), elsewhere: None }
+    }
+
+    /// The machine of private servers, as it was when the run connected to it.
+    pub(crate) fn of_servers(rig: &Arc<RigOn>) -> Self {
+        let disk = Path::new("--disk").to_path_buf();
+        Self { disk, before: rig.free_at_first(), elsewhere: Some(Arc::clone(rig)) }
+    }
+
+    fn memory_name(&self) -> String {
+        match &self.elsewhere {
+            Some(rig) => format!("the memory of the servers' machine ({rig})"),
+            None => "this machine's memory".into(),
+        }
     }
 
     /// Refuses a demand that does not fit; the error gives the estimate and a remedy. `limit_bytes`
@@ -42,7 +59,7 @@ impl Machine {
         let (bytes, sum, before, what) = if product.keeps_keys() {
             let each = demand.bytes_on_one_of(1).min(limit_bytes.unwrap_or(u64::MAX));
             let bytes = each.saturating_mul(copies as u64);
-            (bytes, demand.to_string(), self.before.memory_bytes, "this machine's memory".into())
+            (bytes, demand.to_string(), self.before.memory_bytes, self.memory_name())
         } else {
             let (bytes, sum) = demand.on_disk();
             (bytes, sum, self.before.disk_bytes, format!("the disk of `{}`", self.disk.display()))
@@ -65,7 +82,10 @@ impl Machine {
 
     /// Bytes that may still be used, of memory or disk, whichever is less. Errors: none are left.
     pub(crate) fn left_bytes(&self) -> Result<u64, Failure> {
-        self.left(FreeSpace::on(&self.disk))
+        self.left(match &self.elsewhere {
+            Some(rig) => rig.read()?.free,
+            None => FreeSpace::on(&self.disk),
+        })
     }
 
     fn left(&self, now: FreeSpace) -> Result<u64, Failure> {
@@ -109,7 +129,7 @@ mod tests {
             disk_bytes: Some(100 * GIB),
             files: Some(1_000_000),
         };
-        Machine { disk: "/srv".into(), before: free }
+        Machine { disk: "/srv".into(), before: free, elsewhere: None }
     }
 
     #[test]

@@ -232,7 +232,7 @@ impl<'a> TargetProvisioner<'a> {
     ) -> Result<Store, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
-        let machine = self.disk_with_data(target).map(|disk| self.machine(&disk));
+        let mut machine = self.disk_with_data(target).map(|disk| self.machine(&disk));
         let mut remote = None;
         let (endpoint, servers, trial_dirs) = if product.has_server() {
             let (endpoint, servers) = match (existing, &self.setup.rig_on) {
@@ -240,6 +240,7 @@ impl<'a> TargetProvisioner<'a> {
                 (None, Some(rig)) => {
                     let (endpoint, servers) = rig.start(product, target, cpus.len())?;
                     remote = Some(servers);
+                    machine = Some(Machine::of_servers(rig));
                     (endpoint, Vec::new())
                 }
                 (None, None) => self.servers(product, target, (groups, cpus))?,
@@ -264,7 +265,9 @@ impl<'a> TargetProvisioner<'a> {
             let of_group = groups.memory.as_ref().map(|group| group.plan().limit_bytes);
             let limit_bytes = of_group.or_else(|| limit(admin.as_mut()));
             if let Some(demand) = Demand::of_target(self.plan, &target.name, &own)? {
-                let copies = servers.iter().filter(|(role, _)| *role == Role::Replica).count() + 1;
+                let replicas = servers.iter().filter(|(role, _)| *role == Role::Replica).count();
+                let replicas = if remote.is_some() { target.replicas() as usize } else { replicas };
+                let copies = replicas + 1;
                 machine.fits(product, (&demand, copies), limit_bytes)?;
             }
         }

@@ -37,7 +37,8 @@ impl Sum {
 }
 
 /// Calls `each` with what all but one of the workers contributed, in their order, added to
-/// `others`. Halves share sums, so that a thousand workers need ten thousand additions and not a million.
+/// `others`. Halves share sums, so that a thousand workers need ten thousand additions and not a
+/// million.
 fn without_each(
     workers: &[Vec<&Contributor>],
     others: &Sum,

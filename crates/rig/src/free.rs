@@ -1,11 +1,12 @@
 //! Free memory and disk space of this machine.
 
 use nix::sys::statvfs::{Statvfs, statvfs};
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
 /// Free resources at one time; `None` if the system does not report them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FreeSpace {
     /// Memory that programs can allocate without swapping (`MemAvailable`, proc(5)), bytes.
     pub memory_bytes: Option<u64>,

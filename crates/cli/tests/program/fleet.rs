@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::common::{Place, PortServer, Started, count, free_port, installed, row, wait_until};
+use super::common::{
+    Place, PortServer, Started, count, free_port, installed, row, target, wait_until,
+};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -390,6 +392,16 @@ fn servers_run_on_the_machine_of_a_worker() {
     }
     let groups = summary["conditions"].to_string();
     assert!(groups.contains("of the servers' machine"), "{groups}");
+    // Its memory is checked, not that of the driver.
+    let mut large = place.command();
+    large.args(["bench", "redis", "--keys", "900000000", "--value", "10000"]);
+    large.args(["--rig-on", &rig.address, "--rig-token"]).arg(&rig.token);
+    large.args(["--format", "json", "--out"]).arg(place.path().join("large"));
+    large.arg("--disk").arg(place.disk());
+    let summary = Place::finish(large).code(3).json();
+    let why = target(&summary, "redis")["not_run"].to_string();
+    assert!(why.contains("the memory of the servers' machine (127.0.0.1:"), "{why}");
+    fs::remove_dir_all(place.path().join("large")).unwrap();
     // The worker serves the next driver.
     let out = place.path().join("sessions");
     let mut sessions = place.command();

@@ -4,7 +4,7 @@
 //! start and reach the driver by TLS only.
 
 use model::{Condition, ErrorClass, Failure};
-use rig::{Guard, ProcessTree, Server, ServerSpec, StolenCpuReader, Templates};
+use rig::{FreeSpace, Guard, ProcessTree, Server, ServerSpec, StolenCpuReader, Templates};
 use rustls::{Connection, ServerConnection};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use super::FleetError;
 use super::endpoint::{SentEndpoint, resolved};
 use super::link::{Arrived, Link};
-use super::rig_messages::{Asked, FromRig, Lent, RigReading, ToRig};
+use super::rig_messages::{Asked, FromRig, Lent, Numbered, RigReading, ToRig};
 use super::token::{Token, is_same};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -135,10 +135,9 @@ impl<'a> Lender<'a> {
             }
             let Some(arrived) = next(&inbox, stop)? else { continue };
             match arrived {
-                Arrived::Message(ToRig::Goodbye) => return Ok(()),
-                Arrived::Message(question) => {
-                    let answer = self.answer(question);
-                    link.send(&answer);
+                Arrived::Message(Numbered { message: ToRig::Goodbye, .. }) => return Ok(()),
+                Arrived::Message(Numbered { number, message }) => {
+                    link.send(&Numbered { number, message: self.answer(message) });
                     if !self.is_known {
                         // The answer leaves before the link closes.
                         return Err(FleetError("it was refused".into()));
@@ -164,7 +163,8 @@ impl<'a> Lender<'a> {
             )),
             ToRig::Hello { .. } => {
                 self.is_known = true;
-                FromRig::Lent(Lent { conditions: self.lending.conditions.clone() })
+                let conditions = self.lending.conditions.clone();
+                FromRig::Lent(Lent { conditions, free: FreeSpace::on(&self.lending.disk) })
             }
             _ if !self.is_known => refused("the driver did not say who it is".into()),
             ToRig::Start(asked) => self.start(&asked).unwrap_or_else(FromRig::Failed),
@@ -213,14 +213,16 @@ impl<'a> Lender<'a> {
         let stolen = self
             .stolen
             .get_or_insert_with(|| StolenCpuReader::new(&[], cpus, ProcessTree::new(&pids)));
-        Ok(RigReading { cpu_ns: tree.cpu_ns(), taken_ns: stolen.read().from_servers_ns })
+        let taken_ns = stolen.read().from_servers_ns;
+        let free = FreeSpace::on(&self.lending.disk);
+        Ok(RigReading { cpu_ns: tree.cpu_ns(), taken_ns, free })
     }
 }
 
 fn next(
-    inbox: &Receiver<Arrived<ToRig>>,
+    inbox: &Receiver<Arrived<Numbered<ToRig>>>,
     stop: &AtomicBool,
-) -> Result<Option<Arrived<ToRig>>, FleetError> {
+) -> Result<Option<Arrived<Numbered<ToRig>>>, FleetError> {
     match inbox.recv_timeout(LOOK_EVERY) {
         Ok(arrived) => Ok(Some(arrived)),
         Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {

@@ -1,9 +1,18 @@
 //! Messages between a driver and a worker that lends its machine for private servers.
 
 use model::{Condition, Failure, PlannedTarget, Product};
+use rig::FreeSpace;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::SentEndpoint;
+
+/// Question or answer with the number of the question: an answer that comes too late must not be
+/// taken for that of the next question.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Numbered<M> {
+    pub(super) number: u64,
+    pub(super) message: M,
+}
 
 /// Question of the driver; each has one answer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,6 +62,8 @@ pub(super) enum FromRig {
 pub(super) struct Lent {
     /// Facts about it.
     pub(super) conditions: Vec<Condition>,
+    /// Its free memory and disk.
+    pub(super) free: FreeSpace,
 }
 
 /// Meters of the running servers, totals since an arbitrary point.
@@ -62,4 +73,6 @@ pub(crate) struct RigReading {
     pub(crate) cpu_ns: Option<u64>,
     /// CPU time that others took from them, nanoseconds.
     pub(crate) taken_ns: Option<u64>,
+    /// Free memory and disk of the machine.
+    pub(crate) free: FreeSpace,
 }

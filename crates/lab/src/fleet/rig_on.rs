@@ -1,9 +1,9 @@
 //! Private servers on another machine: the driver's side of a worker that lends its machine.
 //!
-//! Every question has one answer, in order, so a question waits for it.
+//! Every question has one answer and waits for it.
 
 use model::{Condition, Endpoint, ErrorClass, Failure, PlannedTarget, Product};
-use rig::Scratch;
+use rig::{FreeSpace, Scratch};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use super::FleetError;
 use super::connecting::connect;
 use super::joining::lock;
 use super::link::{Arrived, Link};
-use super::rig_messages::{Asked, FromRig, Lent, RigReading, ToRig};
+use super::rig_messages::{Asked, FromRig, Lent, Numbered, RigReading, ToRig};
 use super::token::Token;
 
 /// How long servers may take to start, and everything else.
@@ -23,7 +23,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// A machine on which private servers run.
 pub struct RigOn {
     link: Link,
-    inbox: Mutex<Receiver<Arrived<FromRig>>>,
+    /// Answers, and the number of the last question.
+    inbox: Mutex<(Receiver<Arrived<Numbered<FromRig>>>, u64)>,
     /// Address as the user wrote it.
     address: String,
     lent: Lent,
@@ -33,6 +34,12 @@ pub struct RigOn {
 }
 
 impl std::fmt::Debug for RigOn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.address)
+    }
+}
+
+impl std::fmt::Display for RigOn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.address)
     }
@@ -50,7 +57,7 @@ impl RigOn {
         link.trust();
         let mut rig = Self {
             link,
-            inbox: Mutex::new(inbox),
+            inbox: Mutex::new((inbox, 0)),
             address: address.into(),
             lent: Lent::default(),
             started: AtomicU64::new(0),
@@ -66,18 +73,26 @@ impl RigOn {
     }
 
     fn ask(&self, question: &ToRig, within: Duration) -> Result<FromRig, Failure> {
-        let inbox = lock(&self.inbox);
-        self.link.send(question);
+        let (inbox, asked) = &mut *lock(&self.inbox);
+        *asked += 1;
+        self.link.send(&Numbered { number: *asked, message: question });
         let failed = |why: String| Failure {
             class: ErrorClass::Other,
             message: format!("the machine of the servers, {}: {why}", self.address),
         };
-        match inbox.recv_timeout(within) {
-            Ok(Arrived::Message(FromRig::Failed(failure))) => Err(failure),
-            Ok(Arrived::Message(answer)) => Ok(answer),
-            Ok(Arrived::Gone(why)) => Err(failed(why)),
-            Ok(Arrived::Clock(_)) | Err(_) => {
-                Err(failed(format!("no answer within {} s", within.as_secs())))
+        let until = Instant::now() + within;
+        loop {
+            match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Arrived::Message(answer)) if answer.number == *asked => {
+                    return match answer.message {
+                        FromRig::Failed(failure) => Err(failure),
+                        answer => Ok(answer),
+                    };
+                }
+                // To a question that had no answer in time.
+                Ok(Arrived::Message(_) | Arrived::Clock(_)) => {}
+                Ok(Arrived::Gone(why)) => return Err(failed(why)),
+                Err(_) => return Err(failed(format!("no answer within {} s", within.as_secs()))),
             }
         }
     }
@@ -85,6 +100,11 @@ impl RigOn {
     /// Facts about the machine, for the record.
     pub fn conditions(&self) -> Vec<Condition> {
         self.lent.conditions.clone()
+    }
+
+    /// Free memory and disk of the machine before it started a server.
+    pub(crate) fn free_at_first(&self) -> FreeSpace {
+        self.lent.free
     }
 
     /// Starts the servers of a target on the first `cpus` CPUs, and returns their endpoint.
@@ -152,7 +172,7 @@ impl Drop for RemoteServers {
 
 impl Drop for RigOn {
     fn drop(&mut self) {
-        self.link.send(&ToRig::Goodbye);
+        self.link.send(&Numbered { number: 0, message: ToRig::Goodbye });
     }
 }
 

@@ -164,7 +164,8 @@ impl KvFlags {
             }
         }
         let targets = targets::planned(choices, &self.sets, (load.clients, workload))?;
-        let is_here = targets.iter().any(|target| target.address.is_none())
+        let is_private = targets.iter().any(|target| target.address.is_none());
+        let is_here = (is_private && !self.common.fleet.has_rig())
             || choices.iter().filter_map(|c| c.endpoint.as_ref()).any(is_here);
         preflight::bench(workload, load, blocks, targets.len(), is_here)
             .map_err(CliError::usage)?;
