@@ -72,9 +72,12 @@ fn alarm_after(timeout: Duration) -> nix::Result<Timer> {
     static HANDLER: OnceLock<nix::Result<()>> = OnceLock::new();
     (*HANDLER.get_or_init(install))?;
     SigSet::from(ALARM).thread_unblock()?;
-    let thread_id = nix::unistd::gettid().as_raw();
-    let notify = SigevNotify::SigevThreadId { signal: ALARM, thread_id, si_value: 0 };
-    let mut timer = Timer::new(ClockId::CLOCK_MONOTONIC, SigEvent::new(notify))?;
+    // nix has no `SigevThreadId` for musl, so the fields are set here.
+    let mut event =
+        SigEvent::new(SigevNotify::SigevSignal { signal: ALARM, si_value: 0 }).sigevent();
+    event.sigev_notify = nix::libc::SIGEV_THREAD_ID;
+    event.sigev_notify_thread_id = nix::unistd::gettid().as_raw();
+    let mut timer = Timer::new(ClockId::CLOCK_MONOTONIC, SigEvent::from(&event))?;
     let expiration = Expiration::IntervalDelayed(timeout.into(), REPEAT.into());
     timer.set(expiration, TimerSetTimeFlags::empty())?;
     Ok(timer)
