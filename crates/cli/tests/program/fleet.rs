@@ -303,6 +303,8 @@ fn workers_join_with_the_token_and_end_with_the_driver() {
         worker.finish_within(PATIENCE).code(0);
     }
     assert_eq!(contributors(&place.record().trials()[0]).len(), 2);
+    let conditions = finished.json()["conditions"].to_string();
+    assert!(conditions.contains("cpu of all workers"), "{conditions}");
     assert!(!driver.token.exists(), "the token is removed");
     fs::remove_file(place.path().join("forged")).unwrap();
     place.assert_nothing_left();
