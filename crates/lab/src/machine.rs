@@ -1,7 +1,7 @@
 //! Free memory and disk of a machine, this one or that of `--rig-on`. Without memory the kernel
 //! kills programs, and on a full disk writes of all programs fail. So the private servers and files
-//! of a run may use at most [`USABLE_TENTHS`] of what was free at its start. The checks are those
-//! for existing servers ([`crate::room`]).
+//! of a run may use at most [`USABLE_TENTHS`] of what was free at its start; [`crate::room`] holds
+//! existing servers to the same limit.
 
 use model::{ErrorClass, Failure, Product};
 use rig::FreeSpace;

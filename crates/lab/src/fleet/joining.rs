@@ -176,9 +176,6 @@ impl Fleet {
         let shares_cpus =
             all().any(|(at, one)| all().take(at).any(|(_, two)| one.shares_cpus(two)));
         fleet.shares_cpus = shares_cpus;
-        if matches!(gathering, Gathering::Local(_)) {
-            fleet.machines = Machines::default();
-        }
         Ok(fleet)
     }
 
@@ -275,7 +272,9 @@ impl Door<'_> {
                     }
                     known.push(hello.id);
                     let member = welcome(stranger.link, connection, joined, &hello);
-                    fleet.machines.add(&member.name, hello.machine);
+                    if fleet.placed.pids().is_empty() {
+                        fleet.machines.add(&member.name, hello.machine);
+                    }
                     fleet.members.push(member);
                 }
                 Arrived::Gone(why) => {

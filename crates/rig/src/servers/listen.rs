@@ -102,10 +102,7 @@ impl Certificate {
     pub(super) fn write(&self, files: &Scratch) -> Result<[PathBuf; 2]> {
         let write = |name: &str, text: &str| {
             let path = files.path().join(name);
-            let mut options = OpenOptions::new();
-            let file = options.write(true).create_new(true).mode(0o600).open(&path);
-            let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-            written.map_err(RigError::io("write", &path))?;
+            write_private(&path, text)?;
             Ok(path)
         };
         Ok([write(CERTIFICATE, &self.certificate)?, write(KEY, &self.key)?])
@@ -115,6 +112,31 @@ impl Certificate {
 /// An endpoint whose clients trust the certificate in this file.
 pub(super) fn over_tls(endpoint: Endpoint, certificate: PathBuf) -> Endpoint {
     endpoint.with_tls(TlsFiles { ca_file: Some(certificate), ..TlsFiles::default() })
+}
+
+/// Where clients connect to a server that is not for Redis, and its password.
+pub(super) struct AtPort {
+    pub(super) address: Ipv4Addr,
+    pub(super) port: u16,
+    pub(super) password: String,
+}
+
+impl AtPort {
+    /// A free port of an address, with a random password.
+    pub(super) fn new(program: &str, address: Ipv4Addr) -> Result<Self> {
+        Ok(Self { address, port: free_port(program, 0)?, password: random_password() })
+    }
+
+    /// Address and password of an endpoint.
+    pub(super) fn login(self) -> (NetAddress, Secret) {
+        (NetAddress::Tcp(self.address.to_string(), self.port), Secret::new(self.password))
+    }
+}
+
+/// Writes a new file that only this user can read.
+pub(super) fn write_private(path: &Path, text: &str) -> Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(RigError::io("write", path))
 }
 
 /// A random password.

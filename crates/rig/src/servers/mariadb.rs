@@ -5,7 +5,7 @@
 //! copied for each server. Its redo log is small, so the copy is small too; the server grows it to
 //! its default (or the plan's size) when it starts.
 
-use super::listen::{free_port, random_password};
+use super::listen::{AtPort, write_private};
 use super::own::{Executable, ServerDescription, single_server};
 use crate::child;
 use crate::error::{Result, RigError};
@@ -17,14 +17,11 @@ use crate::server::{Server, ServerSpec};
 use crate::settings::Form::{Number, Words};
 use crate::settings::Names;
 use crate::template::{Templates, copy_directory, data_of, flush};
-use model::{Database, Endpoint, NetAddress, Secret};
+use model::{Database, Endpoint, NetAddress};
 use nix::unistd::{User, geteuid};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{self, Read, Write as _};
-use std::net::Ipv4Addr;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -155,10 +152,13 @@ fn start_mariadb(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) ->
     copy_directory(&template, &directory)?;
     let temporary = data.subdirectory("tmp")?;
     let init_file = sockets.path().join("init.sql");
-    let network = spec.bind.map(Network::at).transpose()?;
-    write_init(&init_file, network.as_ref())?;
+    let network = spec.bind.map(|address| AtPort::new(EXECUTABLE.name, address)).transpose()?;
+    let accounts = network.as_ref().map(accounts).unwrap_or_default();
+    let init = format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n{accounts}");
+    write_private(&init_file, &init)?;
     let mut arguments: Vec<OsString> = ["--no-defaults", "--skip-log-bin"].map(Into::into).into();
-    arguments.extend(network.as_ref().map_or_else(|| vec![NO_NETWORK.into()], Network::arguments));
+    let closed = || vec![NO_NETWORK.into()];
+    arguments.extend(network.as_ref().map_or_else(closed, network_arguments));
     arguments.extend(user_argument());
     arguments.push(with_path("--datadir=", &directory));
     arguments.push(with_path("--tmpdir=", &temporary));
@@ -176,64 +176,33 @@ fn start_mariadb(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) ->
     let mut settings: BTreeMap<String, String> =
         own.map(|name| (name.to_string(), String::new())).collect();
     settings.extend(spec.settings.clone());
-    let endpoint = Endpoint::Mysql(network.map_or_else(
-        || Database {
-            address: NetAddress::Unix(socket),
-            user: "root".into(),
-            password: None,
-            name: DATABASE.into(),
-        },
-        Network::database,
-    ));
+    let (address, user, password) = match network {
+        Some(network) => {
+            let (address, password) = network.login();
+            (address, DATABASE, Some(password))
+        }
+        None => (NetAddress::Unix(socket), "root", None),
+    };
+    let (user, name) = (user.into(), DATABASE.into());
+    let endpoint = Endpoint::Mysql(Database { address, user, password, name });
     Ok(Server { process: process.into(), endpoint, settings, data, sockets })
 }
 
-/// Where clients on other machines connect, and their password.
-struct Network {
-    address: Ipv4Addr,
-    port: u16,
-    password: String,
+/// Accounts are found by address, without a question to a name server.
+fn network_arguments(at: &AtPort) -> Vec<OsString> {
+    let AtPort { address, port, .. } = at;
+    let bind = format!("--bind-address={address}");
+    vec![bind.into(), format!("--port={port}").into(), "--skip-name-resolve".into()]
 }
 
-impl Network {
-    fn at(address: Ipv4Addr) -> Result<Self> {
-        let (port, password) = (free_port(EXECUTABLE.name, 0)?, random_password());
-        Ok(Self { address, port, password })
-    }
-
-    /// Accounts are found by address, without a question to a name server.
-    fn arguments(&self) -> Vec<OsString> {
-        let Self { address, port, .. } = self;
-        let bind = format!("--bind-address={address}");
-        vec![bind.into(), format!("--port={port}").into(), "--skip-name-resolve".into()]
-    }
-
-    /// SQL that leaves no account without a password at the port.
-    fn accounts(&self) -> String {
-        let password = &self.password;
-        format!(
-            "DELETE FROM mysql.global_priv WHERE User = '' OR (User = 'root' AND Host <> \
-             'localhost');\nFLUSH PRIVILEGES;\nCREATE USER '{DATABASE}'@'%' IDENTIFIED BY \
-             '{password}';\nGRANT ALL PRIVILEGES ON *.* TO '{DATABASE}'@'%';\n"
-        )
-    }
-
-    fn database(self) -> Database {
-        Database {
-            address: NetAddress::Tcp(self.address.to_string(), self.port),
-            user: DATABASE.into(),
-            password: Some(Secret::new(self.password)),
-            name: DATABASE.into(),
-        }
-    }
-}
-
-/// Writes the SQL that the server executes when it starts; only this user can read it.
-fn write_init(path: &Path, network: Option<&Network>) -> Result<()> {
-    let accounts = network.map(Network::accounts).unwrap_or_default();
-    let text = format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n{accounts}");
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(RigError::io("write", path))
+/// SQL that leaves no account without a password at the port.
+fn accounts(at: &AtPort) -> String {
+    let password = &at.password;
+    format!(
+        "DELETE FROM mysql.global_priv WHERE User = '' OR (User = 'root' AND Host <> \
+         'localhost');\nFLUSH PRIVILEGES;\nCREATE USER '{DATABASE}'@'%' IDENTIFIED BY \
+         '{password}';\nGRANT ALL PRIVILEGES ON *.* TO '{DATABASE}'@'%';\n"
+    )
 }
 
 /// Finds the server program; `mysqld` is accepted only if its version output contains `MariaDB`.

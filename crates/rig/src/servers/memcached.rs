@@ -4,22 +4,19 @@
 //! those that measurements need. It stores nothing on disk, except values in a file of its data
 //! directory with setting `flash` (extstore; doc/storage.txt and `memcached -h`).
 
-use super::listen::{free_port, random_password};
+use super::listen::{AtPort, write_private};
 use super::own::{Executable, ServerDescription, single_server};
-use crate::error::{Result, RigError};
+use crate::error::Result;
 use crate::guard::Guard;
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec, answers};
 use crate::settings::Form::{Count, Number, YesNo};
 use crate::settings::Names;
-use model::{Endpoint, Memcached, MemcachedProtocol, NetAddress, Secret};
+use model::{Endpoint, Memcached, MemcachedProtocol, NetAddress};
 use nix::unistd::geteuid;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 /// The server of memcached.
@@ -107,26 +104,23 @@ fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
 /// Options for a free port of an address, with a random password that clients send first
 /// (doc/protocol.txt, "Authentication"), and its endpoint.
 fn at_port(address: Ipv4Addr, sockets: &Scratch) -> Result<(Vec<OsString>, Memcached)> {
-    let (port, password) = (free_port(EXECUTABLE.name, 0)?, random_password());
+    let at = AtPort::new(EXECUTABLE.name, address)?;
     let file = sockets.path().join("users");
-    let mut options = OpenOptions::new();
-    let written = options.write(true).create_new(true).mode(0o600).open(&file);
-    written
-        .and_then(|mut file| writeln!(file, "{USER}:{password}"))
-        .map_err(RigError::io("write", &file))?;
+    write_private(&file, &format!("{USER}:{}\n", at.password))?;
     let arguments = [
         OsString::from("-l"),
         address.to_string().into(),
         "-p".into(),
-        port.to_string().into(),
+        at.port.to_string().into(),
         "-Y".into(),
         file.into(),
     ];
+    let (server, password) = at.login();
     let endpoint = Memcached {
-        servers: vec![NetAddress::Tcp(address.to_string(), port)],
+        servers: vec![server],
         protocol: MemcachedProtocol::default(),
         user: Some(USER.into()),
-        password: Some(Secret::new(password)),
+        password: Some(password),
         tls: None,
     };
     Ok((arguments.into(), endpoint))

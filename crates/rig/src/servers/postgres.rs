@@ -9,7 +9,7 @@
 //! outlives a killed server. Without root a small shared memory segment would remain, so a server
 //! receives a quit signal first.
 
-use super::listen::{free_port, random_password};
+use super::listen::{AtPort, random_password, write_private};
 use super::own::{Executable, ServerDescription, single_server};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -20,15 +20,15 @@ use crate::server::{Server, ServerSpec};
 use crate::settings::Form::{Number, Words};
 use crate::settings::Names;
 use crate::template::{Templates, copy_directory, data_of, flush};
-use model::{Database, Endpoint, NetAddress, Secret};
+use model::{Database, Endpoint, NetAddress};
 use nix::sys::signal::Signal;
 use nix::unistd::{User, geteuid};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io::{Read as _, Write as _};
 use std::net::Ipv4Addr;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -100,8 +100,7 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     let sockets = Scratch::for_sockets(guard)?;
     let directory = data_of(&data);
     copy_directory(&template, &directory)?;
-    let network =
-        spec.bind.map(|address| Network::at(address, &template, &directory)).transpose()?;
+    let network = spec.bind.map(|address| at_port(address, &template, &directory)).transpose()?;
     let address = network.as_ref().map(|network| network.address.to_string());
     let settings = settings(&spec.settings, address.as_deref().unwrap_or_default());
     let port = network.as_ref().map_or_else(|| PORT.into(), |network| network.port.to_string());
@@ -119,8 +118,9 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     process.wait_until_ready(deadline, |left| login(&socket, left))?;
     flush(&directory)?;
     let (address, password) = match network {
-        Some(Network { address, port, password }) => {
-            (NetAddress::Tcp(address.to_string(), port), Some(Secret::new(password)))
+        Some(network) => {
+            let (address, password) = network.login();
+            (address, Some(password))
         }
         None => (NetAddress::Unix(socket), None),
     };
@@ -129,24 +129,17 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     Ok(Server { process: process.into(), endpoint, settings, data, sockets })
 }
 
-/// Where clients on other machines connect, and the password of the account.
-struct Network {
-    address: Ipv4Addr,
-    port: u16,
-    password: String,
-}
-
-impl Network {
-    /// Takes the password that the template was installed with, and lets only those in who know it.
-    fn at(address: Ipv4Addr, template: &Path, directory: &Path) -> Result<Self> {
-        let path = template.with_file_name(PASSWORD);
-        let password = fs::read_to_string(&path).map_err(RigError::io("read", &path))?;
-        let (port, path) = (free_port(EXECUTABLE.name, 0)?, directory.join("pg_hba.conf"));
-        // md5 means SCRAM if the password is stored for it, as from version 14 on.
-        fs::write(&path, "local all all trust\nhost all all all md5\n")
-            .map_err(RigError::io("write", &path))?;
-        Ok(Self { address, port, password: password.trim().into() })
-    }
+/// A port for the account, whose password the template was installed with; only those who know it
+/// get in.
+fn at_port(address: Ipv4Addr, template: &Path, directory: &Path) -> Result<AtPort> {
+    let path = template.with_file_name(PASSWORD);
+    let password = fs::read_to_string(&path).map_err(RigError::io("read", &path))?;
+    let path = directory.join("pg_hba.conf");
+    // md5 means SCRAM if the password is stored for it, as from version 14 on.
+    fs::write(&path, "local all all trust\nhost all all all md5\n")
+        .map_err(RigError::io("write", &path))?;
+    let port = AtPort::new(EXECUTABLE.name, address)?;
+    Ok(AtPort { password: password.trim().into(), ..port })
 }
 
 /// The plan's settings, and ours: no port except at `address`, no access for other users, no
@@ -169,9 +162,7 @@ fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()>
     let made = DirBuilder::new().mode(0o700).create(&data);
     made.map_err(RigError::io("create directory", &data))?;
     let password = template.path().join(PASSWORD);
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&password);
-    file.and_then(|mut file| writeln!(file, "{}", random_password()))
-        .map_err(RigError::io("write", &password))?;
+    write_private(&password, &format!("{}\n", random_password()))?;
     let mut arguments: Vec<OsString> = ["-D".into(), data.into_os_string()].into();
     arguments.extend(["--pwfile".into(), password.into_os_string()]);
     let more = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];

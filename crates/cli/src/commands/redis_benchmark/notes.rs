@@ -2,6 +2,7 @@
 //! show what the original's way of measuring hides. Standard output stays as scripts expect it.
 
 use model::{Counts, Point};
+use report::limits::BUSY_SHARE_MAX;
 use stats::{Histogram, format_ns};
 
 use super::arguments::Options;
@@ -70,7 +71,7 @@ impl CorrectedFigures {
         if counts.wrong > 0 {
             warnings.push(format!("{} replies to {title} had an unexpected type", counts.wrong));
         }
-        if *busy_share > BUSY_SHARE {
+        if *busy_share > BUSY_SHARE_MAX {
             warnings.push(format!(
                 "in {title} cachedyno itself was busy for {} of the time and may have been the \
                  bottleneck (use more --threads or another machine)",
@@ -83,9 +84,6 @@ impl CorrectedFigures {
         warnings
     }
 }
-
-/// A generator that is busy for a larger share of the time can be the bottleneck.
-const BUSY_SHARE: f64 = 0.9;
 
 /// A hint on how to create the data that a built-in test reads; empty for other tests.
 fn fill_first(test: &Test) -> String {

@@ -44,13 +44,11 @@ pub(super) fn gather(
 pub(super) fn rows(title: &str, point: &Point) -> Vec<Vec<String>> {
     let row = |one: &Contributor| {
         let whole = one.point.whole();
-        let requests = whole.map_or(0, |whole| whole.service.count());
-        let seconds = one.point.length_ns.max(1) as f64 / 1e9;
         let time = |q| whole.map_or(0.0, |whole| whole.response.quantile_ns(q) as f64);
         vec![
             format!("{title}, {}", one.name),
             one.point.clients.to_string(),
-            format!("{:.0}", requests as f64 / seconds),
+            format!("{:.0}", rate_per_s(one)),
             notes::time(time(0.5)),
             notes::time(time(0.99)),
             format_percent(busy_share(one)),
@@ -65,6 +63,11 @@ pub(super) fn table(rows: Vec<Vec<String>>) -> String {
     notes::aligned(&["per worker", "clients", "per second", "p50", "p99", "own CPU", "skew"], rows)
 }
 
+/// Requests that a worker answered per second.
+fn rate_per_s(one: &Contributor) -> f64 {
+    one.point.whole().map_or(0.0, |whole| whole.rate_per_s)
+}
+
 /// Share of the time that the threads of a worker were busy.
 fn busy_share(one: &Contributor) -> f64 {
     let available = one.point.length_ns.max(1) as f64 * f64::from(one.threads.max(1));
@@ -73,11 +76,7 @@ fn busy_share(one: &Contributor) -> f64 {
 
 /// Workers whose figures may not be those of the server.
 pub(super) fn warnings(title: &str, point: &Point) -> Vec<String> {
-    let rate_each = |one: &Contributor| {
-        let answered = one.point.whole().map_or(0, |whole| whole.service.count());
-        let seconds = one.point.length_ns.max(1) as f64 / 1e9;
-        answered as f64 / seconds / f64::from(one.point.clients.max(1))
-    };
+    let rate_each = |one: &Contributor| rate_per_s(one) / f64::from(one.point.clients.max(1));
     let all = &point.contributors;
     let mut warnings = Vec::new();
     for one in all {
