@@ -118,7 +118,7 @@ pub(crate) fn busy(points: &[(&Trial, &Point)], threads: u32) -> Option<(f64, Op
     let threads = f64::from(threads.max(1));
     // A point without replies has length 0.
     let timed = || points.iter().filter(|(_, p)| p.length_ns > 0);
-    let own = median(timed().map(|(_, p)| busy(p.generator_cpu_ns, p.length_ns) / threads))?;
+    let own = median(timed().map(|(_, p)| busy(p.generator_busy_ns(), p.length_ns) / threads))?;
     let seen = timed().filter_map(|(_, p)| Some(busy(p.server_cpu_ns?, p.length_ns)));
     Some((own, median(seen)))
 }

@@ -197,7 +197,7 @@ const RULES: &[Applied] = &[
         limit: || format!("{} from the planned start", show::ns(START_SKEW_NS_MAX as f64)),
         meaning: "INVALID: a tenth of the interval by which rates and limits are judged; beyond \
                   it, intervals of different workers would be added up",
-        scope: Scope::Points(workers::start),
+        scope: Scope::Run(workers::start),
     },
     Applied {
         name: "workers' shares",
@@ -209,20 +209,20 @@ const RULES: &[Applied] = &[
             )
         },
         meaning: "INVALID: the network or the machine of a worker was measured, not the server",
-        scope: Scope::Points(workers::share),
+        scope: Scope::Run(workers::share),
     },
     Applied {
         name: "workers' CPUs",
         limit: || format!("{} busy in a closed load, if others are not", share(BUSY_SHARE_MAX)),
         meaning: "INVALID: the slowest worker was measured, not the server",
-        scope: Scope::Points(workers::busy),
+        scope: Scope::Run(workers::busy),
     },
     Applied {
         name: "slow workers",
         limit: || format!("{SLOW_WORKER_FACTOR} times the others' time for each request"),
         meaning: "NOT-STEADY: under a closed load, a slow network or machine of a worker lowers \
                   the rate of the whole",
-        scope: Scope::Points(workers::slow),
+        scope: Scope::Run(workers::slow),
     },
     Applied {
         name: "disturbed workers",
@@ -234,7 +234,7 @@ const RULES: &[Applied] = &[
             )
         },
         meaning: "NOT-STEADY: a worker that was delayed adds its delay to the times of all",
-        scope: Scope::Points(workers::disturbed),
+        scope: Scope::Run(workers::disturbed),
     },
     Applied {
         name: "null server",

@@ -103,6 +103,7 @@ fn view(measurement: &Measurement<'_>, own: &[&Contributor], length_ns: u64) -> 
     let total = |get: fn(&Point) -> u64| own.iter().map(|one| get(&one.point)).sum::<u64>() as f64;
     let wall_ns = total(|point| point.length_ns).max(1.0);
     let threads = own.first().map_or(1, |one| one.threads.max(1));
+    let busy_ns: u64 = own.iter().map(|one| one.busy_ns()).sum();
     let share = |ns: f64| (ns / (wall_ns * f64::from(threads))).min(1.0);
     WorkerView {
         target: measurement.cell.target.clone(),
@@ -114,7 +115,7 @@ fn view(measurement: &Measurement<'_>, own: &[&Contributor], length_ns: u64) -> 
         rate_per_s: sum.rate_per_s,
         response_ns_p99: sum.p99(plan.timeout_ns),
         share_of_plan: answered(own).map(|(done, planned)| done / planned),
-        cpu_share: share(total(|point| point.generator_cpu_ns)),
+        cpu_share: share(busy_ns as f64),
         waited_share: share(total(|point| point.generator_run_delay_ns)),
         disturbed_share: (total(|point| point.disturbance.generator_ns) / wall_ns).min(1.0),
         start_skew_ns: own.iter().map(|one| one.start_skew_ns).max().unwrap_or(0),

@@ -77,13 +77,15 @@ pub(super) struct Member {
     pub(super) link: Link,
     /// Its host and CPUs.
     place: (String, Vec<usize>),
+    /// True if another one may run on one of its CPUs.
+    pub(super) shares_cpus: bool,
 }
 
 impl Member {
-    /// True if both may run on the same CPU.
-    fn shares_cpus(&self, other: &Self) -> bool {
-        let ((host, cpus), (of_other, theirs)) = (&self.place, &other.place);
-        host == of_other && cpus.iter().any(|cpu| theirs.contains(cpu))
+    /// Its host with each of its CPUs.
+    fn cpus(&self) -> impl Iterator<Item = (String, usize)> {
+        let (host, cpus) = &self.place;
+        cpus.iter().map(|cpu| (host.clone(), *cpu))
     }
 }
 
@@ -96,8 +98,6 @@ pub struct Fleet {
     /// Number of the last load.
     pub(super) jobs: AtomicU64,
     pub(super) placed: Placed,
-    /// True if workers share CPUs.
-    pub(super) shares_cpus: bool,
     /// Token file to remove.
     token_file: Option<PathBuf>,
     /// Facts about machines of workers; empty if it is this one.
@@ -165,18 +165,41 @@ impl Fleet {
             gone: Mutex::default(),
             jobs: AtomicU64::new(0),
             placed,
-            shares_cpus: false,
             token_file,
             machines: Machines::default(),
         };
         let terms = Terms { secret: &token.secret, version };
         let door = Door { listener, config, mailbox, terms };
         door.admit(&mut fleet, (workers, within), stop, notice)?;
-        let all = || fleet.members.iter().enumerate();
-        let shares_cpus =
-            all().any(|(at, one)| all().take(at).any(|(_, two)| one.shares_cpus(two)));
-        fleet.shares_cpus = shares_cpus;
+        fleet.note_shared_cpus(notice);
         Ok(fleet)
+    }
+
+    /// Finds the workers that share CPUs with others.
+    fn note_shared_cpus(&mut self, notice: &mut dyn FnMut(&str)) {
+        let mut users: BTreeMap<(String, usize), usize> = BTreeMap::new();
+        for cpu in self.members.iter().flat_map(Member::cpus) {
+            *users.entry(cpu).or_default() += 1;
+        }
+        for member in &mut self.members {
+            let shares_cpus = member.cpus().any(|cpu| users[&cpu] > 1);
+            member.shares_cpus = shares_cpus;
+        }
+        let sharing = self.members.iter().filter(|member| member.shares_cpus).count();
+        let cpus = users.values().filter(|users| **users > 1).count();
+        if sharing > cpus {
+            let plural = if cpus == 1 { "" } else { "s" };
+            notice(&format!(
+                "{sharing} workers share {cpus} CPU{plural}: they wait for each other, and offer \
+                 no more load than {cpus} would"
+            ));
+        }
+    }
+
+    /// Process ids of workers on this machine that share CPUs.
+    pub(super) fn siblings(&self) -> Vec<u32> {
+        let are_alike = self.members.iter().any(|member| member.shares_cpus);
+        if are_alike { self.placed.pids() } else { Vec::new() }
     }
 
     /// Facts about the machines of workers, for the record.
@@ -339,7 +362,8 @@ fn welcome(link: Link, connection: usize, joined: usize, hello: &Hello) -> Membe
     let number = joined as u32 + 1;
     link.send(&ToWorker::Welcome { number });
     let name = format!("worker {number} on {}", hello.host);
-    Member { connection, name, link, place: (hello.host.clone(), hello.cpus.clone()) }
+    let place = (hello.host.clone(), hello.cpus.clone());
+    Member { connection, name, link, place, shares_cpus: false }
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

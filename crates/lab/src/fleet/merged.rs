@@ -47,6 +47,13 @@ impl Contribution {
     }
 }
 
+/// Who contributed.
+pub(super) struct By {
+    pub(super) name: String,
+    pub(super) threads: u32,
+    pub(super) shares_cpus: bool,
+}
+
 /// The sum of all workers that have ended.
 #[derive(Default)]
 pub(super) struct Sum {
@@ -70,23 +77,22 @@ impl Sum {
         Outage::contribute(&mut phase.outages, outages);
     }
 
-    /// The result of a load that started at `begins`, from workers with `threads` threads each.
-    /// Times of writes count from `since`.
-    pub(super) fn complete<'a>(
+    /// The result of a load that started at `begins`. Times of writes count from `since`.
+    pub(super) fn complete(
         self,
-        contributions: impl Iterator<Item = (&'a str, Contribution)>,
-        threads: u32,
+        contributions: impl Iterator<Item = (By, Contribution)>,
         (begins, since): (Instant, Instant),
     ) -> Offered {
         let mut offered = Offered { phase: self.phase.unwrap_or_default(), ..Offered::default() };
-        for (name, mut contribution) in contributions {
+        for (By { name, threads, shares_cpus }, mut contribution) in contributions {
             let Some(ended) = contribution.ended.take() else { continue };
             let start_skew_ns = contribution.start_skew_ns(ended.late_ns);
             let SentEnd { points, written, before_start_ns, failure, .. } = ended;
             offered.failure = offered.failure.or(failure);
             for (whole, point) in offered.phase.points.iter_mut().zip(points) {
-                let name = name.into();
-                whole.contributors.push(Contributor { name, start_skew_ns, threads, point });
+                let name = name.clone();
+                let one = Contributor { name, start_skew_ns, threads, shares_cpus, point };
+                whole.contributors.push(one);
             }
             if let Some(mut written) = written {
                 let begins_ns = begins.saturating_duration_since(since).as_nanos() as u64;

@@ -84,8 +84,8 @@ fn a_fleet_equals_one_histogram_in_every_bucket() {
         let (before, after) = (Some(read_at(zero, 0, 40)), Some(read_at(zero, 9_000, 60)));
         contributions.push(Contribution { before, after, ready: true, ended: Some(ended) });
     }
-    let names = ["a", "b", "c"].into_iter();
-    let offered = sum.complete(names.zip(contributions), 2, (zero, zero));
+    let by = ["a", "b", "c"].map(|name| By { name: name.into(), threads: 2, shares_cpus: false });
+    let offered = sum.complete(by.into_iter().zip(contributions), (zero, zero));
     let point = &offered.phase.points[0];
     let merged = &point.whole().unwrap().response;
     // Every bucket; the header of the stored form also has the range, which depends on the order.
@@ -138,9 +138,8 @@ fn an_hour_of_a_thousand_workers_is_merged() {
             contributions.push(Contribution { before, after, ready: true, ended: Some(ended) });
         }
     });
-    let names: Vec<String> = (0..WORKERS).map(|worker| format!("worker {worker}")).collect();
-    let names = names.iter().map(String::as_str);
-    let offered = sum.complete(names.zip(contributions), 1, (zero, zero));
+    let by = |worker| By { name: format!("worker {worker}"), threads: 1, shares_cpus: worker > 1 };
+    let offered = sum.complete((0..WORKERS).map(by).zip(contributions), (zero, zero));
     let took = begun.elapsed();
     let whole = offered.phase.points[0].whole().unwrap();
     assert_eq!(whole.service.count(), whole.counts.ok);

@@ -76,6 +76,8 @@ pub(super) struct SentJob {
     pub(super) endpoint: SentEndpoint,
     pub(super) requests: Requests,
     pub(super) offer: Offer,
+    /// Process ids of workers of the fleet that share CPUs with this one.
+    pub(super) siblings: Vec<u32>,
 }
 
 /// The requests of a load.

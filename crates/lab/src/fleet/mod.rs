@@ -11,7 +11,7 @@
 //! - `clock`: difference between two clocks, from the shortest round trip.
 //! - `joining`: workers join the driver; `local`: workers that it places, on this machine or by
 //!   `ray`; `machines`: what they say of their machines.
-//! - `offering`: one load on all workers; `merged`: their results as one.
+//! - `offering`: one load on all workers; `course`: its progress; `merged`: its results as one.
 //! - [`worker`]: the other side; `connecting`: connects to a process that may start later.
 //! - [`lending`]: the other way round, a worker that starts servers for a driver; `rig_on`: the
 //!   driver's side of that; `rig_messages`: what both send.
@@ -19,6 +19,7 @@
 
 mod clock;
 mod connecting;
+mod course;
 mod endpoint;
 mod joining;
 pub mod lending;

@@ -1,19 +1,20 @@
 //! One load on all workers: they prepare it, start it at one time, and report until it is over.
 
 use load::wire::{Observer, Offer, Part, Work};
-use load::{Latest, Meter, Progress, Unmetered};
-use model::{Endpoint, ErrorClass, Failure, RecordedOperation};
+use load::{Meter, Progress, Unmetered};
+use model::{Endpoint, ErrorClass, Failure};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::FleetError;
 use super::clock::Reading;
+use super::course::Course;
 use super::endpoint::SentEndpoint;
 use super::joining::{Fleet, Mail, Member, lock};
 use super::link::Arrived;
-use super::merged::{Contribution, Offered, Sum};
-use super::messages::{Requests, SentJob, SentProgress, ToDriver, ToWorker};
+use super::merged::{By, Contribution, Offered, Sum};
+use super::messages::{Requests, SentJob, ToDriver, ToWorker};
 use crate::request_form::RequestForm;
 
 /// Time from the last worker's readiness to the start of the load, and further time per worker:
@@ -22,7 +23,7 @@ const LEAD: Duration = Duration::from_millis(30);
 const LEAD_EACH: Duration = Duration::from_micros(200);
 /// How often the load is watched.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How often the meter is checked, and progress reported at most.
+/// How often the meter is checked.
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 /// How long the measurement of clocks, and the end of a load that was stopped, may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -91,7 +92,7 @@ impl Fleet {
             contributions: self.members.iter().map(|_| Contribution::default()).collect(),
             sum: Sum::default(),
             failure: None,
-            course: Course::default(),
+            course: Course::of(self.members.len()),
         };
         let begins = match offering.prepare(job, stop) {
             Ok(Some(begins)) => begins,
@@ -107,9 +108,13 @@ impl Fleet {
         offering.clocks(|contribution| &mut contribution.after);
         let Offering { contributions, sum, failure, .. } = offering;
         let threads = self.threads_each(job.offer.threads);
-        let members = self.members.iter().map(|member| member.name.as_str());
-        let parts = members.zip(contributions);
-        let mut offered = sum.complete(parts, threads, (begins, job.since));
+        let by = |member: &Member| By {
+            name: member.name.clone(),
+            threads,
+            shares_cpus: member.shares_cpus,
+        };
+        let parts = self.members.iter().map(by).zip(contributions);
+        let mut offered = sum.complete(parts, (begins, job.since));
         observer.complete(&mut offered.phase);
         offered.failure = failure.or(offered.failure);
         offered.interrupted = stop.load(Ordering::Relaxed);
@@ -149,13 +154,14 @@ impl Offering<'_> {
         self.clocks(|contribution| &mut contribution.before);
         self.failure.take().map_or(Ok(()), Err)?;
         let each = self.fleet.threads_each(job.offer.threads);
+        let siblings = self.fleet.siblings();
         let threads = each * self.members().len() as u32;
         for (at, member) in self.members().iter().enumerate() {
             let part = Part { first: at as u32 * each, threads };
             let offer = Offer {
                 threads: each,
                 part,
-                spin: job.offer.spin && !self.fleet.shares_cpus,
+                spin: job.offer.spin && !member.shares_cpus,
                 ..job.offer.clone()
             };
             let job = SentJob {
@@ -163,6 +169,7 @@ impl Offering<'_> {
                 endpoint: endpoint.clone(),
                 requests: job.requests.clone(),
                 offer,
+                siblings: siblings.clone(),
             };
             member.link.send(&ToWorker::Load { job: Box::new(job) });
         }
@@ -244,7 +251,7 @@ impl Offering<'_> {
                 self.contributions[at].ready = true;
             }
             Arrived::Message(ToDriver::Progress { progress }) if progress.job == self.number => {
-                self.course.take(&progress);
+                self.course.take(at, *progress);
             }
             Arrived::Message(ToDriver::Ended { mut ended }) if ended.job == self.number => {
                 self.sum.take(&mut ended);
@@ -253,12 +260,14 @@ impl Offering<'_> {
                     self.fail(failure);
                 }
                 self.contributions[at].ended = Some(*ended);
+                self.course.end(at);
             }
             Arrived::Gone(why) => {
                 let message = format!("{name} left the fleet: {why}");
                 lock(&self.fleet.gone).get_or_insert(message.clone());
                 self.fail(Failure { class: ErrorClass::Other, message });
                 self.contributions[at].ended.get_or_insert_default();
+                self.course.end(at);
             }
             // Of an earlier load.
             Arrived::Message(_) | Arrived::Clock(_) => {}
@@ -291,7 +300,7 @@ impl Offering<'_> {
                 check_at = Instant::now() + CHECK_EVERY;
                 meter.check().unwrap_or_else(|failure| self.fail(failure));
             }
-            self.course.report(job, observer.measured_from(), progress);
+            self.course.report(job, progress);
         }
     }
 
@@ -310,53 +319,4 @@ impl Offering<'_> {
 
 fn failed(FleetError(message): FleetError) -> Failure {
     Failure { class: ErrorClass::Other, message }
-}
-
-/// Progress of a load, from the reports of all workers.
-#[derive(Default)]
-struct Course {
-    /// Everything so far.
-    whole: Option<RecordedOperation>,
-    /// Since the last report to the user.
-    latest: Vec<RecordedOperation>,
-    at_ns: u64,
-    stage: Option<u32>,
-    reported_at: Option<Instant>,
-    fresh: bool,
-}
-
-impl Course {
-    fn take(&mut self, progress: &SentProgress) {
-        match &mut self.whole {
-            Some(whole) => whole.merge(&progress.whole),
-            None => self.whole = Some(progress.whole.clone()),
-        }
-        RecordedOperation::merge_all(&mut self.latest, &progress.operations);
-        (self.at_ns, self.stage) = (self.at_ns.max(progress.at_ns), progress.stage);
-        self.fresh = true;
-    }
-
-    /// Reports what is new, at most five times a second.
-    fn report(&mut self, job: &Job<'_>, from: Instant, progress: &mut dyn FnMut(Progress<'_>)) {
-        if !self.fresh || self.reported_at.is_some_and(|at| at.elapsed() < CHECK_EVERY) {
-            return;
-        }
-        let Some(whole) = &self.whole else { return };
-        let since = self.reported_at.unwrap_or(from);
-        let seconds = since.elapsed().as_secs_f64().max(1.0);
-        let done: u64 = self.latest.iter().map(|o| o.counts.total()).sum();
-        let response_ns_p99 =
-            whole.counts.times(whole.response(), job.offer.timeout_ns).quantile(0.99);
-        let latest = Latest {
-            at_ns: self.at_ns,
-            stage: self.stage,
-            planned_per_s: None,
-            operations: std::mem::take(&mut self.latest),
-            whole: Box::new(whole.clone()),
-        };
-        (self.fresh, self.reported_at) = (false, Some(Instant::now()));
-        let latest = job.requests.are_measured().then_some(latest);
-        let rate_per_s = done as f64 / seconds;
-        progress(Progress { phase: job.phase, rate_per_s, response_ns_p99, latest });
-    }
 }

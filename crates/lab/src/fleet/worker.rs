@@ -4,7 +4,7 @@ use drivers::wire::Access;
 use load::wire::{Offer, ProgressSnapshot};
 use load::{Meter, Reading};
 use model::{Condition, ErrorClass, Failure, RecordedOperation};
-use rig::{ProcessTree, StolenCpuReader};
+use rig::StolenCpuReader;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,6 +142,8 @@ impl Worker<'_> {
     fn prepare(&self, job: SentJob) -> Current {
         let stop = Arc::new(AtomicBool::new(false));
         let (start, started) = channel();
+        let own = std::process::id();
+        let siblings: Vec<u32> = job.siblings.iter().copied().filter(|pid| *pid != own).collect();
         let mut meter = WorkerMeter {
             job: job.number,
             link: Arc::clone(&self.link),
@@ -149,7 +151,7 @@ impl Worker<'_> {
             zero: self.zero,
             begun: None,
             late_ns: 0,
-            stolen: StolenCpuReader::new(&self.joining.cpus, &[], ProcessTree::new(&[])),
+            stolen: StolenCpuReader::beside(&self.joining.cpus, &siblings),
         };
         let (link, own_stop) = (Arc::clone(&self.link), Arc::clone(&stop));
         let (cpus, directory) = (self.joining.cpus.clone(), self.joining.directory.to_path_buf());

@@ -40,7 +40,7 @@ impl Observer {
     }
 
     /// Start of the measurement.
-    pub fn measured_from(&self) -> Instant {
+    fn measured_from(&self) -> Instant {
         self.begins + Duration::from_nanos(self.warmup_ns)
     }
 

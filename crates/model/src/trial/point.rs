@@ -71,6 +71,13 @@ impl Point {
     pub fn operation(&self, name: &str) -> Option<&OperationResult> {
         self.operations.iter().find(|o| o.operation == name)
     }
+
+    /// Time for which the generator's threads were busy: their CPU time, and the waits of
+    /// contributors that share CPUs.
+    pub fn generator_busy_ns(&self) -> u64 {
+        let waits_ns = self.contributors.iter().map(Contributor::counted_wait_ns);
+        self.generator_cpu_ns + waits_ns.sum::<u64>()
+    }
 }
 
 /// What one process contributed to a point.
@@ -83,8 +90,23 @@ pub struct Contributor {
     pub start_skew_ns: u64,
     /// Its threads.
     pub threads: u32,
+    /// True if other contributors use the same CPUs. A thread that waits for one is then busy, since
+    /// the load itself lacks CPUs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shares_cpus: bool,
     /// What it measured, with the total of its operations only.
     pub point: Point,
+}
+
+impl Contributor {
+    /// Time for which its threads were busy.
+    pub fn busy_ns(&self) -> u64 {
+        self.point.generator_cpu_ns + self.counted_wait_ns()
+    }
+
+    fn counted_wait_ns(&self) -> u64 {
+        if self.shares_cpus { self.point.generator_run_delay_ns } else { 0 }
+    }
 }
 
 /// Due and late requests of an open load over time.

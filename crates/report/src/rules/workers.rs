@@ -1,4 +1,7 @@
-//! Rules on each worker of a fleet. A worker that breaks one is named, with the result without it.
+//! Rules on each worker of a fleet. A rule names the worker that breaks it most, with the result
+//! without it, and counts the others; the table of workers has the details.
+
+use std::collections::BTreeMap;
 
 use crate::findings::Findings;
 use crate::limits::{
@@ -6,103 +9,147 @@ use crate::limits::{
     WORKER_SHARE_MAX,
 };
 use crate::measurement::Measurement;
+use crate::recorded::Recorded;
 use crate::show;
 use crate::view::WorkerView;
 use crate::workers::{against_all, of};
 use model::TAKEN_SHARE_MAX;
 
+/// Most workers that are named besides the worst.
+const NAMED_MAX: usize = 3;
+
+/// A worker that breaks a rule in a phase.
+struct Broken<'a> {
+    label: String,
+    one: &'a WorkerView,
+    /// The larger, the worse.
+    by: f64,
+    /// What it did, as the rest of a sentence.
+    what: String,
+}
+
 /// Workers that may have started too early or too late.
-pub(super) fn start(measurement: &Measurement<'_>, findings: &mut Findings) {
-    for one in of(measurement).iter().filter(|one| one.start_skew_ns > START_SKEW_NS_MAX) {
-        findings.invalid.push(format!(
-            "{}: {} may have started {} too early or too late{}: use a network with shorter round \
-             trips, or CPUs that others do not use",
-            measurement.label(),
-            one.worker,
-            show::ns(one.start_skew_ns as f64),
-            without(one)
-        ));
-    }
+pub(super) fn start(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
+    let broken = find(all, |_, one| {
+        let skew_ns = one.start_skew_ns;
+        let time = show::ns(skew_ns as f64);
+        let what = format!("may have started {time} too early or too late");
+        (skew_ns > START_SKEW_NS_MAX).then_some((skew_ns as f64, what))
+    });
+    let cure = "use a network with shorter round trips, or CPUs that others do not use";
+    findings.invalid.extend(sentence(&broken, cure));
 }
 
 /// Workers that answered another share of their part of the plan than all together.
-pub(super) fn share(measurement: &Measurement<'_>, findings: &mut Findings) {
-    for one in of(measurement) {
-        let Some((share, deviations)) = against_all(measurement, &one.worker) else { continue };
-        if (share - 1.0).abs() <= WORKER_SHARE_MAX || deviations <= WORKER_DEVIATIONS_MAX {
-            continue;
-        }
-        findings.invalid.push(format!(
-            "{}: {} answered {} of what all workers answered of their parts of the plan{}: check \
-             its network and its CPUs, or leave it out",
-            measurement.label(),
-            one.worker,
-            show::percent(share),
-            without(one)
-        ));
-    }
+pub(super) fn share(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
+    let broken = find(all, |measurement, one| {
+        let (share, deviations) = against_all(measurement, &one.worker)?;
+        let off = (share - 1.0).abs();
+        let share = show::percent(share);
+        let what =
+            format!("answered {share} of what all workers answered of their parts of the plan");
+        let is_off = off > WORKER_SHARE_MAX && deviations > WORKER_DEVIATIONS_MAX;
+        is_off.then_some((off, what))
+    });
+    let cure = "check its network and its CPUs, or leave it out";
+    findings.invalid.extend(sentence(&broken, cure));
 }
 
 /// Workers of a closed load whose clients were much slower than those of the others.
-pub(super) fn slow(measurement: &Measurement<'_>, findings: &mut Findings) {
-    let workers = of(measurement);
-    let clients: u32 = workers.iter().map(|one| one.clients).sum();
-    for one in workers.iter().filter(|one| one.share_of_plan.is_none()) {
-        let others = f64::from(clients.saturating_sub(one.clients));
-        let Some(without_it) = one.rate_per_s_without.filter(|_| others > 0.0) else { continue };
-        let (own, usual) = (one.rate_per_s / f64::from(one.clients.max(1)), without_it / others);
-        if own * SLOW_WORKER_FACTOR < usual {
-            let text = format!(
-                "{}: {} reached {} per client and the others {}{}: check its network and its CPUs",
-                measurement.label(),
-                one.worker,
-                show::rate(own),
-                show::rate(usual),
-                without(one)
-            );
-            findings.not_steady("a worker was slower than the others", text);
+pub(super) fn slow(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
+    let broken = find(all, |measurement, one| {
+        if one.share_of_plan.is_some() {
+            return None;
         }
+        let clients: u32 = of(measurement).iter().map(|one| one.clients).sum();
+        let others = f64::from(clients.saturating_sub(one.clients));
+        let without_it = one.rate_per_s_without.filter(|_| others > 0.0)?;
+        let (own, usual) = (one.rate_per_s / f64::from(one.clients.max(1)), without_it / others);
+        let (own_rate, usual_rate) = (show::rate(own), show::rate(usual));
+        let what = format!("reached {own_rate} per client and the others {usual_rate}");
+        (own * SLOW_WORKER_FACTOR < usual).then_some((usual / own.max(f64::MIN_POSITIVE), what))
+    });
+    if let Some(text) = sentence(&broken, "check its network and its CPUs") {
+        findings.not_steady("a worker was slower than the others", text);
     }
 }
 
 /// Workers of a closed load whose threads were busy.
-pub(super) fn busy(measurement: &Measurement<'_>, findings: &mut Findings) {
-    let workers = of(measurement);
-    let is_busy = |one: &&WorkerView| one.share_of_plan.is_none() && one.cpu_share > BUSY_SHARE_MAX;
-    // If all are busy, the rule on the generator's CPUs says so, and knows whether the server was.
-    if workers.iter().all(|one| is_busy(&one)) {
-        return;
-    }
-    for one in workers.iter().filter(is_busy) {
-        findings.invalid.push(format!(
-            "{}: {} is generator-bound, its threads used {} of their CPUs{}: give it more CPUs \
-             and --threads, or use more workers",
-            measurement.label(),
-            one.worker,
-            show::percent(one.cpu_share),
-            without(one)
-        ));
-    }
+pub(super) fn busy(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
+    let is_busy = |one: &WorkerView| one.share_of_plan.is_none() && one.cpu_share > BUSY_SHARE_MAX;
+    let broken = find(all, |measurement, one| {
+        // If all are busy, the rule on the generator's CPUs says so, and knows whether the server
+        // was.
+        if !is_busy(one) || of(measurement).iter().all(is_busy) {
+            return None;
+        }
+        let share = show::percent(one.cpu_share);
+        Some((one.cpu_share, format!("is generator-bound, its threads used {share} of their CPUs")))
+    });
+    let cure = "give it more CPUs and --threads, or use more workers";
+    findings.invalid.extend(sentence(&broken, cure));
 }
 
 /// Workers that waited for a CPU, or whose CPUs others used.
-pub(super) fn disturbed(measurement: &Measurement<'_>, findings: &mut Findings) {
-    for one in of(measurement) {
+pub(super) fn disturbed(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
+    let broken = find(all, |_, one| {
         let is_late = one.share_of_plan.is_some() && one.waited_share > WAITED_SHARE_MAX;
-        if !is_late && one.disturbed_share <= TAKEN_SHARE_MAX {
-            continue;
-        }
-        let text = format!(
-            "{}: {} waited {} of the time for a CPU, and others used its CPUs for {} of the \
-             time{}: stop other processes there, or give it CPUs of its own",
-            measurement.label(),
-            one.worker,
-            show::percent(one.waited_share),
-            show::percent(one.disturbed_share),
-            without(one)
-        );
+        let is_disturbed = one.disturbed_share > TAKEN_SHARE_MAX;
+        let (waited, taken) = (show::percent(one.waited_share), show::percent(one.disturbed_share));
+        let waited = is_late.then(|| format!("waited {waited} of the time for a CPU"));
+        let taken =
+            is_disturbed.then(|| format!("lost its CPUs to others for {taken} of the time"));
+        let what: Vec<String> = waited.into_iter().chain(taken).collect();
+        let by = one.waited_share.max(one.disturbed_share);
+        (!what.is_empty()).then(|| (by, what.join(", and ")))
+    });
+    let cure = "stop other processes there, or give it CPUs of its own";
+    if let Some(text) = sentence(&broken, cure) {
         findings.not_steady("a worker was disturbed", text);
     }
+}
+
+/// The workers that break a rule; `check` returns by how much and what they did.
+fn find<'a>(
+    all: &'a [Measurement<'_>],
+    check: impl Fn(&Measurement<'_>, &WorkerView) -> Option<(f64, String)>,
+) -> Vec<Broken<'a>> {
+    let of_measurement = |measurement: &'a Measurement<'_>| {
+        let check = &check;
+        of(measurement).iter().filter_map(move |one| {
+            let (by, what) = check(measurement, one)?;
+            Some(Broken { label: measurement.label(), one, by, what })
+        })
+    };
+    all.iter().flat_map(of_measurement).collect()
+}
+
+/// A sentence on the worst, with the number of the others; `None` without any.
+fn sentence(broken: &[Broken<'_>], cure: &str) -> Option<String> {
+    let worst = (0..broken.len()).max_by(|a, b| broken[*a].by.total_cmp(&broken[*b].by))?;
+    let mut phases: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, also) in broken.iter().enumerate().filter(|(at, _)| *at != worst) {
+        *phases.entry(&also.one.worker).or_default() += 1;
+    }
+    let Broken { label, one, what, .. } = &broken[worst];
+    Some(format!("{label}: {} {what}{}{}: {cure}", one.worker, without(one), likewise(&phases)))
+}
+
+/// How often other workers, or the same in other phases, did likewise.
+fn likewise(phases: &BTreeMap<&str, usize>) -> String {
+    if phases.is_empty() {
+        return String::new();
+    }
+    let told = |(name, phases): (&&str, &usize)| match phases {
+        1 => (*name).to_string(),
+        phases => format!("{name} in {phases} phases"),
+    };
+    let mut named: Vec<String> = phases.iter().take(NAMED_MAX).map(told).collect();
+    let more = phases.len().saturating_sub(NAMED_MAX);
+    named.extend((more > 0).then(|| format!("{more} others")));
+    let end = named.pop().unwrap_or_default();
+    let and = if named.is_empty() { "" } else { " and " };
+    format!("; likewise {}{and}{end}", named.join(", "))
 }
 
 /// The result of the other workers, as part of a sentence.

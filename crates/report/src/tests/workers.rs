@@ -32,7 +32,13 @@ fn divided(mut recorded: Recorded, with: impl Fn(usize, &mut Contributor)) -> Vi
                 ..Point::default()
             };
             let name = format!("worker {} on host", number + 1);
-            let mut one = Contributor { name, start_skew_ns: 50_000, threads: 1, point: own };
+            let mut one = Contributor {
+                name,
+                start_skew_ns: 50_000,
+                threads: 1,
+                shares_cpus: false,
+                point: own,
+            };
             with(number, &mut one);
             one
         };
@@ -122,6 +128,21 @@ fn a_busy_worker_is_generator_bound_unless_all_are() {
 }
 
 #[test]
+fn workers_that_share_a_cpu_are_busy_while_they_wait_for_it() {
+    // Half of a CPU each, and runnable all the time.
+    let half = |one: &mut Contributor| {
+        let half_ns = one.point.length_ns / 2;
+        (one.point.generator_cpu_ns, one.point.generator_run_delay_ns) = (half_ns, half_ns);
+    };
+    assert_eq!(closed(of_second(half)).validity, Validity::Valid);
+    let sharing = move |one: &mut Contributor| {
+        one.shares_cpus = true;
+        half(one);
+    };
+    assert_named(&closed(of_second(sharing)), Validity::Invalid, "is generator-bound");
+}
+
+#[test]
 fn clients_that_are_half_as_fast_as_others_make_a_closed_load_not_steady() {
     let slower =
         |share: f64| move |one: &mut Contributor| one.point.operations[0].rate_per_s *= share;
@@ -135,7 +156,11 @@ fn a_worker_that_waits_for_cpus_is_disturbed() {
     let taken = |one: &mut Contributor| {
         one.point.disturbance.generator_ns = one.point.length_ns / 4;
     };
-    assert_named(&closed(of_second(taken)), Validity::NotSteady, "others used its CPUs for 25 %");
+    assert_named(
+        &closed(of_second(taken)),
+        Validity::NotSteady,
+        "lost its CPUs to others for 25 %",
+    );
     let waited = |one: &mut Contributor| {
         one.point.generator_run_delay_ns = one.point.length_ns / 5;
     };
@@ -143,4 +168,16 @@ fn a_worker_that_waits_for_cpus_is_disturbed() {
     assert_named(&view, Validity::NotSteady, "waited 20 % of the time for a CPU");
     // Clients of a closed load only send less.
     assert_eq!(closed(of_second(waited)).validity, Validity::Valid);
+}
+
+#[test]
+fn a_rule_names_the_worst_worker_once_and_counts_the_others() {
+    let view = closed(|number, one| {
+        one.point.disturbance.generator_ns = one.point.length_ns * (number as u64 + 1) / 8;
+    });
+    let about: Vec<&String> = view.reasons.iter().filter(|r| r.contains("worker ")).collect();
+    let [only] = about[..] else { panic!("{about:?}") };
+    assert!(only.contains("worker 3 on host lost its CPUs to others for 37.5 %"), "{only}");
+    let others = "; likewise worker 1 on host in 6 phases, worker 2 on host in 6 phases and";
+    assert!(only.contains(others), "{only}");
 }

@@ -25,7 +25,8 @@ pub struct WorkerView {
     pub response_ns_p99: Option<Time>,
     /// Requests that it answered, as a share of its part of the plan; null under a closed load.
     pub share_of_plan: Option<f64>,
-    /// CPU time of its threads as a share of their time.
+    /// CPU time of its threads as a share of their time, with the time for which they waited for a
+    /// CPU if workers share CPUs.
     pub cpu_share: f64,
     /// Share of their time in which its threads waited for a CPU.
     pub waited_share: f64,

@@ -59,6 +59,12 @@ impl StolenCpuReader {
         }
     }
 
+    /// A reader for a generator in this process, which other processes on the same CPUs belong to.
+    pub fn beside(generator: &[usize], siblings: &[u32]) -> Self {
+        // Without CPUs of their own, servers count as part of the generator.
+        Self::new(generator, &[], ProcessTree::new(siblings))
+    }
+
     /// Returns the CPU time stolen since the first reading. Once a server has ended, its value no
     /// longer grows.
     pub fn read(&mut self) -> StolenCpuTime {

@@ -71,7 +71,7 @@ fn rate_per_s(one: &Contributor) -> f64 {
 /// Share of the time that the threads of a worker were busy.
 fn busy_share(one: &Contributor) -> f64 {
     let available = one.point.length_ns.max(1) as f64 * f64::from(one.threads.max(1));
-    one.point.generator_cpu_ns as f64 / available
+    one.busy_ns() as f64 / available
 }
 
 /// Workers whose figures may not be those of the server.
