@@ -98,6 +98,11 @@ pub(crate) fn gather(
     fleet.map_err(|e| CliError::failed(e.to_string()))
 }
 
+fn counted(workers: u32) -> String {
+    let plural = if workers == 1 { "" } else { "s" };
+    format!("{workers} worker{plural}")
+}
+
 impl FleetFlags {
     /// Where workers come from, with `cpus` CPUs each; `None` without a fleet.
     fn gathering(&self, cpus: u32) -> Result<Option<Gathering>, CliError> {
@@ -156,12 +161,20 @@ impl FleetFlags {
     pub(crate) fn gather(&self, setup: Setup, plan: &Plan) -> Result<Setup, CliError> {
         let threads = plan.cells.iter().map(|cell| cell.threads() / plan.workers.max(1));
         let gathering = self.gathering(threads.max().unwrap_or(1).max(1))?;
-        let given = gathering.as_ref().map_or(0, Gathering::workers);
-        if given != plan.workers {
-            return Err(CliError::usage(format!(
-                "--fleet: this run has {} workers and the flag {given} (expected the same number)",
-                plan.workers
-            )));
+        let (given, planned) = (gathering.as_ref().map_or(0, Gathering::workers), plan.workers);
+        if given != planned {
+            return Err(CliError::usage(match (planned, given) {
+                (0, _) => "--fleet: this run has no workers (expected no --fleet)".into(),
+                (_, 0) => format!(
+                    "this run has {} (expected --fleet local:{planned}, listen:HOST:PORT,{planned} \
+                     or ray:{planned})",
+                    counted(planned)
+                ),
+                _ => format!(
+                    "--fleet: this run has {} and not `{given}` (expected the same number)",
+                    counted(planned)
+                ),
+            }));
         }
         let Some(gathering) = gathering else { return Ok(setup) };
         let (machine, stop) = ((&setup.guard, &setup.pinning), AtomicBool::new(false));

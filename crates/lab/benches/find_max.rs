@@ -320,6 +320,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         requirements: Vec::new(),
         limit_ns: None,
         workers: 0,
+        servers_on: None,
         swap_dir: None,
     }
 }

@@ -76,7 +76,7 @@ pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<S
 }
 
 /// The command that resumes a run; `None` if the record lacks a valid part of it.
-fn resume(header: &Header) -> Option<String> {
+pub fn resume(header: &Header) -> Option<String> {
     let existing = header.plan.targets.iter().filter(|target| target.address.is_some());
     let stores = existing.map(|target| choice(header, target)).collect::<Option<Vec<_>>>()?;
     is_run_id(&header.run).then(|| resuming(header, records(&header.command), stores))
@@ -92,6 +92,7 @@ pub fn resuming(
     words.extend(out.into_iter().flat_map(|out| ["--out".into(), out.into()]));
     words.extend(stores.into_iter().flat_map(|store| ["--target".into(), store]));
     words.extend(header.command.iter().find(|word| *word == SHARED).cloned());
+    words.extend(places(header).into_iter().flatten());
     if header.plan.cells.iter().any(|cell| cell.workload.by_command().is_some()) {
         words.extend(["--fault-command", "COMMAND"].map(String::from));
     }
@@ -136,16 +137,40 @@ pub fn given_as(command: &[String], name: &str, address: &str) -> Option<String>
     })
 }
 
+/// The options that say on which machines workers and private servers run, as the run had them.
+fn places(header: &Header) -> Vec<[String; 2]> {
+    let plan = &header.plan;
+    let given =
+        |option: &str| Some([option.to_string(), value_of(&header.command, option)?.to_string()]);
+    let mut words = Vec::new();
+    if plan.workers > 0 {
+        let local = || ["--fleet".into(), format!("local:{}", plan.workers)];
+        words.push(given("--fleet").unwrap_or_else(local));
+        words.extend(["--token-file", "--fleet-wait"].into_iter().filter_map(given));
+    }
+    if plan.servers_on.is_some() {
+        words.push(given("--rig-on").unwrap_or_else(|| ["--rig-on", "HOST:PORT"].map(Into::into)));
+        words.extend(given("--rig-token"));
+    }
+    words
+}
+
 /// The record directory (`--out`) on a run's command line.
 pub fn records(command: &[String]) -> Option<&str> {
-    let mut words =
-        command.iter().map(String::as_str).skip_while(|word| !word.starts_with("--out"));
-    let out = match words.next()?.strip_prefix("--out")? {
+    value_of(command, "--out")
+}
+
+/// The value of an option on a command line, if it is safe to print.
+fn value_of<'a>(command: &'a [String], option: &str) -> Option<&'a str> {
+    let mut words = command.iter().map(String::as_str).skip_while(|word| {
+        !word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    });
+    let value = match words.next()?.strip_prefix(option)? {
         "" => words.next()?,
         value => value.strip_prefix('=')?,
     };
-    let is_path = !out.is_empty() && !out.starts_with('-') && !out.contains("***");
-    (is_path && !out.contains(|c: char| c.is_control() || "`'".contains(c))).then_some(out)
+    let is_plain = !value.is_empty() && !value.starts_with('-') && !value.contains("***");
+    (is_plain && !value.contains(|c: char| c.is_control() || "`'".contains(c))).then_some(value)
 }
 
 /// The URL of the store at an address as [`Endpoint`] prints it; `None` for anything else.

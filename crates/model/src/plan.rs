@@ -360,6 +360,9 @@ pub struct Plan {
     /// does. The threads of a cell are those of all workers.
     #[serde(default, skip_serializing_if = "no_workers")]
     pub workers: u32,
+    /// Host name of the machine that private servers run on; `None` for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub servers_on: Option<String>,
     /// Absolute directory for the swap of targets with planned swap; `None` for that of their data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap_dir: Option<PathBuf>,

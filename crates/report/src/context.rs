@@ -41,7 +41,10 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
         name: planned.name.clone(),
         kind: planned.product,
         product: state.and_then(|s| s.version.clone()).or(seen),
-        place: planned.address.clone().unwrap_or_else(|| private_place(planned)),
+        place: planned
+            .address
+            .clone()
+            .unwrap_or_else(|| private_place(planned, recorded.header.plan.servers_on.as_deref())),
         disk_limit: planned.disk_limit.map(|limit| limit.to_string()),
         settings: planned.settings.clone(),
         not_run: recorded.unavailable(&planned.name).map(ToString::to_string),
@@ -55,11 +58,13 @@ fn server(planned: &PlannedTarget) -> &'static str {
 }
 
 /// Location of a target that the run creates.
-fn private_place(planned: &PlannedTarget) -> String {
+fn private_place(planned: &PlannedTarget, host: Option<&str>) -> String {
     let files = planned.products().iter().filter(|product| !product.has_server()).count();
     let within = planned.directory.as_ref().map(|parent| format!(" in {}", parent.display()));
     let within = within.unwrap_or_default();
-    let (own, fresh) = (format!("a private directory{within}"), "started fresh for each trial");
+    let on = host.map_or_else(String::new, |host| format!("on {host}, "));
+    let (own, fresh) =
+        (format!("a private directory{within}"), format!("{on}started fresh for each trial"));
     match (files, planned.products().len() - files) {
         (_, 0) => format!("{own}, created and removed by the run"),
         (0, 1) => format!("a private {}{within}, {fresh}", server(planned)),
@@ -228,11 +233,29 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
     control(&recorded.header.plan, comparisons, notes);
     durability(recorded, notes);
     unlimited(&recorded.header.plan, notes);
+    elsewhere(&recorded.header.plan, notes);
     cache::fills(&recorded.header.plan, notes);
     cache::lists(&recorded.header.plan, notes);
     clock_steps(recorded, notes);
     busiest(recorded, notes);
     disturbers(recorded, notes);
+}
+
+/// Notes that private servers run on another machine, and stores without a server do not.
+fn elsewhere(plan: &Plan, notes: &mut Notes) {
+    let Some(host) = &plan.servers_on else { return };
+    let has_local = |target: &&PlannedTarget| target.products().iter().any(|p| !p.has_server());
+    let local: Vec<&str> = plan.targets.iter().filter(has_local).map(|t| &*t.name).collect();
+    let but = match (local.len(), plan.targets.len()) {
+        (0, _) => "; times include the network".to_string(),
+        (local, all) if local == all => return,
+        _ => format!(
+            "; their times include the network, those of {} do not: they keep files on this \
+             machine",
+            local.join(" and ")
+        ),
+    };
+    notes.add(format!("private servers ran on {host}{but}"));
 }
 
 /// Notes servers at a URL beside targets whose memory is limited.

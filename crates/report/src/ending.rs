@@ -1,6 +1,6 @@
 //! Status, duration and completed blocks of a run.
 
-use model::SealStatus;
+use model::{SealStatus, leftovers};
 use std::collections::BTreeSet;
 
 use crate::recorded::Recorded;
@@ -23,6 +23,7 @@ pub(crate) fn course(recorded: &Recorded) -> Course {
         stopped_because: unsealed(recorded).into(),
         started_unix_ms,
         took_s: if recorded.running { ends.max().map_or(0.0, seconds) } else { of_trials() },
+        resume: resuming(recorded),
         resumed: false,
         blocks: whole_blocks(recorded),
         changed: Vec::new(),
@@ -38,6 +39,14 @@ pub(crate) fn course(recorded: &Recorded) -> Course {
         course.took_s = if seal.resumed { of_trials() } else { seconds(seal.finished_unix_ms) };
     }
     course
+}
+
+/// The command that resumes the run, without stores that the record does not name.
+fn resuming(recorded: &Recorded) -> String {
+    let header = &recorded.header;
+    leftovers::resume(header).unwrap_or_else(|| {
+        leftovers::resuming(header, leftovers::records(&header.command), Vec::new())
+    })
 }
 
 /// Why a record has no seal.

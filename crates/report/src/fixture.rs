@@ -93,6 +93,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         requirements: Vec::new(),
         limit_ns: None,
         workers: 0,
+        servers_on: None,
         swap_dir: None,
     }
 }

@@ -359,6 +359,9 @@ pub struct Course {
     pub started_unix_ms: u64,
     /// Wall time in seconds; for a run that was killed or resumed, the sum over its trials.
     pub took_s: f64,
+    /// The command that resumes it.
+    #[serde(skip)]
+    pub resume: String,
     /// True if it was resumed after an interruption or a kill; else omitted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,

@@ -33,10 +33,11 @@ const REMOVAL_NOTICE_AFTER: Duration = Duration::from_secs(1);
 
 /// Creates the header of a run that starts now, with the calibration stored next to its records.
 pub(super) fn header(
-    plan: Plan,
+    mut plan: Plan,
     setup: &Setup,
     (records, silent): (&Path, bool),
 ) -> Result<Header, CliError> {
+    plan.servers_on = setup.rig_on.as_ref().map(|rig| rig.host().into());
     // Check before measuring what reading the record would reject.
     plan.check().map_err(|e| CliError::usage(format!("invalid plan: {e}")))?;
     reach::check(&plan, &setup.endpoints)?;

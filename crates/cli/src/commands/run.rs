@@ -114,6 +114,7 @@ fn resume(
     }
     trust::check_settings(plan)?;
     check_existing_stores(arguments, &record.header, targets)?;
+    check_place_of_servers(plan, setup)?;
     fault_command::check(plan, arguments.fault_command.is_some())?;
     trust::consent(&record.header, setup, arguments.resume.trust_record)?;
     check_data_set_files(plan)?;
@@ -142,6 +143,27 @@ fn check_data_set_files(plan: &Plan) -> Result<(), CliError> {
     let Some(files) = plan.files() else { return Ok(()) };
     let wrong = |e| CliError::usage(format!("the data set of this run: {e}"));
     lab::data_files::check(files).map_err(wrong)
+}
+
+/// Checks that private servers start on the machine on which those of the run were.
+fn check_place_of_servers(plan: &Plan, setup: &Setup) -> Result<(), CliError> {
+    let (planned, given) = (plan.servers_on.as_deref(), setup.rig_on.as_ref().map(|r| r.host()));
+    let wrong = match (planned, given) {
+        (Some(planned), None) => format!(
+            "private servers of this run are on `{planned}` (expected --rig-on HOST:PORT of \
+             `cachedyno worker --listen` there)"
+        ),
+        (None, Some(given)) => format!(
+            "--rig-on: private servers of this run are on this machine, not on `{given}` (expected \
+             no --rig-on)"
+        ),
+        (Some(planned), Some(given)) if planned != given => format!(
+            "--rig-on: private servers of this run are on `{planned}`, not on `{given}` (expected \
+             a worker on `{planned}`)"
+        ),
+        _ => return Ok(()),
+    };
+    Err(CliError::usage(wrong))
 }
 
 /// Checks that exactly the run's existing stores are given again, since a record contains no

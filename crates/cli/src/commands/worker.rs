@@ -148,6 +148,7 @@ fn lend_machine(
         guard: Guard::start()?,
         version: studies::TOOL_VERSION,
         conditions: facts.map(named).collect(),
+        host: host.clone(),
     };
     Ok(lend(&lending, &stop, &mut |line| output::say(line)).map(|()| DONE))
 }

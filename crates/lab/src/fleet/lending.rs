@@ -39,6 +39,8 @@ pub struct Lending<'a> {
     pub guard: Guard,
     /// Version of this program.
     pub version: &'a str,
+    /// Its host name.
+    pub host: String,
     /// Facts about this machine.
     pub conditions: Vec<Condition>,
 }
@@ -163,8 +165,9 @@ impl<'a> Lender<'a> {
             )),
             ToRig::Hello { .. } => {
                 self.is_known = true;
-                let conditions = self.lending.conditions.clone();
-                FromRig::Lent(Lent { conditions, free: FreeSpace::on(&self.lending.disk) })
+                let Lending { host, conditions, disk, .. } = self.lending;
+                let (host, conditions) = (host.clone(), conditions.clone());
+                FromRig::Lent(Lent { host, conditions, free: FreeSpace::on(disk) })
             }
             _ if !self.is_known => refused("the driver did not say who it is".into()),
             ToRig::Start(asked) => self.start(&asked).unwrap_or_else(FromRig::Failed),

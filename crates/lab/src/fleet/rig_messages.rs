@@ -60,6 +60,8 @@ pub(super) enum FromRig {
 /// The machine that is lent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Lent {
+    /// Its host name.
+    pub(super) host: String,
     /// Facts about it.
     pub(super) conditions: Vec<Condition>,
     /// Its free memory and disk.

@@ -97,6 +97,11 @@ impl RigOn {
         }
     }
 
+    /// Host name of the machine.
+    pub fn host(&self) -> &str {
+        &self.lent.host
+    }
+
     /// Facts about the machine, for the record.
     pub fn conditions(&self) -> Vec<Condition> {
         self.lent.conditions.clone()

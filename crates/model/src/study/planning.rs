@@ -397,6 +397,7 @@ impl Study {
             requirements: Vec::new(),
             limit_ns: defaults.limit_ns(),
             workers: 0,
+            servers_on: None,
             swap_dir: defaults.swap_dir(),
             study: study.name,
             title: study.title,

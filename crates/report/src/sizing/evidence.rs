@@ -148,10 +148,7 @@ fn unusable(view: &View) -> Option<String> {
         let reason = view.reasons.first().map_or_else(String::new, |why| format!(": {why}"));
         format!("{}{reason}", validity.heading())
     };
-    let complete = || {
-        let out = view.records_flag();
-        format!(" (complete it: `cachedyno run --resume {}{out}`)", view.run)
-    };
+    let complete = || format!(" (complete it: `{}`)", view.course.resume);
     match (view.validity, view.course.status) {
         _ if !view.course.changed.is_empty() => {
             Some(format!("changed after it was sealed: {}", view.course.changed.join(", ")))

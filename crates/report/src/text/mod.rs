@@ -171,7 +171,7 @@ pub(crate) fn facts(view: &View) -> String {
         facts += &format!(" ({})", view.course.stopped_because);
     }
     if matches!(view.course.status, Status::Interrupted | Status::Unsealed) {
-        facts += &format!("; `cachedyno run --resume {run}{}` resumes it", view.records_flag());
+        facts += &format!("; `{}` resumes it", view.course.resume);
     }
     if !view.course.changed.is_empty() {
         facts += &format!(", changed after it was sealed ({})", view.course.changed.join(", "));

@@ -206,6 +206,7 @@ impl KvFlags {
             requirements: Vec::new(),
             limit_ns: None,
             workers: 0,
+            servers_on: None,
             swap_dir: None,
         };
         self.common.fleet.divide(&mut plan)?;
