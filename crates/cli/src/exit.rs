@@ -41,6 +41,10 @@ impl CliError {
         Self { code: TARGET, message: message.into() }
     }
 
+    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
+        Self { code: INTERRUPTED, message: message.into() }
+    }
+
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { code: FAILED, message: message.into() }
     }

@@ -7,10 +7,11 @@ use model::{Plan, Workload};
 use rig::{Guard, Pinning, Scratch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::exit::CliError;
+use crate::signals::watch_signals;
 use crate::{output, studies};
 
 /// Usual name of the token file of a fleet.
@@ -95,7 +96,11 @@ pub(crate) fn gather(
 ) -> Result<Fleet, CliError> {
     let (version, notice) = (studies::TOOL_VERSION, &mut |line: &str| output::say(line));
     let fleet = Fleet::gather(gathering, version, (guard, pinning), stop, notice);
-    fleet.map_err(|e| CliError::failed(e.to_string()))
+    fleet.map_err(|e| {
+        let is_interrupted = stop.load(Ordering::Relaxed);
+        let error = if is_interrupted { CliError::interrupted } else { CliError::failed };
+        error(e.to_string())
+    })
 }
 
 fn counted(workers: u32) -> String {
@@ -151,9 +156,11 @@ impl FleetFlags {
     /// Connects to the machine for private servers; `None` for this one.
     pub(crate) fn rig(&self, guard: &Guard) -> Result<Option<Arc<RigOn>>, CliError> {
         let Some(address) = &self.rig_on else { return Ok(None) };
-        let token = Token::read(&self.rig_token).map_err(|e| CliError::usage(e.to_string()))?;
+        let token = Token::read("--rig-token", &self.rig_token)
+            .map_err(|e| CliError::usage(e.to_string()))?;
         let directory = Scratch::for_sockets(guard)?;
-        let rig = RigOn::connect(address, (&token, studies::TOOL_VERSION), directory);
+        let (own, notice) = ((&token, studies::TOOL_VERSION), &mut |line: &str| output::say(line));
+        let rig = RigOn::connect(address, own, directory, notice);
         rig.map(|rig| Some(Arc::new(rig))).map_err(|e| CliError::failed(e.to_string()))
     }
 
@@ -177,8 +184,9 @@ impl FleetFlags {
             }));
         }
         let Some(gathering) = gathering else { return Ok(setup) };
-        let (machine, stop) = ((&setup.guard, &setup.pinning), AtomicBool::new(false));
-        let fleet = gather(&gathering, machine, &stop)?;
+        // Without this, a signal would end the program and leave the token behind.
+        let stop = watch_signals(None)?;
+        let fleet = gather(&gathering, (&setup.guard, &setup.pinning), &stop)?;
         Ok(Setup { fleet: Some(fleet), ..setup })
     }
 }

@@ -76,7 +76,7 @@ fn join(
     cpus: Vec<usize>,
 ) -> Result<Result<u8, FleetError>, CliError> {
     let file = arguments.token_file.as_deref().unwrap_or(Path::new(FLEET_TOKEN));
-    let token = Token::read(file).map_err(|e| CliError::usage(e.to_string()))?;
+    let token = Token::read("--token-file", file).map_err(|e| CliError::usage(e.to_string()))?;
     let stop = watch_signals(None)?;
     let guard = Guard::start()?;
     let directory = Scratch::for_sockets(&guard)?;

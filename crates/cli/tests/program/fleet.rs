@@ -283,7 +283,7 @@ fn workers_join_with_the_token_and_end_with_the_driver() {
         return;
     }
     let (place, server) = (Place::new(), PortServer::redis(&[]));
-    let driver = Driver::start(&place, &server, "1s", &[]);
+    let driver = Driver::start(&place, &server, "5s", &[]);
     // Other connections are refused: one without TLS, and one with another fleet's token.
     let mut stream = TcpStream::connect(("127.0.0.1", driver.port)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -296,6 +296,9 @@ fn workers_join_with_the_token_and_end_with_the_driver() {
     let stranger = worker(&place, driver.port, &forged);
     stranger.finish_within(PATIENCE).code(1).error(&["of another fleet"]);
     let (first, second) = (driver.worker(&place), driver.worker(&place));
+    wait_for_load(&server);
+    let surplus = driver.worker(&place).finish_within(PATIENCE).code(1);
+    surplus.error(&["the fleet has all of its workers (2)"]);
     let finished = driver.started.finish_within(PATIENCE).measured();
     assert!(finished.stderr.contains("was refused: its token is of another fleet"));
     assert!(finished.stderr.contains("ended before it joined"), "{}", finished.stderr);
@@ -335,6 +338,40 @@ fn a_driver_says_which_workers_are_missing() {
     let finished = driver.started.finish_within(PATIENCE).code(1);
     finished.error(&["1 of 2 workers joined within", "--fleet-wait"]);
     worker.finish_within(PATIENCE);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_interrupt_while_workers_join_leaves_no_token() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let driver = Driver::start(&place, &server, "1s", &[]);
+    let worker = driver.worker(&place);
+    driver.started.signal(Signal::SIGINT);
+    let finished = driver.started.finish_within(Duration::from_secs(20)).code(130);
+    finished.error(&["interrupted while workers joined"]);
+    assert!(!driver.token.exists(), "the token is removed");
+    worker.finish_within(PATIENCE);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_interrupted_worker_is_named_with_the_reason() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let driver = Driver::start(&place, &server, "30s", &[]);
+    let [first, second] = [driver.worker(&place), driver.worker(&place)];
+    wait_for_load(&server);
+    first.signal(Signal::SIGINT);
+    first.finish_within(PATIENCE).code(130);
+    let summary = driver.started.finish_within(PATIENCE).code(4).json();
+    let why = summary["reasons"].to_string();
+    assert!(why.contains("left the fleet: it was interrupted"), "{why}");
+    second.finish_within(PATIENCE);
     place.assert_nothing_left();
 }
 
@@ -450,8 +487,15 @@ fn a_lost_machine_of_servers_fails_the_trial() {
     assert!(why.contains("a server on 127.0.0.1 died"), "{why}");
     let driver = Started::new(rig.bench(&place, &load));
     wait_until("a server runs", PATIENCE, started);
+    // Another driver is told at once.
+    let second = Place::finish(rig.bench(&place, &load)).code(1);
+    second.error(&["refused this driver: it is in use by the driver at 127.0.0.1:"]);
     rig.started.signal(Signal::SIGKILL);
-    driver.finish_within(PATIENCE);
+    let summary = driver.finish_within(PATIENCE).code(4).json();
+    let failed = summary.to_string();
+    assert!(failed.contains("lost the machine of the servers"), "{failed}");
+    assert!(!failed.contains("has not answered"), "{failed}");
+    assert!(summary["left_behind"].as_array().is_none_or(Vec::is_empty), "{summary}");
     wait_until("its servers are gone", Duration::from_secs(10), || {
         servers(&place).is_empty().then_some(())
     });
@@ -504,6 +548,6 @@ fn wrong_fleets_are_refused() {
     let other = place.write("other", "{}");
     let mut command = place.command();
     command.args(["worker", "--join", "127.0.0.1:1", "--token-file"]).arg(&other);
-    Place::finish(command).usage_error(&["is not a token of a fleet"]);
+    Place::finish(command).usage_error(&["is not a token"]);
     assert!(place.all_records().is_empty(), "nothing was measured");
 }

@@ -16,6 +16,8 @@ use super::token::{DRIVER, Token};
 
 /// How long to try to reach it.
 const WITHIN: Duration = Duration::from_secs(30);
+/// When to say that it is not there yet.
+const TELL_AFTER: Duration = Duration::from_secs(1);
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
@@ -26,8 +28,9 @@ pub(super) fn connect<R: DeserializeOwned + Send + 'static>(
     token: &Token,
     zero: Instant,
     stop: &AtomicBool,
+    notice: &mut dyn FnMut(&str),
 ) -> Result<(Link, Receiver<Arrived<R>>), FleetError> {
-    let stream = tcp(address, flag, stop)?;
+    let stream = tcp(address, flag, stop, notice)?;
     let name = ServerName::try_from(DRIVER).map_err(|e| FleetError(e.to_string()))?;
     let connection = ClientConnection::new(token.client()?, name)
         .map_err(|e| FleetError(format!("cannot set up TLS: {e}")))?;
@@ -35,9 +38,15 @@ pub(super) fn connect<R: DeserializeOwned + Send + 'static>(
         .map_err(|e| FleetError(format!("cannot connect to {flag} `{address}`: {e}")))
 }
 
-fn tcp(address: &str, flag: &str, stop: &AtomicBool) -> Result<TcpStream, FleetError> {
+fn tcp(
+    address: &str,
+    flag: &str,
+    stop: &AtomicBool,
+    notice: &mut dyn FnMut(&str),
+) -> Result<TcpStream, FleetError> {
     let addresses = resolved(address, flag)?;
-    let until = Instant::now() + WITHIN;
+    let (begun, mut is_told) = (Instant::now(), false);
+    let until = begun + WITHIN;
     loop {
         let mut last = None;
         for address in &addresses {
@@ -54,6 +63,12 @@ fn tcp(address: &str, flag: &str, stop: &AtomicBool) -> Result<TcpStream, FleetE
                  --rig-on)",
                 WITHIN.as_secs()
             )));
+        }
+        if !is_told && begun.elapsed() > TELL_AFTER {
+            is_told = true;
+            let (seconds, why) =
+                (WITHIN.as_secs(), last.map_or_else(String::new, |e| format!(": {e}")));
+            notice(&format!("waiting up to {seconds} s for {flag} {address}{why}"));
         }
         thread::sleep(RETRY_EVERY);
     }

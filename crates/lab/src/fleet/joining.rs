@@ -25,6 +25,8 @@ const HELLO_WITHIN: Duration = Duration::from_secs(5);
 /// Connections that have not said who they are, at most.
 const STRANGERS_MAX: usize = 256;
 const PAUSE: Duration = Duration::from_millis(10);
+/// How often connections are looked for once the fleet is complete.
+const SELDOM: Duration = Duration::from_millis(200);
 /// How long workers on this machine may take to join.
 const LOCAL_WITHIN: Duration = Duration::from_secs(20);
 
@@ -102,6 +104,8 @@ pub struct Fleet {
     token_file: Option<PathBuf>,
     /// Facts about machines of workers; empty if it is this one.
     machines: Machines,
+    /// Set when the fleet ends.
+    is_over: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Fleet {
@@ -112,6 +116,7 @@ impl std::fmt::Debug for Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
         for member in &self.members {
             member.link.send(&ToWorker::Goodbye);
         }
@@ -167,11 +172,14 @@ impl Fleet {
             placed,
             token_file,
             machines: Machines::default(),
+            is_over: Arc::default(),
         };
-        let terms = Terms { secret: &token.secret, version };
-        let door = Door { listener, config, mailbox, terms };
+        let terms = Terms { secret: token.secret, version: version.into() };
+        let mut door = Door { listener, config, mailbox, terms };
         door.admit(&mut fleet, (workers, within), stop, notice)?;
         fleet.note_shared_cpus(notice);
+        let is_over = Arc::clone(&fleet.is_over);
+        thread::spawn(move || door.turn_away(workers, &is_over));
         Ok(fleet)
     }
 
@@ -232,17 +240,17 @@ fn own(listener: &TcpListener) -> Result<SocketAddr, FleetError> {
 }
 
 /// What a worker must show to join.
-struct Terms<'a> {
-    secret: &'a str,
-    version: &'a str,
+struct Terms {
+    secret: String,
+    version: String,
 }
 
 /// Where workers come in.
-struct Door<'a> {
+struct Door {
     listener: TcpListener,
     config: Arc<ServerConfig>,
     mailbox: Sender<Mail>,
-    terms: Terms<'a>,
+    terms: Terms,
 }
 
 /// A connection that has not said who it is.
@@ -252,7 +260,7 @@ struct Stranger {
     since: Instant,
 }
 
-impl Door<'_> {
+impl Door {
     /// Lets workers in until there are enough.
     fn admit(
         &self,
@@ -300,7 +308,7 @@ impl Door<'_> {
                     }
                     fleet.members.push(member);
                 }
-                Arrived::Gone(why) => {
+                Arrived::Gone(why) | Arrived::Message(ToDriver::Leaves { why }) => {
                     if let Some(stranger) = strangers.remove(&connection) {
                         let from = stranger.from;
                         notice(&format!("a connection of {from} ended before it joined: {why}"));
@@ -317,6 +325,26 @@ impl Door<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Tells those that come later that the fleet is complete, until it is over.
+    fn turn_away(&mut self, workers: u32, is_over: &AtomicBool) {
+        let (mailbox, inbox) = channel();
+        self.mailbox = mailbox;
+        let (mut strangers, mut next) = (BTreeMap::new(), 0);
+        while !is_over.load(Ordering::Relaxed) {
+            if strangers.len() < STRANGERS_MAX {
+                next += usize::from(self.greet(next, &mut strangers));
+            }
+            strangers.retain(|_, stranger: &mut Stranger| stranger.since.elapsed() < HELLO_WITHIN);
+            let Ok((connection, arrived)) = inbox.recv_timeout(SELDOM) else { continue };
+            let Some(stranger) = strangers.remove(&connection) else { continue };
+            if let Arrived::Message(ToDriver::Hello(hello)) = arrived {
+                let full = || format!("the fleet has all of its workers ({workers})");
+                let why = self.terms.refusal(&hello, &[]).unwrap_or_else(full);
+                stranger.link.send(&ToWorker::Refused { why });
+            }
+        }
     }
 
     /// Accepts a connection, if one is waiting.
@@ -336,11 +364,11 @@ impl Door<'_> {
     }
 }
 
-impl Terms<'_> {
+impl Terms {
     /// Why a worker may not join.
     fn refusal(&self, hello: &Hello, known: &[u64]) -> Option<String> {
-        let (version, own) = (&hello.version, self.version);
-        if !is_same(&hello.secret, self.secret) {
+        let (version, own) = (&hello.version, &self.version);
+        if !is_same(&hello.secret, &self.secret) {
             // Limits the rate of guesses.
             thread::sleep(PAUSE);
             return Some("its token is of another fleet".into());
@@ -388,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_worker_is_refused_for_its_token_version_cpus_or_twin() {
-        let terms = Terms { secret: "abc", version: "1.2" };
+        let terms = Terms { secret: "abc".into(), version: "1.2".into() };
         let refusal = |change: fn(&mut Hello), known: &[u64]| {
             let mut hello = hello();
             change(&mut hello);

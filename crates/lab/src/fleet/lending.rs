@@ -5,13 +5,13 @@
 
 use model::{Condition, ErrorClass, Failure};
 use rig::{FreeSpace, Guard, ProcessTree, Server, ServerSpec, StolenCpuReader, Templates};
-use rustls::{Connection, ServerConnection};
+use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -82,10 +82,14 @@ pub fn lend(
                 let connection = ServerConnection::new(Arc::clone(&config));
                 let Ok(connection) = connection else { continue };
                 let mut lender = Lender::new(lending, host, &token);
-                let ended = lender.serve(stream, Connection::Server(connection), stop);
+                let mut others =
+                    Others { listener: &listener, config: &config, from, waiting: Vec::new() };
+                let mut turn = |known: bool| others.turn_away(known);
+                notice(&format!("serving the driver at {from}"));
+                let ended = lender.serve(stream, Connection::Server(connection), stop, &mut turn);
                 match ended {
                     Ok(()) => notice(&format!("the driver at {from} is done")),
-                    Err(FleetError(why)) => notice(&format!("the driver at {from}: {why}")),
+                    Err(FleetError(why)) => notice(&format!("the driver at {from} is gone: {why}")),
                 }
             }
             Err(_) => thread::sleep(LOOK_EVERY),
@@ -94,6 +98,50 @@ pub fn lend(
     // Nobody can connect with it any more.
     let _ = std::fs::remove_file(lending.token_file);
     Ok(())
+}
+
+/// Drivers that connect while another one uses the machine.
+struct Others<'a> {
+    listener: &'a TcpListener,
+    config: &'a Arc<ServerConfig>,
+    /// Address of the driver that uses the machine.
+    from: SocketAddr,
+    waiting: Vec<Other>,
+}
+
+/// One of them.
+struct Other {
+    link: Link,
+    inbox: Receiver<Arrived<Numbered<ToRig>>>,
+    since: Instant,
+}
+
+impl Others<'_> {
+    /// Refuses those that have said who they are. As long as the present driver is not known, they
+    /// wait for it to be refused.
+    fn turn_away(&mut self, is_used: bool) {
+        if !is_used {
+            return;
+        }
+        if let Ok((stream, _)) = self.listener.accept()
+            && let Ok(connection) = ServerConnection::new(Arc::clone(self.config))
+            && let Ok((link, inbox)) =
+                Link::receiving(stream, Connection::Server(connection), Instant::now())
+        {
+            self.waiting.push(Other { link, inbox, since: Instant::now() });
+        }
+        let from = self.from;
+        self.waiting.retain(|Other { link, inbox, since }| match inbox.try_recv() {
+            Ok(Arrived::Message(Numbered { number, .. })) => {
+                let message = format!("it is in use by the driver at {from}");
+                let message = FromRig::Failed(Failure { class: ErrorClass::Denied, message });
+                link.send(&Numbered { number, message });
+                false
+            }
+            Ok(Arrived::Clock(_)) | Err(TryRecvError::Empty) => since.elapsed() < HELLO_WITHIN,
+            Ok(Arrived::Gone(_)) | Err(TryRecvError::Disconnected) => false,
+        });
+    }
 }
 
 fn v4(address: &SocketAddr) -> Option<Ipv4Addr> {
@@ -127,6 +175,7 @@ impl<'a> Lender<'a> {
         stream: TcpStream,
         connection: Connection,
         stop: &AtomicBool,
+        turn_away: &mut dyn FnMut(bool),
     ) -> Result<(), FleetError> {
         let opened = Link::receiving(stream, connection, Instant::now());
         let (link, inbox) = opened.map_err(|e| FleetError(e.to_string()))?;
@@ -135,6 +184,7 @@ impl<'a> Lender<'a> {
             if !self.is_known && since.elapsed() > HELLO_WITHIN {
                 return Err(FleetError("it did not say who it is".into()));
             }
+            turn_away(self.is_known);
             let Some(arrived) = next(&inbox, stop)? else { continue };
             match arrived {
                 Arrived::Message(Numbered { message: ToRig::Goodbye, .. }) => return Ok(()),

@@ -242,7 +242,12 @@ impl<D> Served<D> {
         self.obey()?;
         if now.duration_since(self.heard) > SILENCE_MAX {
             let silent_s = SILENCE_MAX.as_secs();
-            return Err(io::Error::other(format!("it was silent for {silent_s} s")));
+            let more = if self.connection.is_handshaking() {
+                " and may not be a cachedyno that waits for this one"
+            } else {
+                ""
+            };
+            return Err(io::Error::other(format!("it was silent for {silent_s} s{more}")));
         }
         if now.duration_since(self.pinged) >= PING_EVERY && !self.connection.is_handshaking() {
             self.pinged = now;
@@ -309,7 +314,7 @@ impl<D> Served<D> {
                 Err(e) => {
                     // The alert has the reason for the peer.
                     let _ = self.write();
-                    return Err(io::Error::other(format!("TLS failed: {e}")));
+                    return Err(io::Error::other(self.tls_failed(&e)));
                 }
             };
             let from = self.received.len();
@@ -321,6 +326,22 @@ impl<D> Served<D> {
             }
         }
         Ok(true)
+    }
+
+    /// Why TLS failed, in words.
+    fn tls_failed(&self, error: &rustls::Error) -> String {
+        match error {
+            rustls::Error::InvalidCertificate(_) => "its certificate is not that of the token \
+                 file (expected the file that it wrote when it started)"
+                .into(),
+            rustls::Error::AlertReceived(_) => format!(
+                "it refused the TLS connection, perhaps since its token file is another one ({error})"
+            ),
+            _ if self.connection.is_handshaking() => {
+                format!("it does not speak TLS as a cachedyno that waits here does ({error})")
+            }
+            _ => format!("TLS failed: {error}"),
+        }
     }
 
     fn take_frames<R: DeserializeOwned>(&mut self, now: Instant) -> io::Result<()>

@@ -45,6 +45,8 @@ pub(super) enum ToDriver {
     Ready { job: u64 },
     /// Results since the last report, once a second.
     Progress { progress: Box<SentProgress> },
+    /// The worker ends, with the reason.
+    Leaves { why: String },
     /// The load is over.
     Ended { ended: Box<SentEnd> },
 }

@@ -262,7 +262,7 @@ impl Offering<'_> {
                 self.contributions[at].ended = Some(*ended);
                 self.course.end(at);
             }
-            Arrived::Gone(why) => {
+            Arrived::Gone(why) | Arrived::Message(ToDriver::Leaves { why }) => {
                 let message = format!("{name} left the fleet: {why}");
                 lock(&self.fleet.gone).get_or_insert(message.clone());
                 self.fail(Failure { class: ErrorClass::Other, message });

@@ -20,11 +20,19 @@ use super::token::Token;
 const START_WITHIN: Duration = Duration::from_secs(90);
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
+/// What the machine answers.
+struct Answers {
+    inbox: Receiver<Arrived<Numbered<FromRig>>>,
+    /// Number of the last question.
+    asked: u64,
+    /// Why no more answers come, once the connection is over.
+    lost: Option<Failure>,
+}
+
 /// A machine on which private servers run.
 pub struct RigOn {
     link: Link,
-    /// Answers, and the number of the last question.
-    inbox: Mutex<(Receiver<Arrived<Numbered<FromRig>>>, u64)>,
+    answers: Mutex<Answers>,
     /// Address as the user wrote it.
     address: String,
     lent: Lent,
@@ -46,18 +54,20 @@ impl std::fmt::Display for RigOn {
 }
 
 impl RigOn {
-    /// Connects to a worker that lends its machine. `directory` is private to this run.
+    /// Connects to a worker that lends its machine. `directory` is private to this run; `notice`
+    /// gets lines for the user.
     pub fn connect(
         address: &str,
         (token, version): (&Token, &str),
         directory: Scratch,
+        notice: &mut dyn FnMut(&str),
     ) -> Result<Self, FleetError> {
-        let (link, inbox) =
-            connect(("--rig-on", address), token, Instant::now(), &AtomicBool::new(false))?;
+        let (zero, stop) = (Instant::now(), AtomicBool::new(false));
+        let (link, inbox) = connect(("--rig-on", address), token, zero, &stop, notice)?;
         link.trust();
         let mut rig = Self {
             link,
-            inbox: Mutex::new((inbox, 0)),
+            answers: Mutex::new(Answers { inbox, asked: 0, lost: None }),
             address: address.into(),
             lent: Lent::default(),
             started: AtomicU64::new(0),
@@ -67,19 +77,24 @@ impl RigOn {
         match rig.ask(&hello, ANSWER_WITHIN) {
             Ok(FromRig::Lent(lent)) => rig.lent = lent,
             Ok(other) => return Err(FleetError(format!("--rig-on {address}: {}", wrong(&other)))),
-            Err(failure) => return Err(FleetError(failure.message)),
+            Err(failure) if rig.is_lost() => return Err(FleetError(failure.message)),
+            Err(Failure { message, .. }) => {
+                return Err(FleetError(format!(
+                    "--rig-on {address} refused this driver: {message}"
+                )));
+            }
         }
         Ok(rig)
     }
 
     fn ask(&self, question: &ToRig, within: Duration) -> Result<FromRig, Failure> {
-        let (inbox, asked) = &mut *lock(&self.inbox);
+        let Answers { inbox, asked, lost } = &mut *lock(&self.answers);
+        if let Some(failure) = lost {
+            return Err(failure.clone());
+        }
         *asked += 1;
         self.link.send(&Numbered { number: *asked, message: question });
-        let failed = |why: String| Failure {
-            class: ErrorClass::Other,
-            message: format!("the machine of the servers, {}: {why}", self.address),
-        };
+        let failure = |message| Failure { class: ErrorClass::Other, message };
         let until = Instant::now() + within;
         loop {
             match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
@@ -91,10 +106,25 @@ impl RigOn {
                 }
                 // To a question that had no answer in time.
                 Ok(Arrived::Message(_) | Arrived::Clock(_)) => {}
-                Ok(Arrived::Gone(why)) => return Err(failed(why)),
-                Err(_) => return Err(failed(format!("no answer within {} s", within.as_secs()))),
+                Ok(Arrived::Gone(why)) => {
+                    let address = &self.address;
+                    let lost_it = format!("lost the machine of the servers at {address}: {why}");
+                    return Err(lost.insert(failure(lost_it)).clone());
+                }
+                Err(_) => {
+                    return Err(failure(format!(
+                        "the machine of the servers at {} has not answered for {} s",
+                        self.address,
+                        within.as_secs()
+                    )));
+                }
             }
         }
+    }
+
+    /// True if the connection is over. The machine then stops its servers by itself.
+    fn is_lost(&self) -> bool {
+        lock(&self.answers).lost.is_some()
     }
 
     /// Host name of the machine.
@@ -162,7 +192,9 @@ impl RemoteServers {
     /// Stops them.
     pub(crate) fn stop(mut self) -> Result<(), Failure> {
         self.is_stopped = true;
-        self.rig.stop(self.number)
+        let stopped = self.rig.stop(self.number);
+        // What is lost fails the trial elsewhere, and leaves nothing behind there.
+        if self.rig.is_lost() { Ok(()) } else { stopped }
     }
 }
 

@@ -67,17 +67,17 @@ impl Token {
         Ok(Arc::new(config))
     }
 
-    /// Reads a token file.
-    pub fn read(path: &Path) -> Result<Self, FleetError> {
+    /// Reads the token file that an option names.
+    pub fn read(option: &str, path: &Path) -> Result<Self, FleetError> {
         let name = path.display();
         let mut text = String::new();
         let read = File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_string(&mut text));
-        read.map_err(|e| FleetError(format!("cannot read --token-file `{name}`: {e}")))?;
+        read.map_err(|e| FleetError(format!("cannot read {option} `{name}`: {e}")))?;
         let token: Result<Self, _> = serde_json::from_str(&text);
         token.ok().filter(|token| token.fleet == 1).ok_or_else(|| {
             FleetError(format!(
-                "--token-file `{name}` is not a token of a fleet (expected the file that the \
-                 driver wrote, with its secret and its certificate)"
+                "{option} `{name}` is not a token (expected the file that the other side wrote, with \
+                 its secret and its certificate)"
             ))
         })
     }
@@ -86,7 +86,7 @@ impl Token {
     pub(super) fn write(&self, path: &Path) -> Result<(), FleetError> {
         let name = path.display();
         if path.exists() {
-            Self::read(path).map_err(|_| {
+            Self::read("--token-file", path).map_err(|_| {
                 FleetError(format!(
                     "`{name}` exists and is not a token of a fleet (expected another \
                      --token-file)"

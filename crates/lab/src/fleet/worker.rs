@@ -56,7 +56,7 @@ pub fn work(
 ) -> Result<(), FleetError> {
     let zero = Instant::now();
     let address = ("--join", joining.address);
-    let (link, inbox) = connect(address, joining.token, zero, stop)?;
+    let (link, inbox) = connect(address, joining.token, zero, stop, notice)?;
     let link = Arc::new(link);
     link.send(&ToDriver::Hello(Hello {
         protocol: PROTOCOL,
@@ -67,7 +67,7 @@ pub fn work(
         cpus: joining.cpus.clone(),
         machine: joining.machine.clone(),
     }));
-    let mut worker = Worker { joining, link, zero, current: None };
+    let mut worker = Worker { joining, link, zero, current: None, has_joined: false };
     let ended = worker.serve(&inbox, stop, notice);
     worker.end_current();
     ended
@@ -86,6 +86,7 @@ struct Worker<'a> {
     /// Zero of this worker's clock.
     zero: Instant,
     current: Option<Current>,
+    has_joined: bool,
 }
 
 impl Worker<'_> {
@@ -99,6 +100,7 @@ impl Worker<'_> {
             let arrived = match inbox.recv_timeout(LOOK_EVERY) {
                 Ok(arrived) => arrived,
                 Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
+                    self.link.send(&ToDriver::Leaves { why: "it was interrupted".into() });
                     return Err(FleetError("interrupted".into()));
                 }
                 Err(RecvTimeoutError::Timeout) => continue,
@@ -107,6 +109,7 @@ impl Worker<'_> {
             match arrived {
                 Arrived::Message(ToWorker::Welcome { number }) => {
                     self.link.trust();
+                    self.has_joined = true;
                     let address = self.joining.address;
                     notice(&format!("joined the driver at {address} as worker {number}"));
                 }
@@ -132,7 +135,8 @@ impl Worker<'_> {
                 Arrived::Clock(_) => {}
                 Arrived::Gone(why) => {
                     let address = self.joining.address;
-                    return Err(FleetError(format!("lost the driver at {address}: {why}")));
+                    let what = if self.has_joined { "lost" } else { "cannot join" };
+                    return Err(FleetError(format!("{what} the driver at {address}: {why}")));
                 }
             }
         }
