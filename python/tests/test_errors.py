@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import signal
@@ -41,6 +42,23 @@ def test_exit_codes_have_exceptions(fake: Fake, code: int, kind: type[BaseExcept
     assert error.record.path.name.endswith("-0123abcd")
     copied = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert (type(copied), copied.exit_code, str(copied)) == (kind, code, str(error))
+
+
+def test_an_unmet_requirement_is_named_with_its_value(fake: Fake) -> None:
+    required = [
+        {"requirement": "p99<1000000ns", "words": "p99 < 1 ms", "is_met": False},
+        {"requirement": "errors<0.01", "words": "errors < 1 %", "is_met": True},
+        {"requirement": "hits>0.5", "words": "hits > 0.5", "is_met": False, "measured": None},
+    ]
+    required[0]["measured"] = {"center": 2623487.4, "lo": None, "hi": None}
+    row = {"target": "redis", "operation": "mixed", "required": required}
+    fake.ends(5, output=json.dumps({**json.loads(SUMMARY), "cells": [row]}))
+    with pytest.raises(cachedyno.RequirementError) as caught:
+        cachedyno.bench("redis", require="p99<1ms")
+    assert str(caught.value) == (
+        "redis mixed: p99 < 1 ms, measured 2,623,487 ns; "
+        "redis mixed: hits > 0.5, measured nothing"
+    )
 
 
 @pytest.mark.parametrize("code", [0, 4])

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use lab::Setup;
-use lab::fleet::{Fleet, Gathering, RigOn, Token};
+use lab::fleet::{Fleet, Gathering, RigOn, Token, counted_workers};
 use model::{Plan, Workload};
 use rig::{Guard, Pinning, Scratch};
 use std::path::{Path, PathBuf};
@@ -103,9 +103,13 @@ pub(crate) fn gather(
     })
 }
 
-fn counted(workers: u32) -> String {
-    let plural = if workers == 1 { "" } else { "s" };
-    format!("{workers} worker{plural}")
+/// The error of a load with fewer clients than threads.
+pub(crate) fn too_few_clients(threads: u32, clients: u32, workers: u32) -> String {
+    format!(
+        "--fleet: `{clients}` clients for {} with {threads} threads (expected at least one client \
+         for each thread)",
+        counted_workers(workers)
+    )
 }
 
 impl FleetFlags {
@@ -125,19 +129,16 @@ impl FleetFlags {
             let (id, clients) = (cell.id.clone(), cell.load.clients);
             if plan.on_event_loops(cell).is_none() {
                 return Err(CliError::usage(format!(
-                    "--fleet: `{id}` has one thread per client, which a fleet cannot divide \
-                     (expected key-value loads on Redis or memcached, as of bench, find-max or the \
-                     studies ramp and sizing)"
+                    "--fleet: `{}` has loads with one thread per client, such as `{id}`, which \
+                     workers cannot divide (expected key-value loads on Redis or memcached, as of \
+                     bench, find-max or the studies ramp and sizing)",
+                    plan.study
                 )));
             }
             let Workload::Kv(kv) = &mut plan.cells[at].workload else { continue };
             kv.threads *= workers;
             if kv.threads > clients {
-                let threads = kv.threads;
-                return Err(CliError::usage(format!(
-                    "--fleet: {workers} workers have {threads} threads for `{clients}` clients of \
-                     `{id}` (expected at least one client for each)"
-                )));
+                return Err(CliError::usage(too_few_clients(kv.threads, clients, workers)));
             }
         }
         Ok(())
@@ -175,11 +176,11 @@ impl FleetFlags {
                 (_, 0) => format!(
                     "this run has {} (expected --fleet local:{planned}, listen:HOST:PORT,{planned} \
                      or ray:{planned})",
-                    counted(planned)
+                    counted_workers(planned)
                 ),
                 _ => format!(
                     "--fleet: this run has {} and not `{given}` (expected the same number)",
-                    counted(planned)
+                    counted_workers(planned)
                 ),
             }));
         }

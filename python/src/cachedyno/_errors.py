@@ -51,8 +51,9 @@ class Interrupted(_Ended, KeyboardInterrupt):
     """
 
 
-_CLASSES: dict[int, type[CachedynoError]] = {2: UsageError, 3: TargetError, 5: RequirementError}
 INTERRUPTED = 130
+UNMET = 5
+_CLASSES: dict[int, type[CachedynoError]] = {2: UsageError, 3: TargetError, UNMET: RequirementError}
 RESULT_CODES = (0, 4)
 """Exit codes of a run with a result: VALID or UNREPLICATED, and INVALID or NOT-STEADY."""
 

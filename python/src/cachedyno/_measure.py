@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cachedyno import _flags, _program
-from cachedyno._errors import RESULT_CODES, CachedynoError, failure
+from cachedyno._errors import RESULT_CODES, UNMET, CachedynoError, failure
 from cachedyno._fleet import Fleet
 from cachedyno._progress import Events, Progress
 from cachedyno._record import Record
@@ -133,8 +133,30 @@ def _measured(
         summary = _summary(ended.output)
         record = Record(_path(summary["run"], out, flags.get("resume")), summary, tables=tables)
     if ended.exit_code not in RESULT_CODES or record is None:
-        raise failure(ended.exit_code, ended.error, record)
+        unmet = _unmet(record) if ended.exit_code == UNMET else ""
+        raise failure(ended.exit_code, unmet or ended.error, record)
     return record
+
+
+def _unmet(record: Record | None) -> str:
+    """Name the requirements that a run does not meet, with what it measured."""
+    if record is None:
+        return ""
+    unmet = [
+        f"{row['target']} {row['operation']}: {one['words']}, measured {_measured_value(one)}"
+        for row in record.summary.get("cells", [])
+        for one in row.get("required", [])
+        if not one["is_met"]
+    ]
+    return "; ".join(unmet)
+
+
+def _measured_value(required: dict[str, Any]) -> str:
+    if required["measured"] is None:
+        return "nothing"
+    value: float = required["measured"]["center"]
+    unit = " ns" if required["requirement"].endswith("ns") else ""
+    return (f"{value:,.0f}" if value >= 100 else f"{value:.3g}") + unit
 
 
 def _listed(targets: Iterable[str]) -> list[str]:

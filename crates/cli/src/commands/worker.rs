@@ -2,7 +2,7 @@
 //! for one.
 
 use archive::{RECORDS, read_calibration};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use lab::calibrate::machine::host;
 use lab::fleet::lending::{Lending, lend};
 use lab::fleet::worker::{Joining, work};
@@ -24,20 +24,25 @@ const AFTER_HELP: &str = "Examples:\n  \
     for host in a b c; do scp -q cachedyno-fleet.token $host: && ssh $host cachedyno worker \
     --join 10.0.0.1:7000 & done\n  \
     cachedyno worker --listen 10.0.0.7:7000\n\n\
-    The driver, a `bench`, `find-max` or `run` with --fleet listen:10.0.0.1:7000,3, writes the \
-    token file of a worker with --join, which ends with the driver, at the latest 5 s after it is \
-    gone. A worker with --listen writes the token file that the driver needs, and serves drivers \
-    until it is interrupted. Connections use TLS with the certificate in the token file.";
+    With --join, the worker needs the token file that its driver writes: a `run`, `bench`, \
+    `find-max` or `redis-benchmark` with --fleet listen:10.0.0.1:7000,3. It tries to connect for \
+    30 s, and ends with the driver, at the latest 5 s after that is gone.\n\n\
+    With --listen, the worker writes the token file that drivers need for --rig-on and \
+    --rig-token. It serves one driver after the other until it is interrupted.\n\n\
+    Connections use TLS with the certificate in the token file. Exit codes: 0 the driver is done, \
+    or a worker with --listen was interrupted; 1 the driver was lost or refused the worker; \
+    2 wrong arguments; 130 a worker with --join was interrupted.";
 
 /// Arguments of `worker`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
+#[command(group(ArgGroup::new("place").required(true).args(["join", "listen"])))]
 pub(crate) struct WorkerArguments {
     /// Offer a part of the load of the driver at this address
-    #[arg(long, value_name = "HOST:PORT", required_unless_present = "listen")]
+    #[arg(long, value_name = "HOST:PORT")]
     join: Option<String>,
     /// Start servers for a driver with --rig-on, which connects to this address of this machine
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "join")]
+    #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
     /// Token file: with --join that of the driver [default: cachedyno-fleet.token], with --listen
     /// the one to write [default: cachedyno-rig.token]
@@ -53,20 +58,28 @@ pub(crate) struct WorkerArguments {
 
 pub(crate) fn run(arguments: &WorkerArguments) -> Result<ExitCode, CliError> {
     limits::raise();
-    let cpus = if arguments.cpus.is_empty() {
-        let Pinning { generator, server, .. } = Pinning::for_this_process();
-        let mut all = [generator, server].concat();
-        all.sort_unstable();
-        all.dedup();
-        all
-    } else {
-        arguments.cpus.clone()
-    };
+    let cpus = cpus(&arguments.cpus)?;
     let ended = match (&arguments.join, &arguments.listen) {
         (Some(address), _) => join(arguments, address, cpus)?,
         (None, address) => lend_machine(arguments, address.as_deref().unwrap_or_default(), cpus)?,
     };
     ended.map(ExitCode::from).map_err(|e| CliError::failed(e.to_string()))
+}
+
+/// The CPUs for threads or servers.
+fn cpus(given: &[usize]) -> Result<Vec<usize>, CliError> {
+    let Pinning { generator, server, .. } = Pinning::for_this_process();
+    let mut all = [generator, server].concat();
+    all.sort_unstable();
+    all.dedup();
+    if let Some(cpu) = given.iter().find(|cpu| !all.contains(cpu)) {
+        let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+        return Err(CliError::usage(format!(
+            "--cpus: this process may not use CPU `{cpu}` (expected some of {})",
+            all.join(",")
+        )));
+    }
+    Ok(if given.is_empty() { all } else { given.to_vec() })
 }
 
 /// Offers parts of the driver's loads.

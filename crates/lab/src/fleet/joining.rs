@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::FleetError;
 use super::endpoint::resolved;
 use super::link::{Arrived, Link};
 use super::local::Placed;
 use super::machines::Machines;
 use super::messages::{Hello, PROTOCOL, ToDriver, ToWorker};
 use super::token::{Token, is_same};
+use super::{FleetError, counted_workers};
 
 /// How long a connection may take to say who it is.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
@@ -157,8 +157,9 @@ impl Fleet {
                 token.write(token_file)?;
                 let (address, path) = (own(&listener)?, token_file.display());
                 notice(&format!(
-                    "waiting for {workers} workers: start each with `cachedyno worker --join \
-                     {address} --token-file {path}`"
+                    "waiting for {}: start each with `cachedyno worker --join {address} \
+                     --token-file {path}`",
+                    counted_workers(workers)
                 ));
                 (listener, Some(token_file.clone()), *within)
             }
@@ -281,8 +282,9 @@ impl Door {
             }
             if Instant::now() > until {
                 return Err(FleetError(format!(
-                    "{joined} of {workers} workers joined within {} s (expected all of them; \
-                     --fleet-wait sets the time)",
+                    "{joined} of {} joined within {} s (expected all of them; --fleet-wait sets the \
+                     time)",
+                    counted_workers(workers),
                     within.as_secs()
                 )));
             }

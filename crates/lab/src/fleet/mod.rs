@@ -48,3 +48,9 @@ pub(crate) use rig_on::RemoteServers;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct FleetError(pub String);
+
+/// A number of workers, in words.
+pub fn counted_workers(workers: u32) -> String {
+    let plural = if workers == 1 { "" } else { "s" };
+    format!("{workers} worker{plural}")
+}

@@ -70,7 +70,15 @@ impl OnRay {
     /// How the command failed; `None` while it runs.
     pub(super) fn failure(&self) -> Option<String> {
         let how = self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        how.map(|how| format!("workers on Ray: `python3 -m cachedyno._ray` {how}"))
+        how.map(|how| {
+            let cure = if how.contains("No module named") {
+                " (expected the Python package: pip install 'cachedyno[ray]'; CACHEDYNO_PYTHON \
+                 names another Python)"
+            } else {
+                ""
+            };
+            format!("workers on Ray: `python3 -m cachedyno._ray` {how}{cure}")
+        })
     }
 }
 

@@ -30,10 +30,8 @@ pub(super) fn gather(
     let workers = gathering.workers();
     let threads = each.saturating_mul(workers);
     if threads > clients {
-        return Err(CliError::failed(format!(
-            "--fleet: {workers} workers have {threads} threads for `{clients}` clients (expected \
-             at least one client for each: set -c)"
-        )));
+        let why = fleet_flags::too_few_clients(threads, clients, workers);
+        return Err(CliError::failed(why));
     }
     let machine = (&Guard::start()?, &Pinning::for_this_process());
     let fleet = fleet_flags::gather(&gathering, machine, stop)?;
