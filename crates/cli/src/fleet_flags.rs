@@ -123,9 +123,9 @@ impl FleetFlags {
     /// cannot be divided.
     pub(crate) fn divide(&self, plan: &mut Plan) -> Result<(), CliError> {
         let Some(gathering) = self.gathering(1)? else { return Ok(()) };
-        plan.workers = gathering.workers();
+        plan.places.workers = gathering.workers();
         for at in 0..plan.cells.len() {
-            let (cell, workers) = (&plan.cells[at], plan.workers);
+            let (cell, workers) = (&plan.cells[at], plan.places.workers);
             let (id, clients) = (cell.id.clone(), cell.load.clients);
             if plan.on_event_loops(cell).is_none() {
                 return Err(CliError::usage(format!(
@@ -167,9 +167,10 @@ impl FleetFlags {
 
     /// Waits for the workers of a plan.
     pub(crate) fn gather(&self, setup: Setup, plan: &Plan) -> Result<Setup, CliError> {
-        let threads = plan.cells.iter().map(|cell| cell.threads() / plan.workers.max(1));
+        let threads = plan.cells.iter().map(|cell| cell.threads() / plan.places.workers.max(1));
         let gathering = self.gathering(threads.max().unwrap_or(1).max(1))?;
-        let (given, planned) = (gathering.as_ref().map_or(0, Gathering::workers), plan.workers);
+        let (given, planned) =
+            (gathering.as_ref().map_or(0, Gathering::workers), plan.places.workers);
         if given != planned {
             return Err(CliError::usage(match (planned, given) {
                 (0, _) => "--fleet: this run has no workers (expected no --fleet)".into(),

@@ -23,7 +23,7 @@ mod common;
 use cachedyno_lab as lab;
 use common::{Outcome, arguments, error, number};
 use lab::{Protection, Setup, Sinks};
-use model::plan::{Effort, KvOperation, PlannedTarget};
+use model::plan::{Effort, KvOperation, Places, PlannedTarget};
 use model::{
     Arrivals, Cell, Conditions, Disturbance, Endpoint, Event, Header, Kv, Load, NetAddress, Phase,
     Plan, Point, Product, Scale, Schedule, Search, Sink, SinkError, Stop, Trial, Workload,
@@ -319,8 +319,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         advice: None,
         requirements: Vec::new(),
         limit_ns: None,
-        workers: 0,
-        servers_on: None,
+        places: Places::default(),
         swap_dir: None,
     }
 }

@@ -55,7 +55,7 @@ pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
 fn rates(plan: &Plan, setup: &Setup, before: &[NullRate]) -> Vec<NullRate> {
     let mut known: Vec<(Shape, Result<Vec<Point>, Failure>)> = Vec::new();
     let mut rates = Vec::new();
-    if plan.workers > 0 {
+    if plan.places.workers > 0 {
         // It would be the rate of this process, not of the workers.
         return rates;
     }

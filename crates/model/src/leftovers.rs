@@ -143,12 +143,12 @@ fn places(header: &Header) -> Vec<[String; 2]> {
     let given =
         |option: &str| Some([option.to_string(), value_of(&header.command, option)?.to_string()]);
     let mut words = Vec::new();
-    if plan.workers > 0 {
-        let local = || ["--fleet".into(), format!("local:{}", plan.workers)];
+    if plan.places.workers > 0 {
+        let local = || ["--fleet".into(), format!("local:{}", plan.places.workers)];
         words.push(given("--fleet").unwrap_or_else(local));
         words.extend(["--token-file", "--fleet-wait"].into_iter().filter_map(given));
     }
-    if plan.servers_on.is_some() {
+    if plan.places.servers_on.is_some() {
         words.push(given("--rig-on").unwrap_or_else(|| ["--rig-on", "HOST:PORT"].map(Into::into)));
         words.extend(given("--rig-token"));
     }

@@ -69,7 +69,7 @@ pub use load::{FILL, Load, PEAK, Schedule, Shares};
 pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryShare, MemoryUse, PageCache, SwapUse};
 pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
-    Plan, PlannedTarget, Product, Scale, SessionGc, Sessions, Stop, Workload,
+    Places, Plan, PlannedTarget, Product, Scale, SessionGc, Sessions, Stop, Workload,
 };
 pub use prices::{Prices, PricesError};
 pub use product::{ConnectionLimit, DISK_BLOCK_BYTES};

@@ -356,6 +356,17 @@ pub struct Plan {
     /// Limit of the 99th percentile for a ramp's highest rate within a limit, nanoseconds; `None`
     /// for no limit.
     pub limit_ns: Option<u64>,
+    /// Other processes and machines that take part.
+    #[serde(flatten)]
+    pub places: Places,
+    /// Absolute directory for the swap of targets with planned swap; `None` for that of their data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap_dir: Option<PathBuf>,
+}
+
+/// Processes and machines that take part in a run besides its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Places {
     /// Worker processes that offer key-value loads together; 0 if the process that runs the plan
     /// does. The threads of a cell are those of all workers.
     #[serde(default, skip_serializing_if = "no_workers")]
@@ -363,9 +374,6 @@ pub struct Plan {
     /// Host name of the machine that private servers run on; `None` for this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers_on: Option<String>,
-    /// Absolute directory for the swap of targets with planned swap; `None` for that of their data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub swap_dir: Option<PathBuf>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]

@@ -41,10 +41,9 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
         name: planned.name.clone(),
         kind: planned.product,
         product: state.and_then(|s| s.version.clone()).or(seen),
-        place: planned
-            .address
-            .clone()
-            .unwrap_or_else(|| private_place(planned, recorded.header.plan.servers_on.as_deref())),
+        place: planned.address.clone().unwrap_or_else(|| {
+            private_place(planned, recorded.header.plan.places.servers_on.as_deref())
+        }),
         disk_limit: planned.disk_limit.map(|limit| limit.to_string()),
         settings: planned.settings.clone(),
         not_run: recorded.unavailable(&planned.name).map(ToString::to_string),
@@ -243,7 +242,7 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
 
 /// Notes that private servers run on another machine, and stores without a server do not.
 fn elsewhere(plan: &Plan, notes: &mut Notes) {
-    let Some(host) = &plan.servers_on else { return };
+    let Some(host) = &plan.places.servers_on else { return };
     let has_local = |target: &&PlannedTarget| target.products().iter().any(|p| !p.has_server());
     let local: Vec<&str> = plan.targets.iter().filter(has_local).map(|t| &*t.name).collect();
     let but = match (local.len(), plan.targets.len()) {

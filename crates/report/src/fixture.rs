@@ -6,7 +6,7 @@ use model::study::claims::{self, Figure, Ratio};
 use model::study::{Advice, AdviceNote, AdviceRow, Claim, Expectation, ShopSize, Source};
 use model::{
     Calibration, Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names,
-    Noise, OperationResult, Order, Phase, Plan, PlannedTarget, Point, Product, Scale, Seal,
+    Noise, OperationResult, Order, Phase, Places, Plan, PlannedTarget, Point, Product, Scale, Seal,
     SealStatus, Series, Sessions, Slowest, Stop, TargetState, Trial, Workload,
 };
 use stats::Histogram;
@@ -92,8 +92,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         advice: None,
         requirements: Vec::new(),
         limit_ns: None,
-        workers: 0,
-        servers_on: None,
+        places: Places::default(),
         swap_dir: None,
     }
 }

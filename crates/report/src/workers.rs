@@ -151,7 +151,7 @@ pub(crate) fn against_all(measurement: &Measurement<'_>, name: &str) -> Option<(
 
 /// The workers of all measurements.
 pub(crate) fn workers(recorded: &Recorded, all: &[Measurement<'_>]) -> Vec<WorkerView> {
-    if recorded.header.plan.workers == 0 {
+    if recorded.header.plan.places.workers == 0 {
         return Vec::new();
     }
     all.iter().flat_map(of).cloned().collect()

@@ -37,7 +37,7 @@ pub(super) fn header(
     setup: &Setup,
     (records, silent): (&Path, bool),
 ) -> Result<Header, CliError> {
-    plan.servers_on = setup.rig_on.as_ref().map(|rig| rig.host().into());
+    plan.places.servers_on = setup.rig_on.as_ref().map(|rig| rig.host().into());
     // Check before measuring what reading the record would reject.
     plan.check().map_err(|e| CliError::usage(format!("invalid plan: {e}")))?;
     reach::check(&plan, &setup.endpoints)?;
@@ -49,7 +49,7 @@ pub(super) fn header(
     facts.extend(tls_flags::warnings(&setup.endpoints));
     let calibration = calibrate::stored(records, &facts, setup, silent);
     if !silent
-        && plan.workers == 0
+        && plan.places.workers == 0
         && plan.cells.iter().any(|cell| matches!(cell.workload, Workload::Kv(_)))
     {
         output::say("measuring first what the generator does without a store");

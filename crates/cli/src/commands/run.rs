@@ -147,7 +147,8 @@ fn check_data_set_files(plan: &Plan) -> Result<(), CliError> {
 
 /// Checks that private servers start on the machine on which those of the run were.
 fn check_place_of_servers(plan: &Plan, setup: &Setup) -> Result<(), CliError> {
-    let (planned, given) = (plan.servers_on.as_deref(), setup.rig_on.as_ref().map(|r| r.host()));
+    let (planned, given) =
+        (plan.places.servers_on.as_deref(), setup.rig_on.as_ref().map(|r| r.host()));
     let wrong = match (planned, given) {
         (Some(planned), None) => format!(
             "private servers of this run are on `{planned}` (expected --rig-on HOST:PORT of \

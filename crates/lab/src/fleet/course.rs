@@ -5,10 +5,18 @@ use model::RecordedOperation;
 use std::collections::VecDeque;
 
 use super::messages::SentProgress;
-use super::offering::Job;
 
 /// A rate is measured over at least this time.
 const RATED_NS: u64 = 500_000_000;
+
+/// What is reported.
+pub(super) struct Reported<'a> {
+    /// Name of the phase.
+    pub(super) phase: &'a str,
+    pub(super) timeout_ns: u64,
+    /// False for a fill, whose results are not reported.
+    pub(super) is_measured: bool,
+}
 
 /// Reports of all workers. Each sends one a second, at times of its own; the next one of each
 /// together is a report on all.
@@ -44,13 +52,13 @@ impl Course {
     }
 
     /// Reports each time that all workers have.
-    pub(super) fn report(&mut self, job: &Job<'_>, progress: &mut dyn FnMut(Progress<'_>)) {
+    pub(super) fn report(&mut self, of: &Reported<'_>, progress: &mut dyn FnMut(Progress<'_>)) {
         while let Some((latest, rate_per_s)) = self.next() {
             let whole = &latest.whole;
-            let times = whole.counts.times(whole.response(), job.offer.timeout_ns);
+            let times = whole.counts.times(whole.response(), of.timeout_ns);
             let response_ns_p99 = times.quantile(0.99);
-            let latest = Some(latest).filter(|_| job.requests.are_measured());
-            progress(Progress { phase: job.phase, rate_per_s, response_ns_p99, latest });
+            let latest = Some(latest).filter(|_| of.is_measured);
+            progress(Progress { phase: of.phase, rate_per_s, response_ns_p99, latest });
         }
     }
 

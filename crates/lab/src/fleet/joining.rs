@@ -282,8 +282,8 @@ impl Door {
             }
             if Instant::now() > until {
                 return Err(FleetError(format!(
-                    "{joined} of {} joined within {} s (expected all of them; --fleet-wait sets the \
-                     time)",
+                    "{joined} of {} joined within {} s (expected all of them; --fleet-wait sets \
+                     the time)",
                     counted_workers(workers),
                     within.as_secs()
                 )));

@@ -335,7 +335,7 @@ impl<D> Served<D> {
                  file (expected the file that it wrote when it started)"
                 .into(),
             rustls::Error::AlertReceived(_) => format!(
-                "it refused the TLS connection, perhaps since its token file is another one ({error})"
+                "it refused the TLS connection, perhaps since it has another token file ({error})"
             ),
             _ if self.connection.is_handshaking() => {
                 format!("it does not speak TLS as a cachedyno that waits here does ({error})")

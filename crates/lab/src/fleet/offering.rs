@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::FleetError;
 use super::clock::Reading;
-use super::course::Course;
+use super::course::{Course, Reported};
 use super::endpoint::SentEndpoint;
 use super::joining::{Fleet, Mail, Member, lock};
 use super::link::Arrived;
@@ -282,6 +282,11 @@ impl Offering<'_> {
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) {
+        let of = Reported {
+            phase: job.phase,
+            timeout_ns: job.offer.timeout_ns,
+            is_measured: job.requests.are_measured(),
+        };
         let (mut stopping, mut check_at) = (None, Instant::now());
         while self.contributions.iter().any(|c| c.ended.is_none()) {
             if (self.failure.is_some() || stop.load(Ordering::Relaxed)) && stopping.is_none() {
@@ -300,7 +305,7 @@ impl Offering<'_> {
                 check_at = Instant::now() + CHECK_EVERY;
                 meter.check().unwrap_or_else(|failure| self.fail(failure));
             }
-            self.course.report(job, progress);
+            self.course.report(&of, progress);
         }
     }
 

@@ -76,8 +76,8 @@ impl Token {
         let token: Result<Self, _> = serde_json::from_str(&text);
         token.ok().filter(|token| token.fleet == 1).ok_or_else(|| {
             FleetError(format!(
-                "{option} `{name}` is not a token (expected the file that the other side wrote, with \
-                 its secret and its certificate)"
+                "{option} `{name}` is not a token (expected the file that the other side wrote, \
+                 with its secret and its certificate)"
             ))
         })
     }

@@ -17,7 +17,7 @@ use crate::app_cache::CM_PREFIX;
 use crate::disk_limit::DiskLimit;
 use crate::load::Load;
 use crate::memory::MemoryLimit;
-use crate::plan::{Cell, Effort, Plan, PlannedTarget, Scale, Workload};
+use crate::plan::{Cell, Effort, Places, Plan, PlannedTarget, Scale, Workload};
 use crate::product::Product;
 
 /// Keys of `--set` that every study has, except `profile`.
@@ -396,8 +396,7 @@ impl Study {
             advice: study.advice.map(Spanned::into_inner),
             requirements: Vec::new(),
             limit_ns: defaults.limit_ns(),
-            workers: 0,
-            servers_on: None,
+            places: Places::default(),
             swap_dir: defaults.swap_dir(),
             study: study.name,
             title: study.title,

@@ -90,7 +90,7 @@ pub struct Contributor {
     pub start_skew_ns: u64,
     /// Its threads.
     pub threads: u32,
-    /// True if other contributors use the same CPUs. A thread that waits for one is then busy, since
+    /// True if other contributors use the same CPUs. A thread that waits for one is then busy:
     /// the load itself lacks CPUs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shares_cpus: bool,

@@ -13,7 +13,7 @@ const PLANNED_PER_S: f64 = 1_000.0;
 
 /// Divides each point evenly between three workers, which `with` may change by their number.
 fn divided(mut recorded: Recorded, with: impl Fn(usize, &mut Contributor)) -> View {
-    recorded.header.plan.workers = 3;
+    recorded.header.plan.places.workers = 3;
     let is_open = recorded.header.plan.cells[0].load != model::Load::closed(8);
     for point in recorded.trials.iter_mut().flat_map(|trial| &mut trial.points) {
         let whole = point.whole().unwrap().clone();

@@ -3,7 +3,7 @@
 use ::archive::Writer;
 use clap::{Args, value_parser};
 use drivers::wire::Dialect;
-use model::plan::{Effort, KvOperation, PlannedTarget};
+use model::plan::{Effort, KvOperation, Places, PlannedTarget};
 use model::study::Source;
 use model::{
     Arrivals, Cell, Endpoint, Kv, Load, NetAddress, Phase, Plan, Scale, Stop, TargetChoice,
@@ -205,8 +205,7 @@ impl KvFlags {
             advice: None,
             requirements: Vec::new(),
             limit_ns: None,
-            workers: 0,
-            servers_on: None,
+            places: Places::default(),
             swap_dir: None,
         };
         self.common.fleet.divide(&mut plan)?;
