@@ -45,7 +45,7 @@ def test_exit_codes_have_exceptions(fake: Fake, code: int, kind: type[BaseExcept
 
 
 def test_an_unmet_requirement_is_named_with_its_value(fake: Fake) -> None:
-    required = [
+    required: list[dict[str, Any]] = [
         {"requirement": "p99<1000000ns", "words": "p99 < 1 ms", "is_met": False},
         {"requirement": "errors<0.01", "words": "errors < 1 %", "is_met": True},
         {"requirement": "hits>0.5", "words": "hits > 0.5", "is_met": False, "measured": None},
@@ -56,8 +56,7 @@ def test_an_unmet_requirement_is_named_with_its_value(fake: Fake) -> None:
     with pytest.raises(cachedyno.RequirementError) as caught:
         cachedyno.bench("redis", require="p99<1ms")
     assert str(caught.value) == (
-        "redis mixed: p99 < 1 ms, measured 2,623,487 ns; "
-        "redis mixed: hits > 0.5, measured nothing"
+        "redis mixed: p99 < 1 ms, measured 2,623,487 ns; redis mixed: hits > 0.5, measured nothing"
     )
 
 

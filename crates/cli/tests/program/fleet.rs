@@ -537,7 +537,10 @@ fn wrong_fleets_are_refused() {
     refused(&["--fleet", "everywhere"], &["--fleet `everywhere`", "local:3"]);
     refused(&["--fleet", "local:0"], &["`0` workers", "1 to 4096"]);
     refused(&["--fleet", "listen:7000"], &["listen:10.0.0.1:7000,8"]);
-    refused(&["--fleet", "local:3", "--clients", "2"], &["3 threads for `2` clients"]);
+    refused(
+        &["--fleet", "local:3", "--clients", "2"],
+        &["`2` clients for 3 workers with 3 threads"],
+    );
     let mut command = place.command();
     command.args(["run", "sessions", "--scale", "quick", "--fleet", "local:2"]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());

@@ -71,7 +71,7 @@ fn errors_of_workers_and_wrong_places_are_named() {
     with(&["lpush", "text", "a"])
         .with_stderr("Error: worker ")
         .with_stderr("the server answered `WRONGTYPE");
-    with(&["-c", "1"]).with_stderr("2 workers have 2 threads for `1` clients (expected at least");
+    with(&["-c", "1"]).with_stderr("`1` clients for 2 workers with 2 threads (expected");
     with(&["--enable-tracking"]).with_stderr("--enable-tracking is not supported with --fleet");
     server
         .ours(&["--fleet", "near:2"])
@@ -84,7 +84,7 @@ fn errors_of_workers_and_wrong_places_are_named() {
     let nobody = ["--fleet", "listen:127.0.0.1:0,1", "--fleet-wait", "300ms", "--token-file"];
     let ran = server.ours(&[&nobody[..], &[file.to_str().unwrap()]].concat()).code(1);
     ran.with_stderr("start each with `cachedyno worker --join 127.0.0.1:")
-        .with_stderr("0 of 1 workers joined");
+        .with_stderr("0 of 1 worker joined");
     assert!(!file.exists());
 }
 

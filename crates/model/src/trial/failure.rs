@@ -84,6 +84,14 @@ impl Failure {
         matches!(self.class, ErrorClass::Killed | ErrorClass::Stalled)
     }
 
+    /// Class and reason, for a sentence that already says that something failed.
+    pub fn told(&self) -> String {
+        match self.class {
+            ErrorClass::Other => self.reason().into(),
+            class => format!("{class}: {}", self.reason()),
+        }
+    }
+
     /// The message without the log.
     pub fn reason(&self) -> &str {
         self.message.split(Self::LOG).next().unwrap_or(&self.message)

@@ -70,12 +70,11 @@ pub(super) fn failed_trials(
     let Some(first) = failures.first() else { return };
     let cure = (first.class == ErrorClass::Full).then(|| served::room(recorded, &cell.target));
     let sentence = format!(
-        "`{}`: {} of {} trials failed, first: {}: {}{}",
+        "`{}`: {} of {} trials failed, first: {}{}",
         cell.id,
         failures.len(),
         trials.len(),
-        first.class,
-        first.reason(),
+        first.told(),
         cure.unwrap_or_default()
     );
     // If the plan removes service or memory, a failure is a result, unless all trials failed. That
@@ -118,12 +117,11 @@ fn stalled(cell: &Cell, trials: &[&Trial], findings: &mut Findings) {
     let ends: Vec<_> = ends.collect();
     if let Some(first) = ends.first() {
         findings.invalid.push(format!(
-            "`{}`: {} of {} trials ended early, first: {}: {}",
+            "`{}`: {} of {} trials ended early, first: {}",
             cell.id,
             ends.len(),
             trials.len(),
-            first.class,
-            first.reason()
+            first.told()
         ));
     }
 }
