@@ -487,7 +487,7 @@ fn a_lost_machine_of_servers_fails_the_trial() {
     assert!(why.contains("a server on 127.0.0.1 died"), "{why}");
     let driver = Started::new(rig.bench(&place, &load));
     wait_until("a server runs", PATIENCE, started);
-    // Another driver is told at once.
+    // Another driver is refused, and does not wait.
     let second = Place::finish(rig.bench(&place, &load)).code(1);
     second.error(&["refused this driver: it is in use by the driver at 127.0.0.1:"]);
     rig.started.signal(Signal::SIGKILL);

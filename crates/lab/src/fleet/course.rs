@@ -18,8 +18,8 @@ pub(super) struct Reported<'a> {
     pub(super) is_measured: bool,
 }
 
-/// Reports of all workers. Each sends one a second, at times of its own; the next one of each
-/// together is a report on all.
+/// Reports of all workers. Each worker sends one a second, but not all at the same time. A report
+/// on the fleet has the next one of each.
 pub(super) struct Course {
     workers: Vec<Reports>,
     /// Everything so far.

@@ -24,6 +24,8 @@ use super::token::{Token, is_same};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a driver may take to say who it is.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
+/// Most connections that wait to be refused.
+const WAITING_MAX: usize = 64;
 
 /// What is lent.
 pub struct Lending<'a> {
@@ -84,9 +86,8 @@ pub fn lend(
                 let mut lender = Lender::new(lending, host, &token);
                 let mut others =
                     Others { listener: &listener, config: &config, from, waiting: Vec::new() };
-                let mut turn = |known: bool| others.turn_away(known);
                 notice(&format!("serving the driver at {from}"));
-                let ended = lender.serve(stream, Connection::Server(connection), stop, &mut turn);
+                let ended = lender.serve(stream, Connection::Server(connection), stop, &mut others);
                 match ended {
                     Ok(()) => notice(&format!("the driver at {from} is done")),
                     Err(FleetError(why)) => notice(&format!("the driver at {from} is gone: {why}")),
@@ -117,13 +118,10 @@ struct Other {
 }
 
 impl Others<'_> {
-    /// Refuses those that have said who they are. As long as the present driver is not known, they
-    /// wait for it to be refused.
-    fn turn_away(&mut self, is_used: bool) {
-        if !is_used {
-            return;
-        }
-        if let Ok((stream, _)) = self.listener.accept()
+    /// Refuses those that have said who they are.
+    fn turn_away(&mut self) {
+        if self.waiting.len() < WAITING_MAX
+            && let Ok((stream, _)) = self.listener.accept()
             && let Ok(connection) = ServerConnection::new(Arc::clone(self.config))
             && let Ok((link, inbox)) =
                 Link::receiving(stream, Connection::Server(connection), Instant::now())
@@ -175,7 +173,7 @@ impl<'a> Lender<'a> {
         stream: TcpStream,
         connection: Connection,
         stop: &AtomicBool,
-        turn_away: &mut dyn FnMut(bool),
+        others: &mut Others<'_>,
     ) -> Result<(), FleetError> {
         let opened = Link::receiving(stream, connection, Instant::now());
         let (link, inbox) = opened.map_err(|e| FleetError(e.to_string()))?;
@@ -184,7 +182,10 @@ impl<'a> Lender<'a> {
             if !self.is_known && since.elapsed() > HELLO_WITHIN {
                 return Err(FleetError("it did not say who it is".into()));
             }
-            turn_away(self.is_known);
+            // The others wait for a driver that is not known yet to be refused.
+            if self.is_known {
+                others.turn_away();
+            }
             let Some(arrived) = next(&inbox, stop)? else { continue };
             match arrived {
                 Arrived::Message(Numbered { message: ToRig::Goodbye, .. }) => return Ok(()),

@@ -85,7 +85,7 @@ impl Failure {
     }
 
     /// Class and reason, for a sentence that already says that something failed.
-    pub fn told(&self) -> String {
+    pub fn described(&self) -> String {
         match self.class {
             ErrorClass::Other => self.reason().into(),
             class => format!("{class}: {}", self.reason()),

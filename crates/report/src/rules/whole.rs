@@ -74,7 +74,7 @@ pub(super) fn failed_trials(
         cell.id,
         failures.len(),
         trials.len(),
-        first.told(),
+        first.described(),
         cure.unwrap_or_default()
     );
     // If the plan removes service or memory, a failure is a result, unless all trials failed. That
@@ -121,7 +121,7 @@ fn stalled(cell: &Cell, trials: &[&Trial], findings: &mut Findings) {
             cell.id,
             ends.len(),
             trials.len(),
-            first.told()
+            first.described()
         ));
     }
 }

@@ -140,11 +140,11 @@ fn likewise(phases: &BTreeMap<&str, usize>) -> String {
     if phases.is_empty() {
         return String::new();
     }
-    let told = |(name, phases): (&&str, &usize)| match phases {
+    let counted = |(name, phases): (&&str, &usize)| match phases {
         1 => (*name).to_string(),
         phases => format!("{name} in {phases} phases"),
     };
-    let mut named: Vec<String> = phases.iter().take(NAMED_MAX).map(told).collect();
+    let mut named: Vec<String> = phases.iter().take(NAMED_MAX).map(counted).collect();
     let more = phases.len().saturating_sub(NAMED_MAX);
     named.extend((more > 0).then(|| format!("{more} others")));
     let end = named.pop().unwrap_or_default();
