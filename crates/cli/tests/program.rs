@@ -51,6 +51,7 @@ mod program {
     mod reference;
     mod replies;
     mod resume;
+    mod rig_on;
     mod room;
     mod samples;
     mod serve;

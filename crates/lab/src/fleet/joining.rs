@@ -2,12 +2,11 @@
 
 use model::Condition;
 use rig::{Guard, Pinning};
-use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,16 +16,11 @@ use super::link::{Arrived, Link};
 use super::local::Placed;
 use super::machines::Machines;
 use super::messages::{Hello, PROTOCOL, ToDriver, ToWorker};
+use super::strangers::{Mail, Stranger, Strangers};
 use super::token::{Token, is_same};
 use super::{FleetError, counted_workers};
 
-/// How long a connection may take to say who it is.
-const HELLO_WITHIN: Duration = Duration::from_secs(5);
-/// Connections that have not said who they are, at most.
-const STRANGERS_MAX: usize = 256;
 const PAUSE: Duration = Duration::from_millis(10);
-/// How often connections are looked for once the fleet is complete.
-const SELDOM: Duration = Duration::from_millis(200);
 /// How long workers on this machine may take to join.
 const LOCAL_WITHIN: Duration = Duration::from_secs(20);
 
@@ -68,9 +62,6 @@ impl Gathering {
     }
 }
 
-/// What arrived, with the number of its connection.
-pub(super) type Mail = (usize, Arrived<ToDriver>);
-
 /// A worker of the fleet.
 pub(super) struct Member {
     /// Number of its connection.
@@ -94,7 +85,7 @@ impl Member {
 /// Workers that offer loads together. Dropping it sends them away and ends those started here.
 pub struct Fleet {
     pub(super) members: Vec<Member>,
-    pub(super) inbox: Mutex<Receiver<Mail>>,
+    pub(super) inbox: Mutex<Receiver<Mail<ToDriver>>>,
     /// Why a worker has left, once one has.
     pub(super) gone: Mutex<Option<String>>,
     /// Number of the last load.
@@ -164,10 +155,9 @@ impl Fleet {
                 (listener, Some(token_file.clone()), *within)
             }
         };
-        let (mailbox, inbox) = channel();
         let mut fleet = Self {
             members: Vec::new(),
-            inbox: Mutex::new(inbox),
+            inbox: Mutex::new(channel().1),
             gone: Mutex::default(),
             jobs: AtomicU64::new(0),
             placed,
@@ -176,12 +166,83 @@ impl Fleet {
             is_over: Arc::default(),
         };
         let terms = Terms { secret: token.secret, version: version.into() };
-        let mut door = Door { listener, config, mailbox, terms };
-        door.admit(&mut fleet, (workers, within), stop, notice)?;
+        let mut strangers = Strangers::new(listener, config);
+        fleet.admit(&mut strangers, &terms, (workers, within), stop, notice)?;
         fleet.note_shared_cpus(notice);
+        let is_complete = format!("the fleet has all of its workers ({workers})");
+        let inbox = strangers.part(&ToWorker::Refused { why: is_complete.clone() });
+        fleet.inbox = Mutex::new(inbox);
         let is_over = Arc::clone(&fleet.is_over);
-        thread::spawn(move || door.turn_away(workers, &is_over));
+        thread::spawn(move || {
+            strangers.turn_away(&is_over, |message| match message {
+                ToDriver::Hello(hello) => {
+                    let why = terms.refusal(&hello, &[]).unwrap_or_else(|| is_complete.clone());
+                    Some(ToWorker::Refused { why })
+                }
+                _ => None,
+            });
+        });
         Ok(fleet)
+    }
+
+    /// Lets workers in until there are enough.
+    fn admit(
+        &mut self,
+        strangers: &mut Strangers<ToDriver>,
+        terms: &Terms,
+        (workers, within): (u32, Duration),
+        stop: &AtomicBool,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<(), FleetError> {
+        let until = Instant::now() + within;
+        let mut known = Vec::<u64>::new();
+        while self.members.len() < workers as usize {
+            if stop.load(Ordering::Relaxed) {
+                return Err(FleetError("interrupted while workers joined".into()));
+            }
+            if let Some(how) = self.placed.death() {
+                return Err(FleetError(format!("the workers cannot join: {how}")));
+            }
+            if Instant::now() > until {
+                return Err(FleetError(format!(
+                    "{} of {} joined within {} s (expected all of them; --fleet-wait sets the \
+                     time)",
+                    self.members.len(),
+                    counted_workers(workers),
+                    within.as_secs()
+                )));
+            }
+            match strangers.hear(PAUSE) {
+                Some(((connection, Arrived::Message(ToDriver::Hello(hello))), Some(stranger))) => {
+                    let Stranger { link, from, .. } = stranger;
+                    if let Some(why) = terms.refusal(&hello, &known) {
+                        notice(&format!("a worker at {from} was refused: {why}"));
+                        link.send(&ToWorker::Refused { why });
+                        continue;
+                    }
+                    known.push(hello.id);
+                    let member = welcome(link, connection, self.members.len(), &hello);
+                    if self.placed.pids().is_empty() {
+                        self.machines.add(&member.name, hello.machine);
+                    }
+                    self.members.push(member);
+                }
+                Some((
+                    (connection, Arrived::Gone(why) | Arrived::Message(ToDriver::Leaves { why })),
+                    stranger,
+                )) => {
+                    let is_it = |member: &Member| member.connection == connection;
+                    if let Some(Stranger { from, .. }) = stranger {
+                        notice(&format!("a connection of {from} ended before it joined: {why}"));
+                    } else if let Some(at) = self.members.iter().position(is_it) {
+                        let gone = self.members.remove(at);
+                        return Err(FleetError(format!("{} left the fleet: {why}", gone.name)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Finds the workers that share CPUs with others.
@@ -244,126 +305,6 @@ fn own(listener: &TcpListener) -> Result<SocketAddr, FleetError> {
 struct Terms {
     secret: String,
     version: String,
-}
-
-/// Where workers come in.
-struct Door {
-    listener: TcpListener,
-    config: Arc<ServerConfig>,
-    mailbox: Sender<Mail>,
-    terms: Terms,
-}
-
-/// A connection that has not said who it is.
-struct Stranger {
-    link: Link,
-    from: SocketAddr,
-    since: Instant,
-}
-
-impl Door {
-    /// Lets workers in until there are enough.
-    fn admit(
-        &self,
-        fleet: &mut Fleet,
-        (workers, within): (u32, Duration),
-        stop: &AtomicBool,
-        notice: &mut dyn FnMut(&str),
-    ) -> Result<(), FleetError> {
-        let until = Instant::now() + within;
-        let (mut strangers, mut known, mut next) = (BTreeMap::new(), Vec::<u64>::new(), 0);
-        while fleet.members.len() < workers as usize {
-            let joined = fleet.members.len();
-            if stop.load(Ordering::Relaxed) {
-                return Err(FleetError("interrupted while workers joined".into()));
-            }
-            if let Some(how) = fleet.placed.death() {
-                return Err(FleetError(format!("the workers cannot join: {how}")));
-            }
-            if Instant::now() > until {
-                return Err(FleetError(format!(
-                    "{joined} of {} joined within {} s (expected all of them; --fleet-wait sets \
-                     the time)",
-                    counted_workers(workers),
-                    within.as_secs()
-                )));
-            }
-            if strangers.len() < STRANGERS_MAX {
-                next += usize::from(self.greet(next, &mut strangers));
-            }
-            strangers.retain(|_, stranger: &mut Stranger| stranger.since.elapsed() < HELLO_WITHIN);
-            let mail = lock(&fleet.inbox).recv_timeout(PAUSE);
-            let Ok((connection, arrived)) = mail else { continue };
-            match arrived {
-                Arrived::Message(ToDriver::Hello(hello)) => {
-                    let Some(stranger) = strangers.remove(&connection) else { continue };
-                    if let Some(why) = self.terms.refusal(&hello, &known) {
-                        let from = stranger.from;
-                        notice(&format!("a worker at {from} was refused: {why}"));
-                        stranger.link.send(&ToWorker::Refused { why });
-                        continue;
-                    }
-                    known.push(hello.id);
-                    let member = welcome(stranger.link, connection, joined, &hello);
-                    if fleet.placed.pids().is_empty() {
-                        fleet.machines.add(&member.name, hello.machine);
-                    }
-                    fleet.members.push(member);
-                }
-                Arrived::Gone(why) | Arrived::Message(ToDriver::Leaves { why }) => {
-                    if let Some(stranger) = strangers.remove(&connection) {
-                        let from = stranger.from;
-                        notice(&format!("a connection of {from} ended before it joined: {why}"));
-                    } else if let Some(at) =
-                        fleet.members.iter().position(|m| m.connection == connection)
-                    {
-                        let gone = fleet.members.remove(at);
-                        return Err(FleetError(format!("{} left the fleet: {why}", gone.name)));
-                    }
-                }
-                Arrived::Message(_) | Arrived::Clock(_) => {
-                    strangers.remove(&connection);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells those that come later that the fleet is complete, until it is over.
-    fn turn_away(&mut self, workers: u32, is_over: &AtomicBool) {
-        let (mailbox, inbox) = channel();
-        self.mailbox = mailbox;
-        let (mut strangers, mut next) = (BTreeMap::new(), 0);
-        while !is_over.load(Ordering::Relaxed) {
-            if strangers.len() < STRANGERS_MAX {
-                next += usize::from(self.greet(next, &mut strangers));
-            }
-            strangers.retain(|_, stranger: &mut Stranger| stranger.since.elapsed() < HELLO_WITHIN);
-            let Ok((connection, arrived)) = inbox.recv_timeout(SELDOM) else { continue };
-            let Some(stranger) = strangers.remove(&connection) else { continue };
-            if let Arrived::Message(ToDriver::Hello(hello)) = arrived {
-                let full = || format!("the fleet has all of its workers ({workers})");
-                let why = self.terms.refusal(&hello, &[]).unwrap_or_else(full);
-                stranger.link.send(&ToWorker::Refused { why });
-            }
-        }
-    }
-
-    /// Accepts a connection, if one is waiting.
-    fn greet(&self, number: usize, strangers: &mut BTreeMap<usize, Stranger>) -> bool {
-        let Ok((stream, from)) = self.listener.accept() else { return false };
-        let Ok(connection) = ServerConnection::new(Arc::clone(&self.config)) else { return false };
-        let mailbox = self.mailbox.clone();
-        let link = Link::open(stream, Connection::Server(connection), Instant::now(), {
-            move |arrived| {
-                // Nobody listens once the fleet is gone.
-                let _ = mailbox.send((number, arrived));
-            }
-        });
-        let Ok(link) = link else { return false };
-        strangers.insert(number, Stranger { link, from, since: Instant::now() });
-        true
-    }
 }
 
 impl Terms {

@@ -5,27 +5,22 @@
 
 use model::{Condition, ErrorClass, Failure};
 use rig::{FreeSpace, Guard, ProcessTree, Server, ServerSpec, StolenCpuReader, Templates};
-use rustls::{Connection, ServerConfig, ServerConnection};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::FleetError;
 use super::endpoint::{SentEndpoint, resolved};
 use super::link::{Arrived, Link};
 use super::rig_messages::{Asked, FromRig, Lent, Numbered, RigReading, ToRig};
+use super::strangers::{Mail, Stranger, Strangers};
 use super::token::{Token, is_same};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long a driver may take to say who it is.
-const HELLO_WITHIN: Duration = Duration::from_secs(5);
-/// Most connections that wait to be refused.
-const WAITING_MAX: usize = 64;
 
 /// What is lent.
 pub struct Lending<'a> {
@@ -78,22 +73,27 @@ pub fn lend(
         "waiting for a driver: start it with --rig-on {} --rig-token {path}",
         lending.address
     ));
+    let mut strangers = Strangers::<Numbered<ToRig>>::new(listener, config);
     while !stop.load(Ordering::Relaxed) {
-        match listener.accept() {
-            Ok((stream, from)) => {
-                let connection = ServerConnection::new(Arc::clone(&config));
-                let Ok(connection) = connection else { continue };
-                let mut lender = Lender::new(lending, host, &token);
-                let mut others =
-                    Others { listener: &listener, config: &config, from, waiting: Vec::new() };
+        match strangers.hear(LOOK_EVERY) {
+            Some(((number, Arrived::Message(first)), Some(stranger))) => {
+                let from = stranger.from;
+                if let Some(refusal) = refusal(&first.message, lending, &token) {
+                    notice(&format!("the driver at {from} was refused: {refusal}"));
+                    stranger.link.send(&denied(first.number, refusal));
+                    continue;
+                }
                 notice(&format!("serving the driver at {from}"));
-                let ended = lender.serve(stream, Connection::Server(connection), stop, &mut others);
-                match ended {
+                let mut lender = Lender::new(lending, host, &token);
+                match lender.serve((number, stranger), &first, &mut strangers, (stop, notice)) {
                     Ok(()) => notice(&format!("the driver at {from} is done")),
                     Err(FleetError(why)) => notice(&format!("the driver at {from} is gone: {why}")),
                 }
             }
-            Err(_) => thread::sleep(LOOK_EVERY),
+            Some(((_, Arrived::Gone(why)), Some(Stranger { from, .. }))) => {
+                notice(&format!("a connection of {from} ended before it was served: {why}"));
+            }
+            _ => {}
         }
     }
     // Nobody can connect with it any more.
@@ -101,45 +101,24 @@ pub fn lend(
     Ok(())
 }
 
-/// Drivers that connect while another one uses the machine.
-struct Others<'a> {
-    listener: &'a TcpListener,
-    config: &'a Arc<ServerConfig>,
-    /// Address of the driver that uses the machine.
-    from: SocketAddr,
-    waiting: Vec<Other>,
-}
-
-/// One of them.
-struct Other {
-    link: Link,
-    inbox: Receiver<Arrived<Numbered<ToRig>>>,
-    since: Instant,
-}
-
-impl Others<'_> {
-    /// Refuses those that have said who they are.
-    fn turn_away(&mut self) {
-        if self.waiting.len() < WAITING_MAX
-            && let Ok((stream, _)) = self.listener.accept()
-            && let Ok(connection) = ServerConnection::new(Arc::clone(self.config))
-            && let Ok((link, inbox)) =
-                Link::receiving(stream, Connection::Server(connection), Instant::now())
-        {
-            self.waiting.push(Other { link, inbox, since: Instant::now() });
+/// Why the sender of a first message is not served.
+fn refusal(first: &ToRig, lending: &Lending<'_>, token: &Token) -> Option<String> {
+    match first {
+        ToRig::Hello { secret, .. } if !is_same(secret, &token.secret) => {
+            Some("the token is of another worker".into())
         }
-        let from = self.from;
-        self.waiting.retain(|Other { link, inbox, since }| match inbox.try_recv() {
-            Ok(Arrived::Message(Numbered { number, .. })) => {
-                let message = format!("it is in use by the driver at {from}");
-                let message = FromRig::Failed(Failure { class: ErrorClass::Denied, message });
-                link.send(&Numbered { number, message });
-                false
-            }
-            Ok(Arrived::Clock(_)) | Err(TryRecvError::Empty) => since.elapsed() < HELLO_WITHIN,
-            Ok(Arrived::Gone(_)) | Err(TryRecvError::Disconnected) => false,
-        });
+        ToRig::Hello { version, .. } if version != lending.version => Some(format!(
+            "the worker is cachedyno {} and the driver {version} (expected the same version)",
+            lending.version
+        )),
+        ToRig::Hello { .. } => None,
+        _ => Some("the driver did not say who it is".into()),
     }
+}
+
+fn denied(number: u64, message: String) -> Numbered<FromRig> {
+    let message = FromRig::Failed(Failure { class: ErrorClass::Denied, message });
+    Numbered { number, message }
 }
 
 fn v4(address: &SocketAddr) -> Option<Ipv4Addr> {
@@ -155,84 +134,110 @@ struct Lender<'a> {
     host: Ipv4Addr,
     token: &'a Token,
     templates: Templates,
-    /// By number of the start. Dropping them ends them.
-    servers: BTreeMap<u64, Vec<Server>>,
+    /// By number of the start, with the name of the target. Dropping them ends them.
+    servers: BTreeMap<u64, (String, Vec<Server>)>,
     stolen: Option<StolenCpuReader>,
-    is_known: bool,
 }
 
 impl<'a> Lender<'a> {
     fn new(lending: &'a Lending<'a>, host: Ipv4Addr, token: &'a Token) -> Self {
         let (templates, servers) = (Templates::default(), BTreeMap::new());
-        Self { lending, host, token, templates, servers, stolen: None, is_known: false }
+        Self { lending, host, token, templates, servers, stolen: None }
     }
 
-    /// Answers a driver until it says that it is done. Errors: it has gone or is not known.
+    /// Answers a driver until it says that it is done, and refuses others meanwhile. Errors: it has
+    /// gone.
     fn serve(
         &mut self,
-        stream: TcpStream,
-        connection: Connection,
-        stop: &AtomicBool,
-        others: &mut Others<'_>,
+        (connection, driver): (usize, Stranger),
+        first: &Numbered<ToRig>,
+        strangers: &mut Strangers<Numbered<ToRig>>,
+        (stop, notice): (&AtomicBool, &mut dyn FnMut(&str)),
     ) -> Result<(), FleetError> {
-        let opened = Link::receiving(stream, connection, Instant::now());
-        let (link, inbox) = opened.map_err(|e| FleetError(e.to_string()))?;
-        let since = Instant::now();
+        let Stranger { link, from, .. } = driver;
+        link.trust();
+        let inbox = strangers.part(&denied(first.number, "another driver came first".into()));
+        let is_over = AtomicBool::new(false);
+        let Self { lending, token, .. } = *self;
+        thread::scope(|scope| {
+            // A server may take long to start; nobody else waits for that.
+            scope.spawn(|| {
+                strangers.turn_away(&is_over, |Numbered { number, message }| {
+                    let in_use = || format!("it is in use by the driver at {from}");
+                    let why = refusal(&message, lending, token).unwrap_or_else(in_use);
+                    Some(denied(number, why))
+                });
+            });
+            let Lending { host, conditions, disk, .. } = lending;
+            let (host, conditions) = (host.clone(), conditions.clone());
+            let lent = Lent { host, conditions, free: FreeSpace::on(disk) };
+            link.send(&Numbered { number: first.number, message: FromRig::Lent(lent) });
+            let ended = self.answer_all(connection, &link, &inbox, (stop, notice));
+            is_over.store(true, Ordering::Relaxed);
+            ended
+        })
+    }
+
+    /// Answers the questions of a driver.
+    fn answer_all(
+        &mut self,
+        driver: usize,
+        link: &Link,
+        inbox: &Receiver<Mail<Numbered<ToRig>>>,
+        (stop, notice): (&AtomicBool, &mut dyn FnMut(&str)),
+    ) -> Result<(), FleetError> {
         loop {
-            if !self.is_known && since.elapsed() > HELLO_WITHIN {
-                return Err(FleetError("it did not say who it is".into()));
-            }
-            // The others wait for a driver that is not known yet to be refused.
-            if self.is_known {
-                others.turn_away();
-            }
-            let Some(arrived) = next(&inbox, stop)? else { continue };
-            match arrived {
-                Arrived::Message(Numbered { message: ToRig::Goodbye, .. }) => return Ok(()),
-                Arrived::Message(Numbered { number, message }) => {
-                    link.send(&Numbered { number, message: self.answer(message) });
-                    if !self.is_known {
-                        // The answer leaves before the link closes.
-                        return Err(FleetError("it was refused".into()));
+            match inbox.recv_timeout(LOOK_EVERY) {
+                Ok((from, Arrived::Message(Numbered { number, message }))) if from == driver => {
+                    if let ToRig::Goodbye = message {
+                        return Ok(());
                     }
-                    link.trust();
+                    let message = self.answer(message, notice);
+                    link.send(&Numbered { number, message });
                 }
-                Arrived::Clock(_) => {}
-                Arrived::Gone(why) => return Err(FleetError(why)),
+                Ok((from, Arrived::Gone(why))) if from == driver => return Err(FleetError(why)),
+                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
+                    return Err(FleetError("interrupted".into()));
+                }
+                // Others were refused when this driver came.
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(FleetError("it has gone".into()));
+                }
             }
         }
     }
 
-    fn answer(&mut self, question: ToRig) -> FromRig {
-        let refused =
-            |message: String| FromRig::Failed(Failure { class: ErrorClass::Denied, message });
+    fn answer(&mut self, question: ToRig, notice: &mut dyn FnMut(&str)) -> FromRig {
         match question {
-            ToRig::Hello { secret, .. } if !is_same(&secret, &self.token.secret) => {
-                refused("the token is of another worker".into())
+            ToRig::Start(asked) => {
+                let name = asked.target.name.clone();
+                match self.start(&asked) {
+                    Ok(endpoint) => {
+                        notice(&format!("started {name}"));
+                        FromRig::Started { endpoint }
+                    }
+                    Err(failure) => {
+                        notice(&format!("cannot start {name}: {}", failure.message));
+                        FromRig::Failed(failure)
+                    }
+                }
             }
-            ToRig::Hello { version, .. } if version != self.lending.version => refused(format!(
-                "the worker is cachedyno {} and the driver {version} (expected the same version)",
-                self.lending.version
-            )),
-            ToRig::Hello { .. } => {
-                self.is_known = true;
-                let Lending { host, conditions, disk, .. } = self.lending;
-                let (host, conditions) = (host.clone(), conditions.clone());
-                FromRig::Lent(Lent { host, conditions, free: FreeSpace::on(disk) })
-            }
-            _ if !self.is_known => refused("the driver did not say who it is".into()),
-            ToRig::Start(asked) => self.start(&asked).unwrap_or_else(FromRig::Failed),
             ToRig::Read => self.read().map_or_else(FromRig::Failed, FromRig::Reading),
             ToRig::Stop { number } => {
-                self.servers.remove(&number);
+                if let Some((name, servers)) = self.servers.remove(&number) {
+                    drop(servers);
+                    notice(&format!("stopped {name}"));
+                }
                 self.stolen = None;
                 FromRig::Stopped
             }
-            ToRig::Goodbye => FromRig::Stopped,
+            ToRig::Hello { .. } | ToRig::Goodbye => FromRig::Stopped,
         }
     }
 
-    fn start(&mut self, asked: &Asked) -> Result<FromRig, Failure> {
+    /// Starts servers, and returns their endpoint.
+    fn start(&mut self, asked: &Asked) -> Result<SentEndpoint, Failure> {
         let Asked { number, product, target, cpus } = asked;
         let wrong = |message: String| Failure { class: ErrorClass::Missing, message };
         let own = &self.lending.cpus;
@@ -247,13 +252,13 @@ impl<'a> Lender<'a> {
         let (endpoint, servers) = started.ok_or_else(|| wrong("it has no server".into()))?;
         let endpoint = SentEndpoint::of(&endpoint).map_err(|FleetError(e)| wrong(e))?;
         let servers = servers.into_iter().map(|(_, server)| server).collect();
-        self.servers.insert(*number, servers);
+        self.servers.insert(*number, (target.name.clone(), servers));
         self.stolen = None;
-        Ok(FromRig::Started { endpoint })
+        Ok(endpoint)
     }
 
     fn all(&self) -> impl Iterator<Item = &Server> {
-        self.servers.values().flatten()
+        self.servers.values().flat_map(|(_, servers)| servers)
     }
 
     fn read(&mut self) -> Result<RigReading, Failure> {
@@ -270,19 +275,5 @@ impl<'a> Lender<'a> {
         let taken_ns = stolen.read().from_servers_ns;
         let free = FreeSpace::on(&self.lending.disk);
         Ok(RigReading { cpu_ns: tree.cpu_ns(), taken_ns, free })
-    }
-}
-
-fn next(
-    inbox: &Receiver<Arrived<Numbered<ToRig>>>,
-    stop: &AtomicBool,
-) -> Result<Option<Arrived<Numbered<ToRig>>>, FleetError> {
-    match inbox.recv_timeout(LOOK_EVERY) {
-        Ok(arrived) => Ok(Some(arrived)),
-        Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
-            Err(FleetError("interrupted".into()))
-        }
-        Err(RecvTimeoutError::Timeout) => Ok(None),
-        Err(RecvTimeoutError::Disconnected) => Ok(Some(Arrived::Gone("it has gone".into()))),
     }
 }

@@ -9,6 +9,7 @@
 //! - `token`: the secret of a fleet and the certificate of its driver, in a file.
 //! - `link`: one end of a connection, with its thread; answers pings at once.
 //! - `clock`: difference between two clocks, from the shortest round trip.
+//! - `strangers`: connections that have not said who they are.
 //! - `joining`: workers join the driver; `local`: workers that it places, on this machine or by
 //!   `ray`; `machines`: what they say of their machines.
 //! - `offering`: one load on all workers; `course`: its progress; `merged`: its results as one.
@@ -32,6 +33,7 @@ mod offering;
 mod ray;
 mod rig_messages;
 mod rig_on;
+mod strangers;
 mod token;
 pub mod worker;
 

@@ -11,10 +11,11 @@ use super::FleetError;
 use super::clock::Reading;
 use super::course::{Course, Reported};
 use super::endpoint::SentEndpoint;
-use super::joining::{Fleet, Mail, Member, lock};
+use super::joining::{Fleet, Member, lock};
 use super::link::Arrived;
 use super::merged::{By, Contribution, Offered, Sum};
 use super::messages::{Requests, SentJob, ToDriver, ToWorker};
+use super::strangers::Mail;
 use crate::request_form::RequestForm;
 
 /// Time from the last worker's readiness to the start of the load, and further time per worker:
@@ -125,7 +126,7 @@ impl Fleet {
 /// A load in progress.
 struct Offering<'a> {
     fleet: &'a Fleet,
-    inbox: &'a Receiver<Mail>,
+    inbox: &'a Receiver<Mail<ToDriver>>,
     number: u64,
     /// By member.
     contributions: Vec<Contribution>,
