@@ -65,7 +65,7 @@ pub(crate) fn gathering(
 ) -> Result<Gathering, String> {
     let wrong = || {
         format!(
-            "--fleet `{place}` is not a place of workers (expected local:N, such as local:3, \
+            "--fleet `{place}` does not say where workers run (expected local:N, such as local:3, \
              listen:HOST:PORT,N, such as listen:10.0.0.1:7000,8, or ray:N, such as ray:8)"
         )
     };

@@ -5,9 +5,13 @@ use model::{Product, Program, RedisCompatible};
 
 /// Private servers that `bench` and `find-max` can start: "`redis`, `memcached` or `valkey`".
 pub(crate) fn private_servers() -> String {
+    listed(private_server_names().map(|name| format!("`{name}`")), "or")
+}
+
+/// Their names.
+pub(crate) fn private_server_names() -> impl Iterator<Item = &'static str> {
     let products = Product::ALL.into_iter().filter(|product| product.keeps_keys());
-    let names = products.map(Product::name).chain(Program::ALL.map(|program| program.target));
-    listed(names.map(|name| format!("`{name}`")), "or")
+    products.map(Product::name).chain(Program::ALL.map(|program| program.target))
 }
 
 /// Help text of `--target` for studies.

@@ -1,10 +1,12 @@
 //! The shipped studies, embedded as data.
 
 use model::Study;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use crate::exit::CliError;
+use crate::server_names::private_server_names;
 
 /// Version and commit, as `--version` prints and records carry.
 pub(crate) const TOOL_VERSION: &str =
@@ -21,6 +23,20 @@ pub(crate) const SHIPPED: [(&str, &str); 7] = [
     ("cache-aside", include_str!("../../../studies/cache-aside.toml")),
 ];
 
+/// Names of the shipped studies.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(name, _)| *name)
+}
+
+/// Names of the targets of all shipped studies, each once, and of other private servers.
+pub(crate) fn target_names() -> Result<BTreeSet<String>, CliError> {
+    let mut names: BTreeSet<String> = private_server_names().map(String::from).collect();
+    for (name, text) in SHIPPED {
+        names.extend(Study::parse(name, text)?.target_names().map(String::from));
+    }
+    Ok(names)
+}
+
 /// Reads a shipped study by name, or a study file by path.
 pub(crate) fn load(wanted: &str) -> Result<Study, CliError> {
     if let Some((name, text)) = SHIPPED.iter().find(|(name, _)| *name == wanted) {
@@ -28,7 +44,7 @@ pub(crate) fn load(wanted: &str) -> Result<Study, CliError> {
     }
     let looks_like_a_file = wanted.contains('/') || Path::new(wanted).extension().is_some();
     if !looks_like_a_file {
-        let known: Vec<String> = SHIPPED.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let known: Vec<String> = names().map(|name| format!("`{name}`")).collect();
         return Err(CliError::usage(format!(
             "unknown study `{wanted}` (known: {}; or give the path of a study file)",
             known.join(", ")

@@ -56,6 +56,14 @@ fn bash_completes_commands_and_flags() {
     assert_eq!(completed(&["cachedyno", "find"]), "find-max");
     assert_eq!(completed(&["cachedyno", "compare", "--fail"]), "--fail-on");
     assert_eq!(completed(&["cachedyno", "run", "--scale", "q"]), "quick");
+    assert_eq!(completed(&["cachedyno", "run", "beyond"]), "beyond-ram");
+    assert_eq!(completed(&["cachedyno", "run", "--target", "postg"]), "postgres");
+    assert_eq!(completed(&["cachedyno", "bench", "memc"]), "memcached");
+    assert_eq!(completed(&["cachedyno", "redis-benchmark", "--dur"]), "--duration");
+    assert_eq!(
+        completed(&["cachedyno", "redis-benchmark", "--tls-ciphers"]),
+        "--tls-ciphers --tls-ciphersuites"
+    );
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn errors_of_workers_and_wrong_places_are_named() {
     server
         .ours(&["--fleet", "near:2"])
         .code(1)
-        .with_stderr("--fleet `near:2` is not a place of workers (expected local:N, such as");
+        .with_stderr("--fleet `near:2` does not say where workers run (expected local:N, such as");
     server.ours(&["--fleet-wait", "soon"]).code(1).with_stderr("expected a time, such as 5m");
     // Nobody joins.
     let directory = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use model::Secret;
 
 use super::error::ArgumentError;
 use super::uri;
-use crate::fleet_flags::{self, FLEET_TOKEN, FLEET_WAIT_NS};
+use crate::fleet_flags::{FLEET_TOKEN, FLEET_WAIT_NS};
 
 /// Maximum number of threads, as in the original.
 const THREADS_MAX: u32 = 500;
@@ -347,7 +347,7 @@ const SETTINGS: [(&str, Set); 31] = [
     ("-t", set_tests),
     ("--rps", |o, v| keep(&mut o.load.rps, Some(v.within(0, u64::MAX)?).filter(|n| *n > 0))),
     ("--seed", |o, v| keep(&mut o.load.seed, Some(v.number()?.cast_unsigned()))),
-    ("--fleet", set_fleet),
+    ("--fleet", |o, v| keep(&mut o.fleet.place, Some(v.text()))),
     ("--token-file", |o, v| keep(&mut o.fleet.token_file, v.path())),
     ("--fleet-wait", set_fleet_wait),
     ("--sni", |o, v| keep(&mut o.server.tls.name, Some(v.text()))),
@@ -433,14 +433,6 @@ fn set_read_from(options: &mut Options, value: &Value<'_>) -> Result<(), Argumen
 fn set_keyspace(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
     // 0 and negative values mean 1, which allows a single number.
     keep(&mut options.data.keyspace, Some(value.within(1, KEYSPACE_MAX)?))
-}
-
-fn set_fleet(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
-    let place = value.text();
-    // How many CPUs a worker needs is known once the servers are.
-    fleet_flags::gathering(&place, &options.fleet.token_file, (options.fleet.wait_ns, 1))
-        .map_err(ArgumentError::Other)?;
-    keep(&mut options.fleet.place, Some(place))
 }
 
 fn set_fleet_wait(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {

@@ -74,10 +74,36 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let at_once = (if options.is_idle { 0 } else { load.clients }, load.pipeline);
     crate::preflight::in_flight(at_once, load.requests, options.data.bytes)
         .map_err(CliError::failed)?;
+    // A cluster decides later on the number of threads that is not given.
+    workers::gathering(&options, load.threads.max(1))?;
     if let Some(password) = secrets::carried(COMMAND) {
         options.server.password = Some(password);
     }
     Run::new(&options)?.carry_out()
+}
+
+/// Flags with their placeholder and help, as `help.txt` lists them.
+pub(crate) fn flags() -> Vec<clap::Arg> {
+    let is_flag = |line: &&str| line.starts_with("  -");
+    let mut flags: Vec<clap::Arg> = Vec::new();
+    for line in include_str!("help.txt").lines().filter(is_flag) {
+        let (usage, help) = line.trim_start().split_once("  ").unwrap_or((line.trim(), ""));
+        let mut words = usage.split([' ', ',']).filter(|word| !word.is_empty()).peekable();
+        while let Some(flag) = words.next() {
+            let value = words.next_if(|word| !word.starts_with('-') && *word != "1");
+            let flag = flag.trim_start_matches('-');
+            let arg = clap::Arg::new(flag).help(help.trim().to_string());
+            let arg = match flag.parse::<char>() {
+                Ok(short) => arg.short(short),
+                Err(_) => arg.long(flag),
+            };
+            flags.push(match value {
+                Some(value) => arg.value_name(value),
+                None => arg.action(clap::ArgAction::SetTrue),
+            });
+        }
+    }
+    flags
 }
 
 /// Restarts the program without the password on its command line, if any, so that the process list

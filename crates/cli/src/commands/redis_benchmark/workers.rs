@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use lab::fleet::Fleet;
+use lab::fleet::{Fleet, Gathering};
 use model::{Contributor, Endpoint, Point};
 use rig::{Guard, Pinning};
 use stats::{format_ns, format_percent};
@@ -14,25 +14,33 @@ use super::server::{self, Deployment};
 use crate::exit::CliError;
 use crate::fleet_flags;
 
+/// Where the workers come from, with `each` threads; `None` without a fleet. Errors: the place is
+/// wrong, or there are fewer clients than threads.
+pub(super) fn gathering(options: &Options, each: u32) -> Result<Option<Gathering>, CliError> {
+    let Some(place) = options.fleet.place.as_ref().filter(|_| !options.is_idle) else {
+        return Ok(None);
+    };
+    let (file, terms) = (&options.fleet.token_file, (options.fleet.wait_ns, each));
+    let gathering = fleet_flags::gathering(place, file, terms).map_err(CliError::failed)?;
+    let (workers, clients) = (gathering.workers(), options.load.clients);
+    let threads = each.saturating_mul(workers);
+    if threads > clients {
+        let why = fleet_flags::too_few_clients(threads, clients, workers);
+        return Err(CliError::failed(why));
+    }
+    Ok(Some(gathering))
+}
+
 /// Waits for the workers, if there are any, with the servers as they connect to them.
 pub(super) fn gather(
     options: &Options,
     deployment: &Deployment,
     stop: &AtomicBool,
 ) -> Result<Option<(Fleet, Endpoint)>, CliError> {
-    let Some(place) = options.fleet.place.as_ref().filter(|_| !options.is_idle) else {
+    let Some(gathering) = gathering(options, deployment.threads(options).max(1))? else {
         return Ok(None);
     };
     let endpoint = server::endpoint(&options.server).map_err(CliError::failed)?;
-    let (each, clients) = (deployment.threads(options).max(1), options.load.clients);
-    let (file, terms) = (&options.fleet.token_file, (options.fleet.wait_ns, each));
-    let gathering = fleet_flags::gathering(place, file, terms).map_err(CliError::failed)?;
-    let workers = gathering.workers();
-    let threads = each.saturating_mul(workers);
-    if threads > clients {
-        let why = fleet_flags::too_few_clients(threads, clients, workers);
-        return Err(CliError::failed(why));
-    }
     let machine = (&Guard::start()?, &Pinning::for_this_process());
     let fleet = fleet_flags::gather(&gathering, machine, stop)?;
     Ok(Some((fleet, endpoint)))
