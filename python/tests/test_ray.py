@@ -38,6 +38,9 @@ def test_missing_nodes_are_counted() -> None:
         "8 workers with 2 CPUs each need 8 nodes with 2 CPUs; the cluster has 3 (CPUs: 4, 2, 1), "
         "2 of them large enough, so 6 missing"
     )
+    said = _ray.missing_nodes([1], 1, 2)
+    assert said is not None
+    assert said.startswith("1 worker with 2 CPUs needs 1 node with 2 CPUs; the cluster has 1")
 
 
 class NoFreeNode:
@@ -61,7 +64,7 @@ class NoFreeNode:
         return self
 
     def wait(self, timeout_seconds: float) -> bool:
-        assert timeout_seconds == 60
+        time.sleep(timeout_seconds)
         return False
 
     def remove_placement_group(self, group: object) -> None:
@@ -86,9 +89,11 @@ def test_the_autoscaler_is_asked_and_released(
     assert fake.path.exists()
     token = tmp_path / "token"
     token.write_text("hush")
-    options = argparse.Namespace(workers=3, cpus=2, join="h:1", token_file=str(token), wait=60.0)
+    options = argparse.Namespace(
+        workers=3, cpus=2, join="h:1", token_file=str(token), wait=0.7, within=300.0
+    )
     ray = NoFreeNode()
-    with pytest.raises(_ray.PlacementError, match=r"after 60 s .* nodes \(1\) have 1 free"):
+    with pytest.raises(_ray.PlacementError, match=r"after 0.7 s, .* nodes \(1\) have 1 free"):
         _ray.run(ray, options)
     assert asked == [[{"CPU": 2}] * 3, []]
     assert ray.removed == 2
@@ -147,7 +152,7 @@ def place() -> Iterator[Path]:
 
 
 def check(cluster: Cluster, workers: int) -> None:
-    """Check a run that ends well, one that fails, one that cannot start, and one that is ended."""
+    """Check fleets that end well, fail, do not fit, find others' workers, and are ended."""
     count = ("--workers", str(workers), "--cpus", "2")
     assert cluster.ends(*count, "--join", "works:1")[0] == 0
     assert cluster.lines("log") == ["worker --join works:1 --token-file 600 700 hush "] * workers
@@ -155,12 +160,22 @@ def check(cluster: Cluster, workers: int) -> None:
     assert code == 7
     assert "ended with exit code 7\n  warming up\n  error: bad\n" in said
     code, said = cluster.ends("--workers", str(workers + 1), "--cpus", "2", "--join", "works:1")
-    assert (code, f"need {workers + 1} nodes with 2 CPUs" in said) == (3, True)
+    assert (code, f"need {workers + 1} nodes with 2 CPUs; the" in said) == (3, True)
     before = len(cluster.lines("pids"))
     process = cluster.start(*count, "--join", "hangs:1")
     until = time.monotonic() + 60
     while len(cluster.lines("pids")) < before + workers and time.monotonic() < until:
         time.sleep(0.1)
+    # A second fleet finds the CPUs of the first in use, and says so before its driver gives up.
+    code, said = cluster.ends(*count, "--join", "works:1", "--within", "3")
+    assert code == 3
+    assert "2 free CPUs; after 1.5 s, the cluster's nodes" in said
+    assert "0 free CPUs in all" in said
+    second = cluster.start(*count, "--join", "works:1")
+    time.sleep(3)
+    second.send_signal(signal.SIGTERM)
+    second.communicate(timeout=10)
+    assert second.returncode == 130
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 130

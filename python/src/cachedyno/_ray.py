@@ -24,6 +24,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,9 @@ from cachedyno import _program
 
 CANNOT_PLACE = 3
 _FREE_WITHIN_S = 20.0
-"""How long other jobs may occupy the CPUs of nodes that are large enough."""
+"""How long other jobs may occupy the CPUs of nodes that are large enough, at most."""
+_LOOK_EVERY_S = 0.5
+"""How often a signal can end the wait for CPUs: Ray does not return for one."""
 _STOPPED_WITHIN_S = 10.0
 _CONNECT_WITHIN_S = 5.0
 _PORT = 10001
@@ -96,6 +99,19 @@ def worker_class() -> type:
     return Worker
 
 
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def _needed(workers: int, cpus: int, free: str) -> str:
+    """Return what workers need: "2 workers with 1 CPU each need 2 nodes with 1 free CPU"."""
+    each, need = (" each", "need") if workers > 1 else ("", "needs")
+    return (
+        f"{_counted(workers, 'worker')} with {_counted(cpus, 'CPU')}{each} {need} "
+        f"{_counted(workers, 'node')} with {_counted(cpus, free + 'CPU')}"
+    )
+
+
 def missing_nodes(cpus_of_nodes: Sequence[float], workers: int, cpus: int) -> str | None:
     """Return why nodes with these numbers of CPUs cannot take the workers; None if they can."""
     fit = sum(1 for of_node in cpus_of_nodes if of_node >= cpus)
@@ -103,10 +119,9 @@ def missing_nodes(cpus_of_nodes: Sequence[float], workers: int, cpus: int) -> st
         return None
     have = ", ".join(f"{of_node:g}" for of_node in sorted(cpus_of_nodes, reverse=True)) or "none"
     return (
-        f"{workers} workers with {cpus} CPUs each need {workers} nodes with {cpus} CPUs; the "
-        f"cluster has {len(cpus_of_nodes)} (CPUs: {have}), {fit} of them large enough, so "
-        f"{workers - fit} missing (start fewer workers, add nodes, or let an autoscaler add "
-        "them: CACHEDYNO_RAY_WAIT=300 waits for them, in seconds)"
+        f"{_needed(workers, cpus, '')}; the cluster has {len(cpus_of_nodes)} (CPUs: {have}), {fit} "
+        f"of them large enough, so {workers - fit} missing (start fewer workers, add nodes, or let "
+        "an autoscaler add them: CACHEDYNO_RAY_WAIT=300 waits for them, in seconds)"
     )
 
 
@@ -116,15 +131,15 @@ def place_workers(ray: Any, bundles: list[dict[str, int]], wait_s: float) -> Any
     Raises PlacementError if the nodes have no free CPUs after `wait_s` seconds.
     """
     group = ray.util.placement_group(bundles, strategy="STRICT_SPREAD")
-    if group.wait(timeout_seconds=wait_s):
-        return group
+    until = time.monotonic() + wait_s
+    while (left_s := until - time.monotonic()) > 0:
+        if group.wait(timeout_seconds=min(_LOOK_EVERY_S, left_s)):
+            return group
     ray.util.remove_placement_group(group)
-    cpus = bundles[0]["CPU"]
     raise PlacementError(
-        f"{len(bundles)} workers with {cpus} CPUs each need {len(bundles)} nodes with {cpus} free "
-        f"CPUs; after {wait_s:g} s the cluster's nodes ({len(cpus_of_nodes(ray))}) have "
-        f"{ray.available_resources().get('CPU', 0):g} free CPUs in all (wait until other jobs end, "
-        "or start fewer workers)"
+        f"{_needed(len(bundles), bundles[0]['CPU'], 'free ')}; after {wait_s:g} s, the cluster's "
+        f"nodes ({len(cpus_of_nodes(ray))}) have {ray.available_resources().get('CPU', 0):g} free "
+        "CPUs in all (wait until other jobs end, or start fewer workers)"
     )
 
 
@@ -188,7 +203,9 @@ def run(ray: Any, options: argparse.Namespace) -> int:
         if missing is not None:
             # It holds for the whole cluster, in place of any other request, until `release`.
             importlib.import_module("ray.autoscaler.sdk").request_resources(bundles=bundles)
-        wait_s = max(options.wait, 0.0 if missing else _FREE_WITHIN_S)
+        # The driver would give up without the reason.
+        free_within_s = min(_FREE_WITHIN_S, options.within / 2)
+        wait_s = max(options.wait, 0.0 if missing else free_within_s)
         group = place_workers(ray, bundles, wait_s)
         strategy = importlib.import_module("ray.util.scheduling_strategies")
         # One thread runs the worker, the other one stops it.
@@ -244,6 +261,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=float(os.environ.get("CACHEDYNO_RAY_WAIT") or 0),
         metavar="SECONDS",
         help="time for an autoscaler to add nodes",
+    )
+    parser.add_argument(
+        "--within",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="how long the driver waits for the workers to join",
     )
     options = parser.parse_args(arguments)
 

@@ -140,7 +140,8 @@ impl Fleet {
             Gathering::Ray { cpus, within, .. } => {
                 let listener = listen("0.0.0.0:0")?;
                 let path = placed.keep(&token, guard)?;
-                placed.start_on_ray(guard, (workers, *cpus), (own(&listener)?.port(), &path))?;
+                let place = (own(&listener)?.port(), &*path);
+                placed.start_on_ray(guard, (workers, *cpus, *within), place)?;
                 (listener, None, *within)
             }
             Gathering::Listen { address, token_file, within, .. } => {

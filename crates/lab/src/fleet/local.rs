@@ -5,6 +5,7 @@ use rig::{Guard, OwnProcess, Scratch};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::FleetError;
 use super::ray::OnRay;
@@ -48,14 +49,14 @@ impl Placed {
         Ok(())
     }
 
-    /// Places workers on a Ray cluster; they join a port of this machine.
+    /// Places workers on a Ray cluster; they join a port of this machine within a time.
     pub(super) fn start_on_ray(
         &mut self,
         guard: &Guard,
-        (workers, cpus): (u32, u32),
+        wanted: (u32, u32, Duration),
         (port, token): (u16, &Path),
     ) -> Result<(), FleetError> {
-        self.on_ray = Some(OnRay::start(guard, (workers, cpus), (port, token))?);
+        self.on_ray = Some(OnRay::start(guard, wanted, (port, token))?);
         Ok(())
     }
 

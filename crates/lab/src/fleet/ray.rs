@@ -14,7 +14,8 @@ use super::FleetError;
 
 /// The command. The interpreter is that of the Python package if it started this program.
 const COMMAND: &str = "exec \"${CACHEDYNO_PYTHON:-python3}\" -m cachedyno._ray \
-    --workers \"$WORKERS\" --cpus \"$CPUS\" --join \":$PORT\" --token-file \"$TOKEN\"";
+    --workers \"$WORKERS\" --cpus \"$CPUS\" --join \":$PORT\" --token-file \"$TOKEN\" \
+    --within \"$WITHIN\"";
 /// How long the command may take to end after the workers.
 const END_WITHIN: Duration = Duration::from_secs(20);
 
@@ -28,10 +29,10 @@ pub(super) struct OnRay {
 }
 
 impl OnRay {
-    /// Starts the command.
+    /// Starts the command for workers that have `within` to join.
     pub(super) fn start(
         guard: &Guard,
-        (workers, cpus): (u32, u32),
+        (workers, cpus, within): (u32, u32, Duration),
         (port, token): (u16, &Path),
     ) -> Result<Self, FleetError> {
         let program = std::env::current_exe()
@@ -42,12 +43,14 @@ impl OnRay {
         let (guard, found) = (guard.clone(), Arc::clone(&failure));
         let thread = thread::spawn(move || {
             let [workers, cpus, port] = [workers.to_string(), cpus.to_string(), port.to_string()];
+            let within = within.as_secs_f64().to_string();
             let variables = [
                 ("CACHEDYNO", &*program),
                 ("WORKERS", &*workers),
                 ("CPUS", &*cpus),
                 ("PORT", &*port),
                 ("TOKEN", &*token),
+                ("WITHIN", &*within),
             ];
             let mut until = None;
             let ended = run_shell(&guard, COMMAND, &variables, &mut |wait| {
