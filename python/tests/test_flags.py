@@ -86,9 +86,17 @@ def test_fleets_have_the_syntax_of_their_flag() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "workers", "address"),
-    [("local", 0, None), ("ray", 1, "h:1"), ("listen", 1, None), ("slurm", 1, None)],
+    [
+        ("local", 0, None),
+        ("local", "2", None),
+        ("local", True, None),
+        ("ray", 1, "h:1"),
+        ("listen", 1, None),
+        ("listen", 1, "127.0.0.1"),
+        ("slurm", 1, None),
+    ],
 )
-def test_wrong_fleets_are_refused(kind: Any, workers: int, address: str | None) -> None:
+def test_wrong_fleets_are_refused(kind: Any, workers: Any, address: str | None) -> None:
     with pytest.raises(ValueError, match="fleet"):
         cachedyno.fleet(kind, workers=workers, address=address)
 

@@ -70,9 +70,10 @@ pub(crate) fn gathering(
         )
     };
     let count = |text: &str| {
-        let workers: u32 = text.parse().map_err(|_| wrong())?;
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let workers = digits.then(|| text.parse().unwrap_or(u32::MAX)).ok_or_else(wrong)?;
         let is_allowed = (1..=WORKERS_MAX).contains(&workers);
-        let expected = || format!("--fleet: `{workers}` workers (expected 1 to {WORKERS_MAX})");
+        let expected = || format!("--fleet: `{text}` workers (expected 1 to {WORKERS_MAX})");
         is_allowed.then_some(workers).ok_or_else(expected)
     };
     let within = Duration::from_nanos(wait_ns);
@@ -81,10 +82,26 @@ pub(crate) fn gathering(
         ("ray", workers) => Ok(Gathering::Ray { workers: count(workers)?, cpus, within }),
         ("listen", rest) => {
             let (address, workers) = rest.rsplit_once(',').ok_or_else(wrong)?;
+            check_address("--fleet listen:", address)?;
             let (workers, token_file) = (count(workers)?, token_file.to_path_buf());
             Ok(Gathering::Listen { address: address.into(), workers, token_file, within })
         }
         _ => Err(wrong()),
+    }
+}
+
+/// Refuses what cannot be the `HOST:PORT` of a flag.
+pub(crate) fn check_address(flag: &str, text: &str) -> Result<(), String> {
+    let parts = text.rsplit_once(':').map(|(host, port)| (host, port.parse::<u16>()));
+    match parts {
+        // Output masks text that begins like a password.
+        Some(("", Ok(_))) => Err(format!(
+            "{flag} names a port without a host (expected HOST:PORT, such as 10.0.0.5:7000)"
+        )),
+        Some((_, Ok(_))) => Ok(()),
+        _ => Err(format!(
+            "{flag} `{text}` is not an address (expected HOST:PORT, such as 10.0.0.5:7000)"
+        )),
     }
 }
 
@@ -157,6 +174,7 @@ impl FleetFlags {
     /// Connects to the machine for private servers; `None` for this one.
     pub(crate) fn rig(&self, guard: &Guard) -> Result<Option<Arc<RigOn>>, CliError> {
         let Some(address) = &self.rig_on else { return Ok(None) };
+        check_address("--rig-on", address).map_err(CliError::usage)?;
         let token = Token::read("--rig-token", &self.rig_token)
             .map_err(|e| CliError::usage(e.to_string()))?;
         let directory = Scratch::for_sockets(guard)?;

@@ -310,7 +310,8 @@ impl Opened<'_> {
         let mut phase = offered.phase;
         if let Some(last) = phase.points.last_mut().filter(|_| finished.interrupted) {
             let (class, message) = (ErrorClass::Timeout, "it was stopped".into());
-            last.failure = Some(Failure { class, message });
+            // A failure of the trial is why.
+            last.failure = finished.failure.clone().or(Some(Failure { class, message }));
         }
         if let Some(last) = phase.points.last_mut().filter(|last| last.stage.is_none()) {
             last.failure = ended.or(last.failure.take()).or(undone);

@@ -20,10 +20,14 @@ class Fleet:
     def __post_init__(self) -> None:
         if self.kind not in ("local", "listen", "ray"):
             raise ValueError(f"unknown kind of fleet `{self.kind}` (expected local, listen or ray)")
-        if self.workers < 1:
-            raise ValueError(f"a fleet of `{self.workers}` workers (expected at least 1)")
+        # A bool is an int, and callers need not be typed.
+        if type(self.workers) is not int or self.workers < 1:
+            raise ValueError(f"a fleet of `{self.workers}` workers (expected a number from 1)")
         if (self.kind == "listen") != (self.address is not None):
             raise ValueError("a fleet has an `address` if it is of kind listen, and only then")
+
+        if self.address is not None and not self.address.rpartition(":")[2].isdecimal():
+            raise ValueError(f"a fleet at `{self.address}` (expected HOST:PORT)")
 
     def __str__(self) -> str:
         if self.address is not None:

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use crate::exit::{CliError, DONE, INTERRUPTED};
-use crate::fleet_flags::{FLEET_TOKEN, RIG_TOKEN};
+use crate::fleet_flags::{FLEET_TOKEN, RIG_TOKEN, check_address};
 use crate::signals::watch_signals;
 use crate::{limits, output, studies};
 
@@ -52,12 +52,16 @@ pub(crate) struct WorkerArguments {
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     cpus: Vec<usize>,
     /// With --listen: directory for the data of servers
-    #[arg(long, value_name = "DIR", default_value = ".", requires = "listen")]
+    #[arg(long, value_name = "DIR", default_value = ".", conflicts_with = "join")]
     disk: PathBuf,
 }
 
 pub(crate) fn run(arguments: &WorkerArguments) -> Result<ExitCode, CliError> {
     limits::raise();
+    for (flag, address) in [("--join", &arguments.join), ("--listen", &arguments.listen)] {
+        let Some(address) = address else { continue };
+        check_address(flag, address).map_err(CliError::usage)?;
+    }
     let cpus = cpus(&arguments.cpus)?;
     let ended = match (&arguments.join, &arguments.listen) {
         (Some(address), _) => join(arguments, address, cpus)?,

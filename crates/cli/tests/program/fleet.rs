@@ -329,6 +329,31 @@ fn a_worker_says_that_its_driver_is_gone() {
 }
 
 #[test]
+fn a_second_fleet_leaves_the_token_of_the_first() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let driver = Driver::start(&place, &server, "3s", &[]);
+    let token = fs::read(&driver.token).unwrap();
+    let own = ["--fleet", "listen:127.0.0.1:0,1", "--token-file", driver.token.to_str().unwrap()];
+    let mut second = bench(&place, &[&["redis"], &own[..]].concat());
+    second.env("TMPDIR", place.disk());
+    Place::finish(second).code(1).error(&["is the token of another cachedyno that still runs"]);
+    assert_eq!(fs::read(&driver.token).unwrap(), token);
+    let (first, second) = (driver.worker(&place), driver.worker(&place));
+    let summary = driver.started.finish_within(PATIENCE).measured().json();
+    for worker in [first, second] {
+        let said = worker.finish_within(PATIENCE).code(0).stderr;
+        assert!(said.contains("the driver is done"), "{said}");
+    }
+    // Workers on this machine are no strangers, also if something else started them.
+    let noise = summary["reasons"].to_string();
+    assert!(!noise.contains("mostly by cachedyno"), "{noise}");
+    place.assert_nothing_left();
+}
+
+#[test]
 fn a_driver_says_which_workers_are_missing() {
     let (place, server) = (Place::new(), PortServer::redis(&[]));
     let driver = Driver::start(&place, &server, "1s", &["--fleet-wait", "1500ms"]);
@@ -381,6 +406,9 @@ fn wrong_fleets_are_refused() {
     };
     refused(&["--fleet", "everywhere"], &["--fleet `everywhere`", "local:3"]);
     refused(&["--fleet", "local:0"], &["`0` workers", "1 to 4096"]);
+    refused(&["--fleet", "local:999999999999"], &["`999999999999` workers", "1 to 4096"]);
+    refused(&["--fleet", "listen:127.0.0.1:99999,2"], &["`127.0.0.1:99999` is not an address"]);
+    refused(&["--rig-on", "junk"], &["--rig-on `junk` is not an address"]);
     refused(&["--fleet", "listen:7000"], &["listen:10.0.0.1:7000,8"]);
     refused(
         &["--fleet", "local:3", "--clients", "2"],

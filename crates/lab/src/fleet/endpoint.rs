@@ -192,12 +192,6 @@ impl SentTls {
 
 /// The addresses of a `HOST:PORT`.
 pub(super) fn resolved(text: &str, flag: &str) -> Result<Vec<SocketAddr>, FleetError> {
-    // Output masks text that begins like a password.
-    if text.starts_with(':') {
-        return Err(FleetError(format!(
-            "{flag} names a port without a host (expected HOST:PORT, such as 10.0.0.5:7000)"
-        )));
-    }
     let found = text.to_socket_addrs().map(Iterator::collect::<Vec<_>>);
     match found {
         Ok(found) if !found.is_empty() => Ok(found),

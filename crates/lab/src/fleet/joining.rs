@@ -17,7 +17,7 @@ use super::local::Placed;
 use super::machines::Machines;
 use super::messages::{Hello, PROTOCOL, ToDriver, ToWorker};
 use super::strangers::{Mail, Stranger, Strangers};
-use super::token::{Token, is_same};
+use super::token::{Token, TokenFile, is_same};
 use super::{FleetError, counted_workers};
 
 const PAUSE: Duration = Duration::from_millis(10);
@@ -68,6 +68,8 @@ pub(super) struct Member {
     pub(super) connection: usize,
     pub(super) name: String,
     pub(super) link: Link,
+    /// Its process id, if it runs on this machine.
+    pid: Option<u32>,
     /// Its host and CPUs.
     place: (String, Vec<usize>),
     /// True if another one may run on one of its CPUs.
@@ -91,8 +93,8 @@ pub struct Fleet {
     /// Number of the last load.
     pub(super) jobs: AtomicU64,
     pub(super) placed: Placed,
-    /// Token file to remove.
-    token_file: Option<PathBuf>,
+    /// Token file that workers read.
+    _token_file: Option<TokenFile>,
     /// Facts about machines of workers; empty if it is this one.
     machines: Machines,
     /// Set when the fleet ends.
@@ -110,10 +112,6 @@ impl Drop for Fleet {
         self.is_over.store(true, Ordering::Relaxed);
         for member in &self.members {
             member.link.send(&ToWorker::Goodbye);
-        }
-        if let Some(path) = &self.token_file {
-            // Nobody can join with it any more.
-            let _ = std::fs::remove_file(path);
         }
     }
 }
@@ -146,14 +144,14 @@ impl Fleet {
             }
             Gathering::Listen { address, token_file, within, .. } => {
                 let listener = listen(address)?;
-                token.write(token_file)?;
-                let (address, path) = (own(&listener)?, token_file.display());
+                let written = token.write(token_file)?;
+                let (address, path) = (to_join(own(&listener)?), token_file.display());
                 notice(&format!(
                     "waiting for {}: start each with `cachedyno worker --join {address} \
                      --token-file {path}`",
                     counted_workers(workers)
                 ));
-                (listener, Some(token_file.clone()), *within)
+                (listener, Some(written), *within)
             }
         };
         let mut fleet = Self {
@@ -162,7 +160,7 @@ impl Fleet {
             gone: Mutex::default(),
             jobs: AtomicU64::new(0),
             placed,
-            token_file,
+            _token_file: token_file,
             machines: Machines::default(),
             is_over: Arc::default(),
         };
@@ -215,14 +213,15 @@ impl Fleet {
             }
             match strangers.hear(PAUSE) {
                 Some(((connection, Arrived::Message(ToDriver::Hello(hello))), Some(stranger))) => {
-                    let Stranger { link, from, .. } = stranger;
+                    let Stranger { link, from, is_local, .. } = stranger;
                     if let Some(why) = terms.refusal(&hello, &known) {
                         notice(&format!("a worker at {from} was refused: {why}"));
                         link.send(&ToWorker::Refused { why });
                         continue;
                     }
                     known.push(hello.id);
-                    let member = welcome(link, connection, self.members.len(), &hello);
+                    let joined = self.members.len();
+                    let member = welcome(link, (connection, is_local), joined, &hello);
                     if self.placed.pids().is_empty() {
                         self.machines.add(&member.name, hello.machine);
                     }
@@ -267,10 +266,10 @@ impl Fleet {
         }
     }
 
-    /// Process ids of workers on this machine that share CPUs.
-    pub(super) fn siblings(&self) -> Vec<u32> {
-        let are_alike = self.members.iter().any(|member| member.shares_cpus);
-        if are_alike { self.placed.pids() } else { Vec::new() }
+    /// Process ids of the workers on this machine, for one of them that shares CPUs with others.
+    pub(super) fn siblings(&self, member: &Member) -> Vec<u32> {
+        let has_siblings = member.shares_cpus && member.pid.is_some();
+        if has_siblings { self.pids() } else { Vec::new() }
     }
 
     /// Facts about the machines of workers, for the record.
@@ -280,7 +279,7 @@ impl Fleet {
 
     /// Process ids of workers on this machine.
     pub fn pids(&self) -> Vec<u32> {
-        self.placed.pids()
+        self.members.iter().filter_map(|member| member.pid).collect()
     }
 
     /// Names of the workers.
@@ -300,6 +299,16 @@ fn listen(address: &str) -> Result<TcpListener, FleetError> {
 
 fn own(listener: &TcpListener) -> Result<SocketAddr, FleetError> {
     listener.local_addr().map_err(|e| FleetError(format!("cannot wait for workers: {e}")))
+}
+
+/// Where workers join a driver that listens on an address.
+fn to_join(address: SocketAddr) -> String {
+    let port = address.port();
+    if address.ip().is_unspecified() {
+        format!("{}:{port}", rig::host_name())
+    } else {
+        address.to_string()
+    }
 }
 
 /// What a worker must show to join.
@@ -329,13 +338,25 @@ impl Terms {
     }
 }
 
-fn welcome(link: Link, connection: usize, joined: usize, hello: &Hello) -> Member {
+fn welcome(
+    link: Link,
+    (connection, is_local): (usize, bool),
+    joined: usize,
+    hello: &Hello,
+) -> Member {
     link.trust();
     let number = joined as u32 + 1;
     link.send(&ToWorker::Welcome { number });
     let name = format!("worker {number} on {}", hello.host);
     let place = (hello.host.clone(), hello.cpus.clone());
-    Member { connection, name, link, place, shares_cpus: false }
+    let pid = (is_local && is_worker(hello.pid)).then_some(hello.pid);
+    Member { connection, name, link, pid, place, shares_cpus: false }
+}
+
+/// True if a process is a worker: a container on this machine has process ids of its own.
+fn is_worker(pid: u32) -> bool {
+    let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    command.split(|byte| *byte == 0).nth(1).is_some_and(|word| word == b"worker")
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -353,6 +374,7 @@ mod tests {
             secret: "abc".into(),
             host: "a".into(),
             id: 42,
+            pid: 1,
             cpus: vec![0],
             machine: Vec::new(),
         }

@@ -67,7 +67,7 @@ pub fn lend(
     let listener = TcpListener::bind(&address[..])
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .map_err(|e| FleetError(format!("cannot listen on `{}`: {e}", lending.address)))?;
-    token.write(lending.token_file)?;
+    let _token_file = token.write(lending.token_file)?;
     let path = lending.token_file.display();
     notice(&format!(
         "waiting for a driver: start it with --rig-on {} --rig-token {path}",
@@ -96,8 +96,6 @@ pub fn lend(
             _ => {}
         }
     }
-    // Nobody can connect with it any more.
-    let _ = std::fs::remove_file(lending.token_file);
     Ok(())
 }
 

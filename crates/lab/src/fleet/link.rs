@@ -351,8 +351,12 @@ impl<D> Served<D> {
         let mut at = 0;
         while let Some(length) = self.received[at..].first_chunk::<LENGTH>() {
             let bytes = u32::from_be_bytes(*length) as usize;
-            if bytes > self.shared.bytes_max.load(Ordering::Relaxed) {
-                return Err(io::Error::other(format!("a message of {bytes} bytes is too long")));
+            let most = self.shared.bytes_max.load(Ordering::Relaxed);
+            if bytes > most {
+                return Err(io::Error::other(format!(
+                    "it does not speak cachedyno's protocol: a message of {bytes} bytes (expected \
+                     at most {most})"
+                )));
             }
             let from = at + LENGTH;
             let Some(text) = self.received.get(from..from + bytes) else { break };

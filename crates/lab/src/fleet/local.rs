@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::FleetError;
 use super::ray::OnRay;
-use super::token::Token;
+use super::token::{Token, TokenFile};
 
 /// Processes of workers, and the directory with their token. Dropping it ends them.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Placed {
     // Dropped in this order.
     processes: Vec<OwnProcess>,
     on_ray: Option<OnRay>,
-    token: Option<Scratch>,
+    token: Option<(TokenFile, Scratch)>,
 }
 
 impl Placed {
@@ -25,9 +25,9 @@ impl Placed {
     /// its path.
     pub(super) fn keep(&mut self, token: &Token, guard: &Guard) -> Result<PathBuf, FleetError> {
         let directory = Scratch::for_sockets(guard).map_err(|e| FleetError(e.to_string()))?;
-        let path = directory.path().join("token");
-        token.write(&path)?;
-        self.token = Some(directory);
+        let file = token.write(&directory.path().join("token"))?;
+        let path = file.path().to_path_buf();
+        self.token = Some((file, directory));
         Ok(path)
     }
 

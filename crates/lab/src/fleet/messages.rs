@@ -64,6 +64,8 @@ pub(super) struct Hello {
     pub(super) host: String,
     /// Random, unique per process.
     pub(super) id: u64,
+    /// Process id on its machine.
+    pub(super) pid: u32,
     /// CPUs that its threads may use.
     pub(super) cpus: Vec<usize>,
     /// Facts about its machine, such as the CPU time of a request if it is calibrated.

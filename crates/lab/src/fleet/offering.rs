@@ -155,7 +155,6 @@ impl Offering<'_> {
         self.clocks(|contribution| &mut contribution.before);
         self.failure.take().map_or(Ok(()), Err)?;
         let each = self.fleet.threads_each(job.offer.threads);
-        let siblings = self.fleet.siblings();
         let threads = each * self.members().len() as u32;
         for (at, member) in self.members().iter().enumerate() {
             let part = Part { first: at as u32 * each, threads };
@@ -170,7 +169,7 @@ impl Offering<'_> {
                 endpoint: endpoint.clone(),
                 requests: job.requests.clone(),
                 offer,
-                siblings: siblings.clone(),
+                siblings: self.fleet.siblings(member),
             };
             member.link.send(&ToWorker::Load { job: Box::new(job) });
         }

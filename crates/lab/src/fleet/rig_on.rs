@@ -108,7 +108,11 @@ impl RigOn {
                 Ok(Arrived::Message(_) | Arrived::Clock(_)) => {}
                 Ok(Arrived::Gone(why)) => {
                     let address = &self.address;
-                    let lost_it = format!("lost the machine of the servers at {address}: {why}");
+                    let lost_it = if self.lent.host.is_empty() {
+                        format!("cannot use --rig-on {address}: {why}")
+                    } else {
+                        format!("lost the machine of the servers at {address}: {why}")
+                    };
                     return Err(lost.insert(failure(lost_it)).clone());
                 }
                 Err(_) => {

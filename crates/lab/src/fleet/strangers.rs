@@ -26,6 +26,8 @@ pub(super) type Mail<R> = (usize, Arrived<R>);
 pub(super) struct Stranger {
     pub(super) link: Link,
     pub(super) from: SocketAddr,
+    /// True if it comes from this machine.
+    pub(super) is_local: bool,
     since: Instant,
 }
 
@@ -63,6 +65,7 @@ impl<R: DeserializeOwned + Send + 'static> Strangers<R> {
     fn greet(&mut self) {
         let Ok((stream, from)) = self.listener.accept() else { return };
         let Ok(connection) = ServerConnection::new(Arc::clone(&self.config)) else { return };
+        let is_local = stream.local_addr().is_ok_and(|own| own.ip() == from.ip());
         let (mailbox, number) = (self.mailbox.clone(), self.next);
         self.next += 1;
         let link = Link::open(stream, Connection::Server(connection), Instant::now(), {
@@ -72,7 +75,7 @@ impl<R: DeserializeOwned + Send + 'static> Strangers<R> {
             }
         });
         let Ok(link) = link else { return };
-        self.waiting.insert(number, Stranger { link, from, since: Instant::now() });
+        self.waiting.insert(number, Stranger { link, from, is_local, since: Instant::now() });
     }
 
     /// Where the messages of those arrive that were let in. Those that still wait are refused.

@@ -8,10 +8,10 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::FleetError;
@@ -82,24 +82,56 @@ impl Token {
         })
     }
 
-    /// Writes it for the current user only. Replaces an older token, but no other file.
-    pub(super) fn write(&self, path: &Path) -> Result<(), FleetError> {
+    /// Writes it for the current user only. Replaces the token of a process that has ended, but no
+    /// other file.
+    pub(super) fn write(&self, path: &Path) -> Result<TokenFile, FleetError> {
         let name = path.display();
+        let wrong = |what: &str| {
+            FleetError(format!("`{name}` exists and {what} (expected another --token-file)"))
+        };
         if path.exists() {
-            Self::read("--token-file", path).map_err(|_| {
-                FleetError(format!(
-                    "`{name}` exists and is not a token of a fleet (expected another \
-                     --token-file)"
-                ))
-            })?;
-            std::fs::remove_file(path)
+            Self::read("--token-file", path).map_err(|_| wrong("is not a token of a fleet"))?;
+            let held = File::open(path).is_ok_and(|file| file.try_lock().is_err());
+            if held {
+                return Err(wrong("is the token of another cachedyno that still runs"));
+            }
+            fs::remove_file(path)
                 .map_err(|e| FleetError(format!("cannot replace `{name}`: {e}")))?;
         }
         let text = serde_json::to_string(self)
             .map_err(|e| FleetError(format!("cannot write the token: {e}")))?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|e| FleetError(format!("cannot write `{name}`: {e}")))
+        let written = file.and_then(|mut file| {
+            file.lock()?;
+            file.write_all(text.as_bytes())?;
+            Ok(file)
+        });
+        let file = written.map_err(|e| FleetError(format!("cannot write `{name}`: {e}")))?;
+        Ok(TokenFile { path: path.into(), file })
+    }
+}
+
+/// A written token. Its lock tells others that its fleet is there. Dropping it removes the file:
+/// nobody can join with it any more.
+#[derive(Debug)]
+pub(super) struct TokenFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl TokenFile {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for TokenFile {
+    fn drop(&mut self) {
+        let own = self.file.metadata().map(|own| (own.dev(), own.ino())).ok();
+        let there = fs::metadata(&self.path).map(|there| (there.dev(), there.ino())).ok();
+        if own == there {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -64,6 +64,7 @@ pub fn work(
         secret: joining.token.secret.clone(),
         host: joining.host.clone(),
         id: u64::from(rig::random()) << 32 | u64::from(rig::random()),
+        pid: std::process::id(),
         cpus: joining.cpus.clone(),
         machine: joining.machine.clone(),
     }));
@@ -131,7 +132,10 @@ impl Worker<'_> {
                         current.stop.store(true, Ordering::Relaxed);
                     }
                 }
-                Arrived::Message(ToWorker::Goodbye) => return Ok(()),
+                Arrived::Message(ToWorker::Goodbye) => {
+                    notice("the driver is done");
+                    return Ok(());
+                }
                 Arrived::Clock(_) => {}
                 Arrived::Gone(why) => {
                     let address = self.joining.address;
