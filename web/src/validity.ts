@@ -26,6 +26,7 @@ export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: s
 /** The meaning for this run; for a run that is not steady, what was not steady. */
 function meaning(view: View): string {
   const { meaning: general } = VALIDITY[view.validity];
+  if (view.validity === "invalid" && view.status !== "complete") return "The run is not complete: do not use the numbers.";
   if (view.validity !== "not-steady" || view.unsteady.length === 0) return general;
   const said = view.unsteady.join("; ");
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}: use the numbers with care.`;

@@ -137,7 +137,13 @@ pub(super) fn missing_cells(
     // A failed trial is reported elsewhere.
     let measured = |trial: &&Trial| trial.failure.is_some() || !trial.points.is_empty();
     if complete && !trials.iter().any(measured) && !recorded.trials.is_empty() {
-        findings.invalid.push(format!("`{}` was never measured", cell.id));
+        let why = if trials.is_empty() {
+            ""
+        } else {
+            ": what comes before the measurement, such as its warm-up, used up the time; with a \
+             planned rate, request a lower one"
+        };
+        findings.invalid.push(format!("`{}` was never measured{why}", cell.id));
     }
 }
 
