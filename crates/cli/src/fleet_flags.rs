@@ -3,7 +3,7 @@
 use clap::Args;
 use lab::Setup;
 use lab::fleet::{Fleet, Gathering, RigOn, Token, counted_workers};
-use model::{Plan, Workload};
+use model::{Plan, PlannedTarget, Workload};
 use rig::{Guard, Pinning, Scratch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -134,6 +134,19 @@ impl FleetFlags {
     fn gathering(&self, cpus: u32) -> Result<Option<Gathering>, CliError> {
         let place = |text| gathering(text, &self.token_file, (self.fleet_wait, cpus));
         self.fleet.as_deref().map(place).transpose().map_err(CliError::usage)
+    }
+
+    /// Refuses --rig-on for a plan that starts no server.
+    pub(crate) fn check_rig(&self, plan: &Plan) -> Result<(), CliError> {
+        let starts =
+            |target: &PlannedTarget| target.address.is_none() && target.product.has_server();
+        if self.has_rig() && !plan.targets.iter().any(starts) {
+            return Err(CliError::usage(
+                "--rig-on: this run starts no server (expected a target with a private server, \
+                 such as `redis` without a URL)",
+            ));
+        }
+        Ok(())
     }
 
     /// Divides the loads of a plan between the workers. Errors: the flags are wrong, or a load

@@ -123,6 +123,7 @@ pub fn run(
     let in_vain = ready.is_empty() && setup.resumes;
     let mut measuring = Measuring {
         plan: &plan,
+        setup,
         provisioner,
         ready,
         spent_before_ns: earlier.iter().map(|t| t.took_ns).sum(),
@@ -133,7 +134,7 @@ pub fn run(
         stop,
     };
     let (blocks, stopped_because) = measuring.blocks();
-    let interrupted = stop.load(Ordering::Relaxed);
+    let interrupted = stop.load(Ordering::Relaxed) || setup.lost().is_some();
     let again = if interrupted {
         Vec::new()
     } else {
@@ -187,6 +188,7 @@ fn check_targets(
 /// State of a run between check and seal.
 struct Measuring<'a, 'b, 's> {
     plan: &'a Plan,
+    setup: &'a Setup,
     provisioner: TargetProvisioner<'a>,
     ready: BTreeSet<String>,
     spent_before_ns: u64,
@@ -215,6 +217,10 @@ impl Measuring<'_, '_, '_> {
                     return (block, "interrupted".into());
                 }
                 self.cell(block, position as u32, cell);
+                // No other trial can be measured; a resumed run has new workers.
+                if let Some(lost) = self.setup.lost() {
+                    return (block, lost);
+                }
             }
             if self.stop.load(Ordering::Relaxed) {
                 return (block, "interrupted".into());

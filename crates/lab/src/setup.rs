@@ -46,6 +46,13 @@ pub enum Protection {
 }
 
 impl Setup {
+    /// Why no more trials can be measured; `None` while its workers and the servers' machine are
+    /// there.
+    pub(crate) fn lost(&self) -> Option<String> {
+        let machine = || self.rig_on.as_ref().and_then(|rig| rig.lost());
+        self.fleet.as_ref().and_then(Fleet::lost).or_else(machine)
+    }
+
     /// Directory in which a private store of the target gets its own.
     pub fn disk_of<'a>(&'a self, target: &'a PlannedTarget) -> &'a Path {
         target.directory.as_deref().unwrap_or(&self.disk)

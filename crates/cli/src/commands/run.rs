@@ -62,6 +62,7 @@ fn start_new(
     require(&mut plan, &arguments.requirements)?;
     preflight::study_threads(&plan, &choices.sets, setup.pinning.generator.len())
         .map_err(CliError::usage)?;
+    arguments.common.fleet.check_rig(&plan)?;
     arguments.common.fleet.divide(&mut plan)?;
     trust::check_settings(&plan)?;
     disks::check_swap(&plan)?;

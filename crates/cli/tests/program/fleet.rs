@@ -174,7 +174,7 @@ fn lost_workers_never_leave_a_valid_result() {
 /// A bench with three local workers under load, on a server that counts.
 fn under_load(place: &Place, server: &PortServer) -> Started {
     let url = format!("x=redis://127.0.0.1:{}", server.port);
-    let load = ["--rate", "1000", "--clients", "6", "--duration", "20s", "--blocks", "1"];
+    let load = ["--rate", "1000", "--clients", "6", "--duration", "20s", "--blocks", "3"];
     let bench = bench(place, &[&[&*url, "--fleet", "local:3"], &load[..]].concat());
     let started = Started::new(bench);
     wait_for_load(server);
@@ -193,6 +193,9 @@ fn a_killed_worker_fails_the_trial_and_is_named() {
     assert_eq!(summary["validity"], "invalid");
     let failure = summary["reasons"].to_string();
     assert!(failure.contains("left the fleet") && failure.contains("worker "), "{failure}");
+    // A resumed run can measure the other trials, so this one does not fail them.
+    assert_eq!(summary["status"], "interrupted");
+    assert_eq!(place.record().trials().len(), 1);
     // All its connections and those of the others are gone.
     wait_until("connections are closed", Duration::from_secs(5), || {
         (server.ask(&["CLIENT", "LIST"]).lines().count() == 1).then_some(())
@@ -342,14 +345,11 @@ fn a_second_fleet_leaves_the_token_of_the_first() {
     Place::finish(second).code(1).error(&["is the token of another cachedyno that still runs"]);
     assert_eq!(fs::read(&driver.token).unwrap(), token);
     let (first, second) = (driver.worker(&place), driver.worker(&place));
-    let summary = driver.started.finish_within(PATIENCE).measured().json();
+    driver.started.finish_within(PATIENCE).measured();
     for worker in [first, second] {
         let said = worker.finish_within(PATIENCE).code(0).stderr;
         assert!(said.contains("the driver is done"), "{said}");
     }
-    // Workers on this machine are no strangers, also if something else started them.
-    let noise = summary["reasons"].to_string();
-    assert!(!noise.contains("mostly by cachedyno"), "{noise}");
     place.assert_nothing_left();
 }
 

@@ -164,6 +164,8 @@ fn servers_end_with_the_driver_that_asked_for_them() {
     let forged = place.write("forged", &other.to_string());
     let given = ["redis", "--rig-on", &rig.address, "--rig-token", forged.to_str().unwrap()];
     Place::finish(bench(&place, &given)).code(1).error(&["the token is of another worker"]);
+    let existing = rig.bench(&place, &["x=redis://127.0.0.1:1"]);
+    Place::finish(existing).usage_error(&["--rig-on: this run starts no server"]);
     fs::remove_file(forged).unwrap();
     rig.end(&place);
 }

@@ -272,6 +272,11 @@ impl Fleet {
         if has_siblings { self.pids() } else { Vec::new() }
     }
 
+    /// Which worker has left, and why; `None` while all are there.
+    pub(crate) fn lost(&self) -> Option<String> {
+        lock(&self.gone).clone()
+    }
+
     /// Facts about the machines of workers, for the record.
     pub fn conditions(&self) -> Vec<Condition> {
         self.machines.conditions()
@@ -378,6 +383,17 @@ mod tests {
             cpus: vec![0],
             machine: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_process_of_another_program_is_no_worker() {
+        assert!(!is_worker(std::process::id()));
+        assert!(!is_worker(u32::MAX));
+        let mut own = std::process::Command::new("sh");
+        let mut own = own.args(["-c", "sleep 9 # worker"]).spawn().unwrap();
+        assert!(!is_worker(own.id()), "a word of the command only");
+        own.kill().unwrap();
+        own.wait().unwrap();
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl RigOn {
         match rig.ask(&hello, ANSWER_WITHIN) {
             Ok(FromRig::Lent(lent)) => rig.lent = lent,
             Ok(other) => return Err(FleetError(format!("--rig-on {address}: {}", wrong(&other)))),
-            Err(failure) if rig.is_lost() => return Err(FleetError(failure.message)),
+            Err(failure) if rig.lost().is_some() => return Err(FleetError(failure.message)),
             Err(Failure { message, .. }) => {
                 return Err(FleetError(format!(
                     "--rig-on {address} refused this driver: {message}"
@@ -126,9 +126,10 @@ impl RigOn {
         }
     }
 
-    /// True if the connection is over. The machine then stops its servers by itself.
-    fn is_lost(&self) -> bool {
-        lock(&self.answers).lost.is_some()
+    /// Why the connection is over; `None` while it is not. The machine then stops its servers by
+    /// itself.
+    pub(crate) fn lost(&self) -> Option<String> {
+        lock(&self.answers).lost.as_ref().map(|failure| failure.message.clone())
     }
 
     /// Host name of the machine.
@@ -198,7 +199,7 @@ impl RemoteServers {
         self.is_stopped = true;
         let stopped = self.rig.stop(self.number);
         // What is lost fails the trial elsewhere, and leaves nothing behind there.
-        if self.rig.is_lost() { Ok(()) } else { stopped }
+        if self.rig.lost().is_some() { Ok(()) } else { stopped }
     }
 }
 

@@ -208,6 +208,7 @@ impl KvFlags {
             places: Places::default(),
             swap_dir: None,
         };
+        self.common.fleet.check_rig(&plan)?;
         self.common.fleet.divide(&mut plan)?;
         Ok(plan)
     }
