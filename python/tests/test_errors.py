@@ -106,7 +106,9 @@ def test_the_real_program_reports_errors(program: str) -> None:
 
 
 INTERRUPTED = """
-import cachedyno, sys
+import cachedyno, signal
+# Background jobs of a shell ignore it, and so would their children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def progress(event):
     if event.event == "point":
         print("measuring", flush=True)
