@@ -25,7 +25,6 @@ class Fleet:
             raise ValueError(f"a fleet of `{self.workers}` workers (expected a number from 1)")
         if (self.kind == "listen") != (self.address is not None):
             raise ValueError("a fleet has an `address` if it is of kind listen, and only then")
-
         if self.address is not None and not self.address.rpartition(":")[2].isdecimal():
             raise ValueError(f"a fleet at `{self.address}` (expected HOST:PORT)")
 

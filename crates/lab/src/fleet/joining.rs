@@ -358,7 +358,8 @@ fn welcome(
     Member { connection, name, link, pid, place, shares_cpus: false }
 }
 
-/// True if a process is a worker: a container on this machine has process ids of its own.
+/// True if a process on this machine is a worker. A worker in a container reports the id that it
+/// has there, which may be that of another process here.
 fn is_worker(pid: u32) -> bool {
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     command.split(|byte| *byte == 0).nth(1).is_some_and(|word| word == b"worker")

@@ -111,8 +111,8 @@ impl Token {
     }
 }
 
-/// A written token. Its lock tells others that its fleet is there. Dropping it removes the file:
-/// nobody can join with it any more.
+/// Token file of a running fleet, locked so that no other process replaces it. Dropping this
+/// removes the file: nobody can join with it any more.
 #[derive(Debug)]
 pub(super) struct TokenFile {
     path: PathBuf,
