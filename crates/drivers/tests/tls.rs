@@ -112,7 +112,7 @@ mod tls {
 
     impl Server {
         fn new(certificates: &Certificates, name: &str, more: &[&str]) -> Self {
-            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let port = testing::free_port();
             let directory = tempfile::tempdir().unwrap();
             let child = Command::new("setpriv")
                 .args(["--pdeathsig", "KILL", "redis-server", "--port", "0", "--save", ""])

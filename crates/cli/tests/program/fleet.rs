@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::common::{Place, PortServer, Started, count, free_port, installed, row, wait_until};
+use super::common::{Place, PortServer, Started, count, installed, row, wait_until};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
@@ -255,7 +255,7 @@ struct Driver {
 
 impl Driver {
     fn start(place: &Place, server: &PortServer, duration: &str, arguments: &[&str]) -> Self {
-        let port = free_port();
+        let port = testing::free_port();
         let token = place.path().join("token");
         let url = format!("x=redis://127.0.0.1:{}", server.port);
         let fleet = format!("listen:127.0.0.1:{port},2");

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::common::{Place, PortServer, Started, free_port, installed, skipped, wait_until};
+use super::common::{Place, PortServer, Started, installed, skipped, wait_until};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -99,7 +99,7 @@ impl Fleet {
         let (place, address) = (Place::new(), namespaces[0].address.clone());
         let server =
             PortServer::redis(&["--bind", "127.0.0.1", &address, "--protected-mode", "no"]);
-        let (port, token) = (free_port(), place.path().join("token"));
+        let (port, token) = (testing::free_port(), place.path().join("token"));
         let mut command = place.command();
         command.args(["bench", &format!("x=redis://{address}:{}", server.port)]);
         command.args(["--fleet", &format!("listen:0.0.0.0:{port},{workers}")]);

@@ -10,9 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use super::common::{
-    Place, Started, count, free_port, installed, row, target, trials_so_far, wait_until,
-};
+use super::common::{Place, Started, count, installed, row, target, trials_so_far, wait_until};
 use super::fleet::{PATIENCE, bench, workers};
 
 /// A worker that starts servers, and the arguments by which a driver finds it.
@@ -25,7 +23,7 @@ struct Rig {
 impl Rig {
     fn start(place: &Place) -> Self {
         let (address, token) =
-            (format!("127.0.0.1:{}", free_port()), place.path().join("rig.token"));
+            (format!("127.0.0.1:{}", testing::free_port()), place.path().join("rig.token"));
         let mut command = place.command();
         command.args(["worker", "--listen", &address, "--token-file"]).arg(&token);
         command.arg("--disk").arg(place.disk());

@@ -9,10 +9,6 @@ use super::common::{Finished, Place, Started, among, count, installed, row, wait
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 /// A `bench` on a private Redis in two blocks, with `--serve` at that address.
 fn bench(place: &Place, address: SocketAddr, load: &[&str]) -> Command {
     let mut command = place.command();
@@ -70,7 +66,7 @@ fn a_run_reports_its_progress_and_is_not_delayed_by_stuck_readers() {
         return;
     }
     let place = Place::new();
-    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let address = SocketAddr::from(([127, 0, 0, 1], testing::free_port()));
     let stages = ["--stages", "700ms:1000,700ms:2000"];
     let mut run = Started::new(bench(&place, address, &stages));
     let mut stuck = Vec::new();
@@ -106,7 +102,7 @@ fn metrics_count_every_measured_request() {
         return;
     }
     let place = Place::new();
-    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let address = SocketAddr::from(([127, 0, 0, 1], testing::free_port()));
     let rate = ["--rate", "1500", "--duration", "1400ms"];
     let run = Started::new(bench(&place, address, &rate));
     // The run waits for readers of events until they have received the last one.
@@ -148,7 +144,7 @@ fn assert_valid_metrics(place: &Place, metrics: &str) {
 #[test]
 fn session_runs_are_served_and_a_public_address_is_warned_about() {
     let place = Place::new();
-    let port = free_port();
+    let port = testing::free_port();
     let address = format!("0.0.0.0:{port}");
     let arguments = ["--target", "files", "--set", "measure_ms=1500", "--set", "clients=2"];
     let run = Started::new(place.fast(&[&arguments[..], &["--serve", &address]].concat()));
@@ -169,7 +165,7 @@ fn a_search_is_served() {
         return;
     }
     let place = Place::new();
-    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let address = SocketAddr::from(([127, 0, 0, 1], testing::free_port()));
     let mut command = place.command();
     command.args(["find-max", "redis", "--slo", "p99<1s", "--probe", "500ms", "--rounds", "2"]);
     command.args(["--keys", "500", "--clients", "4", "--format", "json"]);

@@ -1,7 +1,7 @@
 //! Servers, the two programs, and output with masked numbers.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ impl Server {
     /// A server with additional command-line arguments.
     pub(crate) fn with(more: &[&str]) -> Self {
         let directory = tempfile::Builder::new().prefix("rbtest").tempdir().unwrap();
-        let port = free_port();
+        let port = testing::free_port();
         let is_tls = more.contains(&"--tls-cert-file");
         let number = port.to_string();
         let [plain, tls] = if is_tls { ["0", &number] } else { [&number, "0"] };
@@ -132,10 +132,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The original or cachedyno.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::common::{Program, Ran, Server, free_port, ours, run, tools};
+use super::common::{Program, Ran, Server, ours, run, tools};
 
 #[test]
 fn an_error_reply_ends_the_run_and_is_shown() {
@@ -76,7 +76,7 @@ fn minimal_permissions_are_enough() {
 #[test]
 fn an_unreachable_server_is_an_error() {
     let mut command = Command::new(ours());
-    let port = free_port().to_string();
+    let port = testing::free_port().to_string();
     let ran = run(command.args(["redis-benchmark", "-p", &port, "-n", "10"])).code(1);
     let ran = ran.with_stderr("could not connect to Redis: nothing is listening at");
     assert_eq!(ran.stdout, "");

@@ -2,7 +2,6 @@ use super::*;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -44,7 +43,7 @@ struct Prometheus {
 impl Prometheus {
     fn start(scraped: SocketAddr, more: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = testing::free_port();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let config = format!(
             "global:\n  scrape_interval: 100ms\n  scrape_timeout: 100ms\nscrape_configs:\n\

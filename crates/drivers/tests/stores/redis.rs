@@ -1,7 +1,6 @@
 //! Sessions in a Redis server that the test starts.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -160,7 +159,7 @@ fn errors_have_the_right_class() {
     let e = open_session_store(&endpoint, &options).err().unwrap();
     assert_eq!(e.class, ErrorClass::Refused, "{e}");
     let gone = Endpoint::Redis {
-        address: NetAddress::Tcp("127.0.0.1".into(), unused_port()),
+        address: NetAddress::Tcp("127.0.0.1".into(), testing::free_port()),
         user: None,
         password: None,
         database: 0,
@@ -169,16 +168,12 @@ fn errors_have_the_right_class() {
     assert_eq!(open_session_store(&gone, &options).err().unwrap().class, ErrorClass::Refused);
 }
 
-fn unused_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 #[test]
 fn tcp_users_and_databases_work() {
     if !installed("redis-server") {
         return;
     }
-    let port = unused_port();
+    let port = testing::free_port();
     let user = ["--user", "shop", "on", "allkeys", "allcommands", ">hush"];
     let text = port.to_string();
     let mut args = vec!["--bind", "127.0.0.1", "--port", text.as_str()];

@@ -12,7 +12,7 @@ use load::wire::protocol::{Expect, Judged};
 use load::wire::route::Route as _;
 use model::{Endpoint, NetAddress};
 
-use super::common::{DONE, Line, OK, Server, TIMEOUT, VALUE, free_port, installed};
+use super::common::{DONE, Line, OK, Server, TIMEOUT, VALUE, installed};
 
 struct Cluster {
     servers: Vec<(u16, Server)>,
@@ -23,7 +23,8 @@ impl Cluster {
     fn start() -> Self {
         let servers: Vec<(u16, Server)> = (0..3)
             .map(|_| {
-                let (port, bus) = (free_port().to_string(), free_port().to_string());
+                let (port, bus) =
+                    (testing::free_port().to_string(), testing::free_port().to_string());
                 let args = ["--port", &port, "--cluster-port", &bus, "--cluster-enabled", "yes"];
                 (port.parse().unwrap(), Server::redis(&args))
             })

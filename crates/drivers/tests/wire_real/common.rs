@@ -1,7 +1,6 @@
 //! Test servers, and a connection that parses replies in pieces of any size.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -30,11 +29,6 @@ pub(crate) fn installed(program: &str) -> bool {
         eprintln!("skipped: {program} is not installed");
     }
     there
-}
-
-/// A port that was free a moment ago.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A server process; ends with the test, even if the test panics or is killed.

@@ -23,7 +23,7 @@ mod started;
 
 pub(crate) use fake::{Defect, Fake};
 pub(crate) use mount::Tmpfs;
-pub(crate) use network::{Certificates, Cluster, PortServer, free_port};
+pub(crate) use network::{Certificates, Cluster, PortServer};
 pub(crate) use place::{FAST, Place};
 pub(crate) use proc::{child_named, child_with, command_line, freeze, peak_memory_kib, wait_until};
 pub(crate) use record::{Record, points_so_far, trials_so_far};

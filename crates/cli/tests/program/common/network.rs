@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -13,10 +13,6 @@ use tempfile::TempDir;
 use super::proc::wait_until;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 /// A server on a loopback port. It is killed when the test ends, even if the test is killed.
 pub(crate) struct PortServer {
@@ -47,7 +43,7 @@ impl PortServer {
 
     /// Starts memcached with additional options.
     pub(crate) fn memcached(more: &[&str]) -> Self {
-        let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
+        let (port, directory) = (testing::free_port(), tempfile::tempdir().unwrap());
         let number = port.to_string();
         let own = ["-l", "127.0.0.1", "-p", &number, "-t", "1", "-u", "root"];
         Self::start("memcached", &[&own[..], more].concat(), port, directory)
@@ -55,7 +51,7 @@ impl PortServer {
 
     /// Starts nutcracker before Redis servers.
     pub(crate) fn nutcracker(servers: &[&Self]) -> Self {
-        let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
+        let (port, directory) = (testing::free_port(), tempfile::tempdir().unwrap());
         let server = |(number, server): (usize, &&Self)| {
             format!("  - 127.0.0.1:{}:1 s{number}\n", server.port)
         };
@@ -66,7 +62,7 @@ impl PortServer {
         );
         let file = directory.path().join("nutcracker.yml");
         fs::write(&file, text).unwrap();
-        let (file, statistics) = (file.display().to_string(), free_port().to_string());
+        let (file, statistics) = (file.display().to_string(), testing::free_port().to_string());
         let arguments = ["-c", &file, "-a", "127.0.0.1", "-s", &statistics];
         Self::start("nutcracker", &arguments, port, directory)
     }
@@ -77,7 +73,7 @@ impl PortServer {
 
     /// Starts Redis with additional settings; if they contain a certificate, the port uses TLS.
     pub(crate) fn redis(more: &[&str]) -> Self {
-        let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
+        let (port, directory) = (testing::free_port(), tempfile::tempdir().unwrap());
         let number = port.to_string();
         let is_tls = more.contains(&"--tls-cert-file");
         let [plain, tls] = if is_tls { ["0", &number] } else { [&*number, "0"] };
@@ -153,7 +149,7 @@ impl Cluster {
 
     /// A server that can join a cluster with this node timeout.
     pub(crate) fn server(timeout_ms: &str) -> PortServer {
-        let bus = free_port().to_string();
+        let bus = testing::free_port().to_string();
         let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
         let timeout = ["--cluster-node-timeout", timeout_ms];
         PortServer::redis(&[&own[..], &timeout].concat())

@@ -1,7 +1,6 @@
 //! Existing servers with foreign data.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -81,7 +80,7 @@ impl RedisServer {
 
     /// A server that also listens on a port of 127.0.0.1.
     pub(crate) fn on_a_port() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = testing::free_port();
         Self::with(port, None)
     }
 
