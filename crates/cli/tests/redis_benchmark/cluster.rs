@@ -16,8 +16,11 @@ impl Cluster {
     /// A cluster with additional server arguments.
     pub(crate) fn with(replicas: usize, more: &[&str]) -> Self {
         let settings = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000"];
-        let settings = [&settings[..], more].concat();
-        let servers: Vec<Server> = (0..3 + 3 * replicas).map(|_| Server::with(&settings)).collect();
+        let server = |_| {
+            let bus = testing::free_port().to_string();
+            Server::with(&[&settings[..], &["--cluster-port", &bus], more].concat())
+        };
+        let servers: Vec<Server> = (0..3 + 3 * replicas).map(server).collect();
         let addresses = servers.iter().map(|server| format!("127.0.0.1:{}", server.port));
         let output = Command::new("redis-cli")
             .envs(servers[0].password().map(|password| ("REDISCLI_AUTH", password)))
