@@ -98,8 +98,8 @@ impl Line {
         }
     }
 
-    /// Decodes the samples. Unknown counters are ignored. Errors: columns of different lengths, or
-    /// more samples than a trial can have.
+    /// Decodes the samples. Unknown counters are ignored. Errors: columns of different lengths,
+    /// more samples than a trial can have, or samples that are not in order of time.
     pub(crate) fn samples(&self) -> Result<impl Iterator<Item = Sample> + '_, Problem> {
         let length = self.length()?;
         let mut counters = Vec::new();
@@ -144,7 +144,8 @@ impl Line {
         self.servers.iter().chain(&self.server_threads).chain(&self.generator_threads)
     }
 
-    /// Number of samples. Errors: too many samples, or a name that is too long.
+    /// Number of samples. Errors: too many samples, samples that are not in order of time, or a name
+    /// that is too long.
     fn length(&self) -> Result<usize, Problem> {
         let names = self.threads().map(|thread| &thread.name);
         let mut names = names.chain(&self.interface);
@@ -156,7 +157,9 @@ impl Line {
         if count > SAMPLES_MAX {
             return Err(format!("it has {count} samples (expected at most {SAMPLES_MAX})"));
         }
-        Ok(count)
+        let next = |at: u64, difference: &i64| at.checked_add(u64::try_from(*difference).ok()?);
+        let is_in_order = self.at_ns.iter().try_fold(0, next).is_some();
+        is_in_order.then_some(count).ok_or_else(|| "its samples are not in order of time".into())
     }
 }
 

@@ -165,6 +165,9 @@ fn damage_is_an_error_with_its_line() {
         "server_threads":[],"generator_threads":[],"later":{"than":"this version"}}"#;
     let line: Line = serde_json::from_str(long).unwrap();
     assert_eq!(line.samples().err().unwrap(), "a column is longer than that of the times");
+    let unordered = long.replace("[1]", "[5,-3]").replace("[1,2]", "[1]");
+    let line: Line = serde_json::from_str(&unordered).unwrap();
+    assert_eq!(line.samples().err().unwrap(), "its samples are not in order of time");
 }
 
 #[test]

@@ -607,6 +607,7 @@ fn change(foreign: &Foreign, random: &mut SplitMix64) -> String {
             let line = change_json(&line, random);
             let packed = gzip(&[(&line, 1)]);
             foreign.replace("samples.jsonl.gz", |path| fs::write(path, packed).unwrap());
+            return "samples.jsonl.gz".into();
         }
         _ => {
             let name =
