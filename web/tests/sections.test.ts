@@ -50,7 +50,7 @@ describe("the answer", () => {
     expect(found).toEqual(raw.answer.summary.map(({ pieces }) => `${pieces.map(({ text }) => text).join("")}.`));
     expect(texts(built, ".answer-load")).toEqual(["steady, 1 client", "steady, 8 clients"]);
     expect(texts(built, ".figure")).toEqual(["1.58× [1.57, 1.59]", "1.40× [1.38, 1.43]"]);
-    expect(texts(built, ".hint")).toEqual(["Numbers in brackets are intervals."]);
+    expect(texts(built, ".hint")).toEqual(["Numbers in brackets are 95 % intervals, or with few blocks the lowest and the highest block."]);
   });
 
   it("follows a summary if there are many profiles and loads", () => {

@@ -43,7 +43,7 @@ function hint(text: string): HTMLElement {
 /** Explanation of the brackets in sentences; empty without brackets. */
 function brackets({ answer }: View): string {
   const figures = [...answer.summary, ...(answer.places ?? [])].flatMap((sentence) => sentence.pieces);
-  return figures.some(({ text }) => text.includes("[")) ? "Numbers in brackets are intervals." : "";
+  return figures.some(({ text }) => text.includes("[")) ? "Numbers in brackets are 95 % intervals, or with few blocks the lowest and the highest block." : "";
 }
 
 function answers({ view }: Context): HTMLElement {

@@ -132,11 +132,11 @@ fn sentence(broken: &[Broken<'_>], cure: &str) -> Option<String> {
         *phases.entry(&also.one.worker).or_default() += 1;
     }
     let Broken { label, one, what, .. } = &broken[worst];
-    Some(format!("{label}: {} {what}{}{}: {cure}", one.worker, without(one), likewise(&phases)))
+    Some(format!("{label}: {} {what}{}{}: {cure}", one.worker, without(one), others(&phases)))
 }
 
-/// How often other workers, or the same in other phases, did likewise.
-fn likewise(phases: &BTreeMap<&str, usize>) -> String {
+/// How often the same is true of other workers, or of this one in other phases.
+fn others(phases: &BTreeMap<&str, usize>) -> String {
     if phases.is_empty() {
         return String::new();
     }
@@ -149,7 +149,7 @@ fn likewise(phases: &BTreeMap<&str, usize>) -> String {
     named.extend((more > 0).then(|| format!("{more} others")));
     let end = named.pop().unwrap_or_default();
     let and = if named.is_empty() { "" } else { " and " };
-    format!("; likewise {}{and}{end}", named.join(", "))
+    format!("; also {}{and}{end}", named.join(", "))
 }
 
 /// The result of the other workers, as part of a sentence.

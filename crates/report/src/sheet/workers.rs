@@ -5,7 +5,7 @@ use crate::show;
 use crate::table::{Cell, Column, Line, NONE, Table};
 use crate::view::{View, WorkerView};
 
-const NOTE: &str = "over all blocks; counts and histograms of the workers are added, and \
+const NOTE: &str = "over all blocks, and of a search over all its hold runs; counts and histograms of the workers are added, and \
                     percentiles follow from the sum; own CPU and waited: share of the time of its \
                     threads on a CPU, and waiting for one; lost: share of the time that others \
                     used its CPUs; skew: bound on the difference between its start and the \

@@ -178,6 +178,6 @@ fn a_rule_names_the_worst_worker_once_and_counts_the_others() {
     let about: Vec<&String> = view.reasons.iter().filter(|r| r.contains("worker ")).collect();
     let [only] = about[..] else { panic!("{about:?}") };
     assert!(only.contains("worker 3 on host lost its CPUs to others for 37.5 %"), "{only}");
-    let others = "; likewise worker 1 on host in 6 phases, worker 2 on host in 6 phases and";
+    let others = "; also worker 1 on host in 6 phases, worker 2 on host in 6 phases and";
     assert!(only.contains(others), "{only}");
 }
