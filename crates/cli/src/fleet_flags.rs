@@ -19,7 +19,7 @@ pub(crate) const FLEET_TOKEN: &str = "cachedyno-fleet.token";
 /// Usual name of the token file of a worker that lends its machine.
 pub(crate) const RIG_TOKEN: &str = "cachedyno-rig.token";
 /// How long to wait for workers, unless set.
-pub(crate) const FLEET_WAIT_NS: u64 = 300_000_000_000;
+const FLEET_WAIT_NS: u64 = 300_000_000_000;
 /// Most workers of a fleet.
 const WORKERS_MAX: u32 = 4096;
 
@@ -47,21 +47,22 @@ pub(crate) struct FleetFlags {
     /// With --rig-on: token file that the worker wrote
     #[arg(long, value_name = "FILE", default_value = RIG_TOKEN, requires = "rig_on")]
     rig_token: PathBuf,
-    /// With --fleet listen: file to write the token to, which workers need
-    #[arg(long, value_name = "FILE", default_value = FLEET_TOKEN, requires = "fleet")]
-    token_file: PathBuf,
-    /// With --fleet listen or ray: how long to wait for all workers
-    #[arg(long, value_name = "TIME", default_value = "5m", requires = "fleet")]
+    /// With --fleet listen: file to write the token to, which workers need [default:
+    /// cachedyno-fleet.token]
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    token_file: Option<PathBuf>,
+    /// With --fleet listen or ray: how long to wait for all workers [default: 5m]
+    #[arg(long, value_name = "TIME", requires = "fleet")]
     #[arg(value_parser = stats::parse_duration_ns)]
-    fleet_wait: u64,
+    fleet_wait: Option<u64>,
 }
 
 /// Parses a place of workers, which have `cpus` CPUs each and `wait_ns` to join. Errors: what is
-/// wrong, in words.
+/// wrong, or has no effect there, in words.
 pub(crate) fn gathering(
     place: &str,
-    token_file: &Path,
-    (wait_ns, cpus): (u64, u32),
+    token_file: Option<&Path>,
+    (wait_ns, cpus): (Option<u64>, u32),
 ) -> Result<Gathering, String> {
     let wrong = || {
         format!(
@@ -76,14 +77,35 @@ pub(crate) fn gathering(
         let expected = || format!("--fleet: `{text}` workers (expected 1 to {WORKERS_MAX})");
         is_allowed.then_some(workers).ok_or_else(expected)
     };
-    let within = Duration::from_nanos(wait_ns);
+    let unused = |flag: &str, is_given: bool| {
+        let expected = || format!("{flag} has no effect with --fleet `{place}` (omit it)");
+        if is_given { Err(expected()) } else { Ok(()) }
+    };
+    if wait_ns == Some(0) {
+        return Err(
+            "--fleet-wait `0` gives workers no time to join (expected more than 0, such as \
+                    5m)"
+            .into(),
+        );
+    }
+    let within = Duration::from_nanos(wait_ns.unwrap_or(FLEET_WAIT_NS));
     match place.split_once(':').ok_or_else(wrong)? {
-        ("local", workers) => Ok(Gathering::Local(count(workers)?)),
-        ("ray", workers) => Ok(Gathering::Ray { workers: count(workers)?, cpus, within }),
+        ("local", workers) => {
+            let workers = count(workers)?;
+            unused("--token-file", token_file.is_some())?;
+            unused("--fleet-wait", wait_ns.is_some())?;
+            Ok(Gathering::Local(workers))
+        }
+        ("ray", workers) => {
+            let workers = count(workers)?;
+            unused("--token-file", token_file.is_some())?;
+            Ok(Gathering::Ray { workers, cpus, within })
+        }
         ("listen", rest) => {
             let (address, workers) = rest.rsplit_once(',').ok_or_else(wrong)?;
             check_address("--fleet listen:", address)?;
-            let (workers, token_file) = (count(workers)?, token_file.to_path_buf());
+            let workers = count(workers)?;
+            let token_file = token_file.unwrap_or(Path::new(FLEET_TOKEN)).to_path_buf();
             Ok(Gathering::Listen { address: address.into(), workers, token_file, within })
         }
         _ => Err(wrong()),
@@ -132,7 +154,7 @@ pub(crate) fn too_few_clients(threads: u32, clients: u32, workers: u32) -> Strin
 impl FleetFlags {
     /// Where workers come from, with `cpus` CPUs each; `None` without a fleet.
     fn gathering(&self, cpus: u32) -> Result<Option<Gathering>, CliError> {
-        let place = |text| gathering(text, &self.token_file, (self.fleet_wait, cpus));
+        let place = |text| gathering(text, self.token_file.as_deref(), (self.fleet_wait, cpus));
         self.fleet.as_deref().map(place).transpose().map_err(CliError::usage)
     }
 

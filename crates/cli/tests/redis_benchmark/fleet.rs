@@ -78,6 +78,13 @@ fn errors_of_workers_and_wrong_places_are_named() {
         .code(1)
         .with_stderr("--fleet `near:2` does not say where workers run (expected local:N, such as");
     server.ours(&["--fleet-wait", "soon"]).code(1).with_stderr("expected a time, such as 5m");
+    with(&["--fleet-wait", "1m"]).with_stderr("--fleet-wait has no effect with --fleet `local:2`");
+    with(&["--token-file", "t"]).with_stderr("--token-file has no effect with --fleet `local:2`");
+    with(&["--fleet-wait", "0s"]).with_stderr("gives workers no time to join");
+    server
+        .ours(&["--fleet-wait", "1m", "-n", "10", "-q", "-t", "ping_inline"])
+        .code(0)
+        .with_stderr("--token-file and --fleet-wait have no effect without --fleet");
     // Nobody joins.
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("token");

@@ -13,7 +13,6 @@ use model::Secret;
 
 use super::error::ArgumentError;
 use super::uri;
-use crate::fleet_flags::{FLEET_TOKEN, FLEET_WAIT_NS};
 
 /// Maximum number of threads, as in the original.
 const THREADS_MAX: u32 = 500;
@@ -72,13 +71,13 @@ pub(super) struct LoadOptions {
 }
 
 /// Several processes that run the tests together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub(super) struct FleetOptions {
     /// Where the workers come from; `None` for this process alone.
     pub(super) place: Option<String>,
-    pub(super) token_file: PathBuf,
+    pub(super) token_file: Option<PathBuf>,
     /// How long to wait for all workers.
-    pub(super) wait_ns: u64,
+    pub(super) wait_ns: Option<u64>,
 }
 
 /// Contents of requests.
@@ -159,11 +158,7 @@ impl Default for Options {
         Self {
             server,
             load,
-            fleet: FleetOptions {
-                place: None,
-                token_file: FLEET_TOKEN.into(),
-                wait_ns: FLEET_WAIT_NS,
-            },
+            fleet: FleetOptions::default(),
             data: Data { bytes: 3, ..Data::default() },
             keep_alive: 1,
             style: Style::default(),
@@ -269,6 +264,9 @@ impl Options {
         if self.server.read_from != ReadFrom::Primaries && !self.server.is_cluster {
             self.warn("--rfr has no effect without --cluster");
         }
+        if self.fleet.place.is_none() && self.fleet != FleetOptions::default() {
+            self.warn("--token-file and --fleet-wait have no effect without --fleet");
+        }
         if self.fleet.place.is_some() && self.is_idle {
             self.warn("--fleet has no effect with -I: this process opens all connections");
         }
@@ -348,7 +346,7 @@ const SETTINGS: [(&str, Set); 31] = [
     ("--rps", |o, v| keep(&mut o.load.rps, Some(v.within(0, u64::MAX)?).filter(|n| *n > 0))),
     ("--seed", |o, v| keep(&mut o.load.seed, Some(v.number()?.cast_unsigned()))),
     ("--fleet", |o, v| keep(&mut o.fleet.place, Some(v.text()))),
-    ("--token-file", |o, v| keep(&mut o.fleet.token_file, v.path())),
+    ("--token-file", |o, v| keep(&mut o.fleet.token_file, Some(v.path()))),
     ("--fleet-wait", set_fleet_wait),
     ("--sni", |o, v| keep(&mut o.server.tls.name, Some(v.text()))),
     ("--cacert", |o, v| keep(&mut o.server.tls.ca_file, Some(v.path()))),
@@ -437,7 +435,8 @@ fn set_keyspace(options: &mut Options, value: &Value<'_>) -> Result<(), Argument
 
 fn set_fleet_wait(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
     let parsed = stats::parse_duration_ns(&value.text());
-    keep(&mut options.fleet.wait_ns, parsed.map_err(|_| value.refused("a time, such as 5m"))?)
+    let wait_ns = parsed.map_err(|_| value.refused("a time, such as 5m"))?;
+    keep(&mut options.fleet.wait_ns, Some(wait_ns))
 }
 
 fn set_digits(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {

@@ -20,7 +20,7 @@ pub(super) fn gathering(options: &Options, each: u32) -> Result<Option<Gathering
     let Some(place) = options.fleet.place.as_ref().filter(|_| !options.is_idle) else {
         return Ok(None);
     };
-    let (file, terms) = (&options.fleet.token_file, (options.fleet.wait_ns, each));
+    let (file, terms) = (options.fleet.token_file.as_deref(), (options.fleet.wait_ns, each));
     let gathering = fleet_flags::gathering(place, file, terms).map_err(CliError::failed)?;
     let (workers, clients) = (gathering.workers(), options.load.clients);
     let threads = each.saturating_mul(workers);
@@ -66,7 +66,10 @@ pub(super) fn rows(title: &str, point: &Point) -> Vec<Vec<String>> {
 
 /// A table of what each worker contributed; empty without rows.
 pub(super) fn table(rows: Vec<Vec<String>>) -> String {
-    notes::aligned(&["per worker", "clients", "per second", "p50", "p99", "own CPU", "skew"], rows)
+    notes::aligned(
+        &["per worker", "clients", "per second", "p50", "p99", "own CPU", "start skew"],
+        rows,
+    )
 }
 
 /// Requests that a worker answered per second.
