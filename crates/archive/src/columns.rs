@@ -144,8 +144,8 @@ impl Line {
         self.servers.iter().chain(&self.server_threads).chain(&self.generator_threads)
     }
 
-    /// Number of samples. Errors: too many samples, samples that are not in order of time, or a name
-    /// that is too long.
+    /// Number of samples. Errors: too many samples, samples that are not in order of time, or a
+    /// name that is too long.
     fn length(&self) -> Result<usize, Problem> {
         let names = self.threads().map(|thread| &thread.name);
         let mut names = names.chain(&self.interface);
