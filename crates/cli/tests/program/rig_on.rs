@@ -104,6 +104,28 @@ fn servers_run_on_the_machine_of_a_worker() {
 }
 
 #[test]
+fn clusters_replicas_and_sentinels_run_on_the_machine_of_a_worker() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let rig = Rig::start(&place);
+    for settings in
+        [["redis.shards=3", "redis.replicas=1"], ["redis.replicas=1", "redis.sentinels=3"]]
+    {
+        let set = settings.iter().flat_map(|setting| ["--set", *setting]);
+        let load: Vec<&str> = ["redis", "--duration", "500ms"].into_iter().chain(set).collect();
+        let finished = Place::finish(rig.bench(&place, &load));
+        let summary = finished.measured().json();
+        let row = row(&summary, "redis", "mixed");
+        assert!(count(row, "ok") > 50 && count(row, "error") == 0, "{settings:?}: {row}");
+        let cpu = &row["metrics"]["server_cpu_ns_per_op"]["center"];
+        assert!(cpu.as_f64() > Some(100.0), "{settings:?}: {row}");
+    }
+    rig.end(&place);
+}
+
+#[test]
 fn a_lost_machine_of_servers_fails_the_trial() {
     if !installed(&["redis-server"]) {
         return;
