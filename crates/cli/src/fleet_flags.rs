@@ -66,8 +66,9 @@ pub(crate) fn gathering(
 ) -> Result<Gathering, String> {
     let wrong = || {
         format!(
-            "--fleet `{place}` does not say where workers run (expected local:N, such as local:3, \
-             listen:HOST:PORT,N, such as listen:10.0.0.1:7000,8, or ray:N, such as ray:8)"
+            "--fleet `{place}` does not name a place and a number of workers (expected local:N, \
+             such as local:3, listen:HOST:PORT,N, such as listen:10.0.0.1:7000,8, or ray:N, such \
+             as ray:8)"
         )
     };
     let count = |text: &str| {
@@ -183,7 +184,7 @@ impl FleetFlags {
                 return Err(CliError::usage(format!(
                     "--fleet: `{}` has loads with one thread per client, such as `{id}`, which \
                      workers cannot divide (expected key-value loads on Redis or memcached, as of \
-                     bench, find-max or the studies ramp and sizing)",
+                     bench, find-max or the studies ramp, beyond-ram, sizing and failover)",
                     plan.study
                 )));
             }

@@ -228,7 +228,8 @@ const RULES: &[Applied] = &[
         name: "disturbed workers",
         limit: || {
             format!(
-                "{} of the time waiting for a CPU at a planned load, {} stolen by others",
+                "{} of the time waiting for a CPU at a planned load, {} stolen by others or \
+                 stopped",
                 share(WAITED_SHARE_MAX),
                 share(TAKEN_SHARE_MAX)
             )

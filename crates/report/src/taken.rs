@@ -50,8 +50,9 @@ pub(crate) fn check(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findin
     let trials: Vec<&Trial> = trials.map(|(trial, _)| *trial).collect();
     let cure = if is_mostly_kernel(&trials) { KERNEL_CURE } else { CURE };
     let text = format!(
-        "other processes or virtual machines used the CPUs of generator or server for more than {} \
-         of the time in {} of {} phases, for example {} in {} of {} trials{}: {cure}",
+        "other processes or virtual machines used the CPUs of generator or server, or stopped the \
+         generator, for more than {} of the time in {} of {} phases, for example {} in {} of {} \
+         trials{}: {cure}",
         show::percent(TAKEN_SHARE_MAX),
         most().count(),
         all.len(),

@@ -217,6 +217,36 @@ fn a_stopped_worker_is_given_up_after_some_seconds() {
     place.assert_nothing_left();
 }
 
+/// For less time than it takes to give it up. Nothing else uses its CPUs meanwhile.
+#[test]
+fn a_worker_that_is_stopped_for_a_moment_is_named() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let url = format!("x=redis://127.0.0.1:{}", server.port);
+    for load in [&["--rate", "1000"][..], &["--think", "2ms"]] {
+        let given = ["--fleet", "local:2", "--clients", "4", "--duration", "5s", "--blocks", "1"];
+        let started = Started::new(bench(&place, &[&[&*url], &given[..], load].concat()));
+        wait_for_load(&server);
+        // Past the warm-up.
+        std::thread::sleep(Duration::from_secs(2));
+        let worker = Pid::from_raw(workers(&place)[0]);
+        kill(worker, Signal::SIGSTOP).unwrap();
+        std::thread::sleep(Duration::from_millis(1_500));
+        kill(worker, Signal::SIGCONT).unwrap();
+        let summary = started.finish_within(PATIENCE).json();
+        let lost = summary["workers"].as_array().unwrap().iter();
+        let lost: Vec<f64> = lost.map(|one| one["disturbed_share"].as_f64().unwrap()).collect();
+        assert!(lost.iter().any(|share| *share > 0.25), "{load:?}: {lost:?}");
+        let reasons = summary["reasons"].to_string();
+        assert!(reasons.contains("could not use its CPUs for "), "{load:?}: {reasons}");
+        assert!(matches!(summary["validity"].as_str(), Some("not-steady" | "invalid")));
+        server.ask(&["CONFIG", "RESETSTAT"]);
+    }
+    place.assert_nothing_left();
+}
+
 #[test]
 fn an_interrupt_ends_all_workers() {
     if !installed(&["redis-server"]) {

@@ -76,7 +76,7 @@ fn errors_of_workers_and_wrong_places_are_named() {
     server
         .ours(&["--fleet", "near:2"])
         .code(1)
-        .with_stderr("--fleet `near:2` does not say where workers run (expected local:N, such as");
+        .with_stderr("--fleet `near:2` does not name a place and a number of workers (expected");
     server.ours(&["--fleet-wait", "soon"]).code(1).with_stderr("expected a time, such as 5m");
     with(&["--fleet-wait", "1m"]).with_stderr("--fleet-wait has no effect with --fleet `local:2`");
     with(&["--token-file", "t"]).with_stderr("--token-file has no effect with --fleet `local:2`");

@@ -298,7 +298,10 @@ fn listen(address: &str) -> Result<TcpListener, FleetError> {
     let listener = TcpListener::bind(&addresses[..]);
     let listener = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
     listener.map_err(|e| {
-        FleetError(format!("cannot wait for workers at `{address}`: {e} (expected a free port)"))
+        FleetError(format!(
+            "cannot wait for workers at `{address}`: {e} (expected an address of this machine and \
+             a free port)"
+        ))
     })
 }
 

@@ -66,7 +66,12 @@ pub fn lend(
     let (token, config) = Token::new()?;
     let listener = TcpListener::bind(&address[..])
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-        .map_err(|e| FleetError(format!("cannot listen on `{}`: {e}", lending.address)))?;
+        .map_err(|e| {
+            FleetError(format!(
+                "cannot listen on `{}`: {e} (expected an address of this machine and a free port)",
+                lending.address
+            ))
+        })?;
     let _token_file = token.write(lending.token_file)?;
     let path = lending.token_file.display();
     notice(&format!(
@@ -269,7 +274,7 @@ impl<'a> Lender<'a> {
         let cpus = &self.lending.cpus;
         let stolen = self
             .stolen
-            .get_or_insert_with(|| StolenCpuReader::new(&[], cpus, ProcessTree::new(&pids)));
+            .get_or_insert_with(|| StolenCpuReader::of_servers(&[], cpus, ProcessTree::new(&pids)));
         let taken_ns = stolen.read().from_servers_ns;
         let free = FreeSpace::on(&self.lending.disk);
         Ok(RigReading { cpu_ns: tree.cpu_ns(), taken_ns, free })

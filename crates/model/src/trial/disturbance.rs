@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbance {
     /// Mean time that the generator's threads waited for a CPU occupied by other processes, plus
-    /// the steal time of the most affected CPU, nanoseconds.
+    /// the steal time of the most affected CPU or, if that is longer, the time for which the
+    /// generator was stopped, frozen or throttled; nanoseconds.
     pub generator_ns: u64,
     /// The same for the server's threads, weighted by their work; `None` without a server or if its
     /// processes are not visible.

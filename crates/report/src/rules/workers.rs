@@ -44,12 +44,13 @@ pub(super) fn start(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findin
 pub(super) fn share(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let broken = find(all, |measurement, one| {
         let (share, deviations) = against_all(measurement, &one.worker)?;
-        let off = (share - 1.0).abs();
+        let (off, below) = ((share - 1.0).abs(), 1.0 - share);
         let share = show::percent(share);
         let what =
             format!("answered {share} of what all workers answered of their parts of the plan");
         let is_off = off > WORKER_SHARE_MAX && deviations > WORKER_DEVIATIONS_MAX;
-        is_off.then_some((off, what))
+        // One that answers too little makes the share of the others too large.
+        is_off.then_some((below, what))
     });
     let cure = "check its network and its CPUs, or leave it out";
     findings.invalid.extend(sentence(&broken, cure));
@@ -90,15 +91,14 @@ pub(super) fn busy(_: &Recorded, all: &[Measurement<'_>], findings: &mut Finding
     findings.invalid.extend(sentence(&broken, cure));
 }
 
-/// Workers that waited for a CPU, or whose CPUs others used.
+/// Workers that waited for a CPU, whose CPUs others used, or that were stopped.
 pub(super) fn disturbed(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let broken = find(all, |_, one| {
         let is_late = one.share_of_plan.is_some() && one.waited_share > WAITED_SHARE_MAX;
         let is_disturbed = one.disturbed_share > TAKEN_SHARE_MAX;
         let (waited, taken) = (show::percent(one.waited_share), show::percent(one.disturbed_share));
         let waited = is_late.then(|| format!("waited {waited} of the time for a CPU"));
-        let taken =
-            is_disturbed.then(|| format!("lost its CPUs to others for {taken} of the time"));
+        let taken = is_disturbed.then(|| format!("could not use its CPUs for {taken} of the time"));
         let what: Vec<String> = waited.into_iter().chain(taken).collect();
         let by = one.waited_share.max(one.disturbed_share);
         (!what.is_empty()).then(|| (by, what.join(", and ")))

@@ -8,9 +8,9 @@ use crate::view::{View, WorkerView};
 const NOTE: &str = "over all blocks, and of a search over all its hold runs; counts and histograms \
                     of the workers are added, and percentiles follow from the sum; own CPU and \
                     waited: share of the time of its threads on a CPU, and waiting for one; lost: \
-                    share of the time that others used its CPUs; skew: bound on the difference \
-                    between its start and the planned one. `--format json` has the result \
-                    recomputed with each worker left out";
+                    share of the time that others used its CPUs or it was stopped; skew: bound on \
+                    the difference between its start and the planned one. `--format json` has the \
+                    result recomputed with each worker left out";
 /// The same with a planned rate.
 const PLAN_NOTE: &str = "of its plan: answered requests as a share of its part of the plan";
 

@@ -156,11 +156,7 @@ fn a_worker_that_waits_for_cpus_is_disturbed() {
     let taken = |one: &mut Contributor| {
         one.point.disturbance.generator_ns = one.point.length_ns / 4;
     };
-    assert_named(
-        &closed(of_second(taken)),
-        Validity::NotSteady,
-        "lost its CPUs to others for 25 %",
-    );
+    assert_named(&closed(of_second(taken)), Validity::NotSteady, "could not use its CPUs for 25 %");
     let waited = |one: &mut Contributor| {
         one.point.generator_run_delay_ns = one.point.length_ns / 5;
     };
@@ -177,7 +173,7 @@ fn a_rule_names_the_worst_worker_once_and_counts_the_others() {
     });
     let about: Vec<&String> = view.reasons.iter().filter(|r| r.contains("worker ")).collect();
     let [only] = about[..] else { panic!("{about:?}") };
-    assert!(only.contains("worker 3 on host lost its CPUs to others for 37.5 %"), "{only}");
+    assert!(only.contains("worker 3 on host could not use its CPUs for 37.5 %"), "{only}");
     let others = "; also worker 1 on host in 6 phases, worker 2 on host in 6 phases and";
     assert!(only.contains(others), "{only}");
 }

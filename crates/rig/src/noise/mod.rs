@@ -6,6 +6,7 @@
 mod disturbers;
 mod hiccup;
 mod others;
+mod pauses;
 mod taken;
 
 pub(crate) use disturbers::is_permitted;

@@ -77,8 +77,11 @@ fn rate_per_s(one: &Contributor) -> f64 {
     one.point.whole().map_or(0.0, |whole| whole.rate_per_s)
 }
 
-/// Share of the time that the threads of a worker were busy.
+/// Share of the time that the threads of a worker were busy; 0 if it had no request.
 fn busy_share(one: &Contributor) -> f64 {
+    if rate_per_s(one) <= 0.0 {
+        return 0.0;
+    }
     let available = one.point.length_ns.max(1) as f64 * f64::from(one.threads.max(1));
     one.busy_ns() as f64 / available
 }
@@ -98,9 +101,13 @@ pub(super) fn warnings(title: &str, point: &Point) -> Vec<String> {
             let share = format_percent(busy_share(one));
             warn(format!("was busy for {share} of the time and may have been the bottleneck"));
         }
+        let lost = one.point.disturbance.share_of(one.point.length_ns);
+        if lost > model::TAKEN_SHARE_MAX {
+            warn(format!("could not use its CPUs for {} of the time", format_percent(lost)));
+        }
         let others = all.iter().filter(|other| other.name != one.name).map(rate_each);
         let fastest = others.fold(0.0, f64::max);
-        if rate_each(one) * report::limits::SLOW_WORKER_FACTOR < fastest {
+        if rate_each(one) > 0.0 && rate_each(one) * report::limits::SLOW_WORKER_FACTOR < fastest {
             let (own, theirs) = (rate_each(one), fastest);
             warn(format!("reached {own:.0}/s per client, another worker {theirs:.0}/s"));
         }
