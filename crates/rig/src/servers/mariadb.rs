@@ -118,6 +118,8 @@ fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()>
         "--no-defaults",
         "--auth-root-authentication-method=normal",
         "--skip-test-db",
+        // Also where the machine's name cannot be resolved.
+        "--force",
         "--innodb-log-file-size=4M",
     ]
     .map(OsString::from)
