@@ -7,8 +7,7 @@
 use crate::repo::{File, Repo, Violation};
 
 /// Each crate under `crates/` and its allowed dependencies.
-const ARROWS: [(&str, &[&str]); 12] = [
-    ("testing", &[]),
+const ARROWS: [(&str, &[&str]); 11] = [
     ("stats", &[]),
     ("model", &["stats"]),
     ("workloads", &["model", "stats"]),

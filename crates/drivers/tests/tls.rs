@@ -112,7 +112,7 @@ mod tls {
 
     impl Server {
         fn new(certificates: &Certificates, name: &str, more: &[&str]) -> Self {
-            let port = testing::free_port();
+            let port = rig::free_port(0).unwrap();
             let directory = tempfile::tempdir().unwrap();
             let child = Command::new("setpriv")
                 .args(["--pdeathsig", "KILL", "redis-server", "--port", "0", "--save", ""])

@@ -94,7 +94,7 @@ pub use relay::Relay;
 pub use scratch::Scratch;
 pub use search::SearchPath;
 pub use server::{Role, Server, ServerProcess, ServerSpec};
-pub use servers::{StartedServers, check_settings, server_program, start_server};
+pub use servers::{StartedServers, check_settings, free_port, server_program, start_server};
 pub use shell::run_shell;
 pub use size::{directory_bytes, process_memory_bytes};
 pub use template::Templates;

@@ -285,7 +285,7 @@ struct Driver {
 
 impl Driver {
     fn start(place: &Place, server: &PortServer, duration: &str, arguments: &[&str]) -> Self {
-        let port = testing::free_port();
+        let port = rig::free_port(0).unwrap();
         let token = place.path().join("token");
         let url = format!("x=redis://127.0.0.1:{}", server.port);
         let fleet = format!("listen:127.0.0.1:{port},2");

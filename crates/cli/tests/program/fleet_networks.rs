@@ -99,7 +99,7 @@ impl Fleet {
         let (place, address) = (Place::new(), namespaces[0].address.clone());
         let server =
             PortServer::redis(&["--bind", "127.0.0.1", &address, "--protected-mode", "no"]);
-        let (port, token) = (testing::free_port(), place.path().join("token"));
+        let (port, token) = (rig::free_port(0).unwrap(), place.path().join("token"));
         let mut command = place.command();
         command.args(["bench", &format!("x=redis://{address}:{}", server.port)]);
         command.args(["--fleet", &format!("listen:0.0.0.0:{port},{workers}")]);

@@ -23,7 +23,7 @@ struct Rig {
 impl Rig {
     fn start(place: &Place) -> Self {
         let (address, token) =
-            (format!("127.0.0.1:{}", testing::free_port()), place.path().join("rig.token"));
+            (format!("127.0.0.1:{}", rig::free_port(0).unwrap()), place.path().join("rig.token"));
         let mut command = place.command();
         command.args(["worker", "--listen", &address, "--token-file"]).arg(&token);
         command.arg("--disk").arg(place.disk());

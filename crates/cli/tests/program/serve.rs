@@ -66,7 +66,7 @@ fn a_run_reports_its_progress_and_is_not_delayed_by_stuck_readers() {
         return;
     }
     let place = Place::new();
-    let address = SocketAddr::from(([127, 0, 0, 1], testing::free_port()));
+    let address = SocketAddr::from(([127, 0, 0, 1], rig::free_port(0).unwrap()));
     let stages = ["--stages", "700ms:1000,700ms:2000"];
     let mut run = Started::new(bench(&place, address, &stages));
     let mut stuck = Vec::new();
@@ -102,7 +102,7 @@ fn metrics_count_every_measured_request() {
         return;
     }
     let place = Place::new();
-    let address = SocketAddr::from(([127, 0, 0, 1], testing::free_port()));
+    let address = SocketAddr::from(([127, 0, 0, 1], rig::free_port(0).unwrap()));
     let rate = ["--rate", "1500", "--duration", "1400ms"];
     let run = Started::new(bench(&place, address, &rate));
     // The run waits for readers of events until they have received the last one.
@@ -144,7 +144,7 @@ fn assert_valid_metrics(place: &Place, metrics: &str) {
 #[test]
 fn session_runs_are_served_and_a_public_address_is_warned_about() {
     let place = Place::new();
-    let port = testing::free_port();
+    let port = rig::free_port(0).unwrap();
     let address = format!("0.0.0.0:{port}");
     let arguments = ["--target", "files", "--set", "measure_ms=1500", "--set", "clients=2"];
     let run = Started::new(place.fast(&[&arguments[..], &["--serve", &address]].concat()));
@@ -165,7 +165,7 @@ fn a_search_is_served() {
         return;
     }
     let place = Place::new();
-    let address = SocketAddr::from(([127, 0, 0, 1], testing::free_port()));
+    let address = SocketAddr::from(([127, 0, 0, 1], rig::free_port(0).unwrap()));
     let mut command = place.command();
     command.args(["find-max", "redis", "--slo", "p99<1s", "--probe", "500ms", "--rounds", "2"]);
     command.args(["--keys", "500", "--clients", "4", "--format", "json"]);

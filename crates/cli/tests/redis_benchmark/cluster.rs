@@ -17,7 +17,7 @@ impl Cluster {
     pub(crate) fn with(replicas: usize, more: &[&str]) -> Self {
         let settings = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000"];
         let server = |_| {
-            let bus = testing::free_port().to_string();
+            let bus = rig::free_port(0).unwrap().to_string();
             Server::with(&[&settings[..], &["--cluster-port", &bus], more].concat())
         };
         let servers: Vec<Server> = (0..3 + 3 * replicas).map(server).collect();

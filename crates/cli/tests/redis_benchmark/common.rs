@@ -48,7 +48,7 @@ impl Server {
     /// A server with additional command-line arguments.
     pub(crate) fn with(more: &[&str]) -> Self {
         let directory = tempfile::Builder::new().prefix("rbtest").tempdir().unwrap();
-        let port = testing::free_port();
+        let port = rig::free_port(0).unwrap();
         let is_tls = more.contains(&"--tls-cert-file");
         let number = port.to_string();
         let [plain, tls] = if is_tls { ["0", &number] } else { [&number, "0"] };

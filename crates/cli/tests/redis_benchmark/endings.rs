@@ -76,7 +76,7 @@ fn minimal_permissions_are_enough() {
 #[test]
 fn an_unreachable_server_is_an_error() {
     let mut command = Command::new(ours());
-    let port = testing::free_port().to_string();
+    let port = rig::free_port(0).unwrap().to_string();
     let ran = run(command.args(["redis-benchmark", "-p", &port, "-n", "10"])).code(1);
     let ran = ran.with_stderr("could not connect to Redis: nothing is listening at");
     assert_eq!(ran.stdout, "");

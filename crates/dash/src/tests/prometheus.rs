@@ -43,7 +43,7 @@ struct Prometheus {
 impl Prometheus {
     fn start(scraped: SocketAddr, more: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let port = testing::free_port();
+        let port = rig::free_port(0).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let config = format!(
             "global:\n  scrape_interval: 100ms\n  scrape_timeout: 100ms\nscrape_configs:\n\

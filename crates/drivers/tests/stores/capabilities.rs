@@ -53,7 +53,7 @@ fn redis_has_types_replication_and_a_cluster() {
     let (text, has) = fact(Product::Redis, Property::Types);
     assert!(has == Some(true) && text.contains("hashes, lists, sets, sorted sets, streams"));
     assert_eq!(fact(Product::Redis, Property::Replication).1, Some(true));
-    let port = testing::free_port();
+    let port = rig::free_port(0).unwrap();
     primary.redis_cli(&["CONFIG", "SET", "port", &port.to_string()]);
     let replica = Server::redis(&["--replicaof", &format!("127.0.0.1 {port}")]);
     let begun = Instant::now();

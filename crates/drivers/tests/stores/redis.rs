@@ -159,7 +159,7 @@ fn errors_have_the_right_class() {
     let e = open_session_store(&endpoint, &options).err().unwrap();
     assert_eq!(e.class, ErrorClass::Refused, "{e}");
     let gone = Endpoint::Redis {
-        address: NetAddress::Tcp("127.0.0.1".into(), testing::free_port()),
+        address: NetAddress::Tcp("127.0.0.1".into(), rig::free_port(0).unwrap()),
         user: None,
         password: None,
         database: 0,
@@ -173,7 +173,7 @@ fn tcp_users_and_databases_work() {
     if !installed("redis-server") {
         return;
     }
-    let port = testing::free_port();
+    let port = rig::free_port(0).unwrap();
     let user = ["--user", "shop", "on", "allkeys", "allcommands", ">hush"];
     let text = port.to_string();
     let mut args = vec!["--bind", "127.0.0.1", "--port", text.as_str()];

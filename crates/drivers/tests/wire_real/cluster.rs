@@ -23,8 +23,10 @@ impl Cluster {
     fn start() -> Self {
         let servers: Vec<(u16, Server)> = (0..3)
             .map(|_| {
-                let (port, bus) =
-                    (testing::free_port().to_string(), testing::free_port().to_string());
+                let (port, bus) = (
+                    rig::free_port(0).unwrap().to_string(),
+                    rig::free_port(0).unwrap().to_string(),
+                );
                 let args = ["--port", &port, "--cluster-port", &bus, "--cluster-enabled", "yes"];
                 (port.parse().unwrap(), Server::redis(&args))
             })

@@ -3,7 +3,7 @@
 //! start. With TLS they have a common certificate, and use it among each other too; we ask them on
 //! Unix sockets.
 
-use super::listen::{Certificate, free_port, over_tls, quoted, random_password, tls_lines};
+use super::listen::{Certificate, over_tls, port_for, quoted, random_password, tls_lines};
 use super::redis::{EXECUTABLE, spawn};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -78,7 +78,7 @@ impl<'a> Group<'a> {
     }
 
     fn listen(&self, (lines, arguments): (&str, &[&str]), spec: &ServerSpec) -> Result<Server> {
-        let port = free_port(EXECUTABLE.or(spec.program).name, self.second_port)?;
+        let port = port_for(EXECUTABLE.or(spec.program).name, self.second_port)?;
         let password = &self.password;
         let host = spec.address();
         let mut text = format!("bind {host}\nrequirepass {password}\n{lines}\n").into_bytes();

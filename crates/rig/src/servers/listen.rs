@@ -46,7 +46,7 @@ impl Port {
         program: &str,
         files: &Scratch,
     ) -> Result<Self> {
-        let (number, password) = (free_port(program, 0)?, random_password());
+        let (number, password) = (port_for(program, 0)?, random_password());
         let mut lines = format!("bind {address}\nrequirepass {password}\n").into_bytes();
         let at = NetAddress::Tcp(address.to_string(), number);
         let endpoint = Endpoint::redis(at).with_password(Some(Secret::new(&password)));
@@ -124,7 +124,7 @@ pub(super) struct AtPort {
 impl AtPort {
     /// A free port of an address, with a random password.
     pub(super) fn new(program: &str, address: Ipv4Addr) -> Result<Self> {
-        Ok(Self { address, port: free_port(program, 0)?, password: random_password() })
+        Ok(Self { address, port: port_for(program, 0)?, password: random_password() })
     }
 
     /// Address and password of an endpoint.
@@ -145,16 +145,22 @@ pub(super) fn random_password() -> String {
     format!("{a:08x}{b:08x}{c:08x}{d:08x}")
 }
 
-/// A port without a listener, and without one `further` above it. If another program takes them
-/// first, the server fails to start with an error.
-pub(super) fn free_port(program: &str, further: u16) -> Result<u16> {
-    let drawn = || PORTS.start + (random() % u32::from(PORTS.end - further - PORTS.start)) as u16;
-    let has_none = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
-    let is_free = |port: &u16| has_none(*port) && (further == 0 || has_none(port + further));
-    (0..PORTS_TRIED).map(|_| drawn()).find(is_free).ok_or_else(|| RigError::Start {
+/// As [`free_port`], for a server that is started there. If another program takes
+/// the ports first, the server fails to start with an error.
+pub(super) fn port_for(program: &str, further: u16) -> Result<u16> {
+    free_port(further).ok_or_else(|| RigError::Start {
         program: program.into(),
         reason: format!("no free port was found among {} to {}", PORTS.start, PORTS.end - 1),
     })
+}
+
+/// A random port of 127.0.0.1 without a listener, and without one `further` above it. The kernel
+/// gives none of them to outgoing connections. `None` if a hundred are in use.
+pub fn free_port(further: u16) -> Option<u16> {
+    let drawn = || PORTS.start + (random() % u32::from(PORTS.end - further - PORTS.start)) as u16;
+    let has_none = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    let is_free = |port: &u16| has_none(*port) && (further == 0 || has_none(port + further));
+    (0..PORTS_TRIED).map(|_| drawn()).find(is_free)
 }
 
 /// Quotes a path for redis.conf, where any byte can be written as `\xNN`.

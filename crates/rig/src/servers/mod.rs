@@ -28,6 +28,7 @@ pub mod sentinel;
 
 use own::ServerDescription;
 
+pub use listen::free_port;
 pub(crate) use own::Executable;
 pub use own::StartedServers;
 

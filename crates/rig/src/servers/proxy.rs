@@ -7,7 +7,7 @@
 
 use super::group::{Group, count, port};
 use super::listen::{
-    CERTIFICATE, Certificate, KEY, LISTEN, PROXY, STUNNEL, TCP, free_port, over_tls,
+    CERTIFICATE, Certificate, KEY, LISTEN, PROXY, STUNNEL, TCP, over_tls, port_for,
 };
 use super::own::{Executable, StartedServers};
 use super::redis::start_redis;
@@ -53,7 +53,7 @@ pub(super) fn start_proxied(
     let group = Group::new(guard, spec, |name| ![shards, PROXY].contains(&name));
     let start = |number| group.start(number, Role::Primary, "");
     let mut servers = (0..count(spec, shards)).map(start).collect::<Result<Vec<_>>>()?;
-    let [own, statistics] = [free_port(NUTCRACKER.name, 0)?, free_port(NUTCRACKER.name, 0)?];
+    let [own, statistics] = [port_for(NUTCRACKER.name, 0)?, port_for(NUTCRACKER.name, 0)?];
     // The names decide which server has a key, so it is the same in each trial.
     let line = |(n, (_, server)): (usize, &(Role, Server))| {
         format!("  - 127.0.0.1:{}:1 shard{n}\n", port(server))
@@ -92,7 +92,7 @@ pub(super) fn start_behind_stunnel(guard: &Guard, spec: &ServerSpec) -> Result<S
     on_a_port.settings.insert(LISTEN.into(), TCP.into());
     let mut server = start_redis(guard, &on_a_port)?;
     server.settings.insert(LISTEN.into(), STUNNEL.into());
-    let (own, behind) = (free_port(STUNNEL_PROGRAM.name, 0)?, port(&server));
+    let (own, behind) = (port_for(STUNNEL_PROGRAM.name, 0)?, port(&server));
     let files = Scratch::for_sockets(guard)?;
     let [certificate, _] = Certificate::of(&[])?.write(&files)?;
     // It has no quotes for paths, so the files are named as they are in its directory.

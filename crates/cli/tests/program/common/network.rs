@@ -43,7 +43,7 @@ impl PortServer {
 
     /// Starts memcached with additional options.
     pub(crate) fn memcached(more: &[&str]) -> Self {
-        let (port, directory) = (testing::free_port(), tempfile::tempdir().unwrap());
+        let (port, directory) = (rig::free_port(0).unwrap(), tempfile::tempdir().unwrap());
         let number = port.to_string();
         let own = ["-l", "127.0.0.1", "-p", &number, "-t", "1", "-u", "root"];
         Self::start("memcached", &[&own[..], more].concat(), port, directory)
@@ -51,7 +51,7 @@ impl PortServer {
 
     /// Starts nutcracker before Redis servers.
     pub(crate) fn nutcracker(servers: &[&Self]) -> Self {
-        let (port, directory) = (testing::free_port(), tempfile::tempdir().unwrap());
+        let (port, directory) = (rig::free_port(0).unwrap(), tempfile::tempdir().unwrap());
         let server = |(number, server): (usize, &&Self)| {
             format!("  - 127.0.0.1:{}:1 s{number}\n", server.port)
         };
@@ -62,7 +62,8 @@ impl PortServer {
         );
         let file = directory.path().join("nutcracker.yml");
         fs::write(&file, text).unwrap();
-        let (file, statistics) = (file.display().to_string(), testing::free_port().to_string());
+        let (file, statistics) =
+            (file.display().to_string(), rig::free_port(0).unwrap().to_string());
         let arguments = ["-c", &file, "-a", "127.0.0.1", "-s", &statistics];
         Self::start("nutcracker", &arguments, port, directory)
     }
@@ -73,7 +74,7 @@ impl PortServer {
 
     /// Starts Redis with additional settings; if they contain a certificate, the port uses TLS.
     pub(crate) fn redis(more: &[&str]) -> Self {
-        let (port, directory) = (testing::free_port(), tempfile::tempdir().unwrap());
+        let (port, directory) = (rig::free_port(0).unwrap(), tempfile::tempdir().unwrap());
         let number = port.to_string();
         let is_tls = more.contains(&"--tls-cert-file");
         let [plain, tls] = if is_tls { ["0", &number] } else { [&*number, "0"] };
@@ -149,7 +150,7 @@ impl Cluster {
 
     /// A server that can join a cluster with this node timeout.
     pub(crate) fn server(timeout_ms: &str) -> PortServer {
-        let bus = testing::free_port().to_string();
+        let bus = rig::free_port(0).unwrap().to_string();
         let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
         let timeout = ["--cluster-node-timeout", timeout_ms];
         PortServer::redis(&[&own[..], &timeout].concat())

@@ -80,7 +80,7 @@ impl RedisServer {
 
     /// A server that also listens on a port of 127.0.0.1.
     pub(crate) fn on_a_port() -> Self {
-        let port = testing::free_port();
+        let port = rig::free_port(0).unwrap();
         Self::with(port, None)
     }
 
