@@ -84,9 +84,8 @@ pub(crate) fn gathering(
     };
     if wait_ns == Some(0) {
         return Err(
-            "--fleet-wait `0` gives workers no time to join (expected more than 0, such as \
-                    5m)"
-            .into(),
+            "--fleet-wait `0` gives workers no time to join (expected more than 0, such as 5m)"
+                .into(),
         );
     }
     let within = Duration::from_nanos(wait_ns.unwrap_or(FLEET_WAIT_NS));

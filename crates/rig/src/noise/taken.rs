@@ -82,7 +82,7 @@ impl StolenCpuReader {
     /// longer grows.
     pub fn read(&mut self) -> StolenCpuTime {
         let paused_ns = self.pauses.as_ref().map_or(0, Pauses::total_ns);
-        let now = Sample { paused_ns, ..Sample::take(&self.servers) };
+        let now = Sample::take(&self.servers, paused_ns);
         let has_servers = !self.servers.is_empty();
         let Some(before) = self.last.replace(now) else {
             self.stolen.from_servers_ns = has_servers.then_some(0);
@@ -154,14 +154,14 @@ struct Sample {
 }
 
 impl Sample {
-    fn take(servers: &ProcessTree) -> Self {
+    fn take(servers: &ProcessTree, paused_ns: u64) -> Self {
         Self {
             at: Instant::now(),
             cpus: cpu_times(&fs::read_to_string("/proc/stat").unwrap_or_default()),
             own_ns: own_cpu_ns(),
             servers_ns: servers.cpu_ns().unwrap_or(0),
             threads: servers.roots().iter().flat_map(|pid| threads_of(*pid)).collect(),
-            paused_ns: 0,
+            paused_ns,
         }
     }
 }
