@@ -32,7 +32,9 @@ impl Rows {
     fn connect(endpoint: &Endpoint, ttl_s: u64, timeout: Duration) -> Result<Self, StoreError> {
         static CLIENTS: AtomicU64 = AtomicU64::new(0);
         let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
-        let owner = format!("{}.{client}", process::id());
+        // Process ids of several machines or containers are often equal.
+        let host = nix::unistd::gethostname().unwrap_or_default();
+        let owner = format!("{}|{}.{client}", host.to_string_lossy(), process::id());
         Ok(Self { text: Text::connect(endpoint, timeout)?, ttl_s, owner, held: Vec::new() })
     }
 }
