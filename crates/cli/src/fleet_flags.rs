@@ -171,21 +171,17 @@ impl FleetFlags {
         Ok(())
     }
 
-    /// Divides the loads of a plan between the workers. Errors: the flags are wrong, or a load
-    /// cannot be divided.
+    /// Divides the loads of a plan between the workers. Errors: the flags are wrong, or a load has
+    /// too few clients.
     pub(crate) fn divide(&self, plan: &mut Plan) -> Result<(), CliError> {
         let Some(gathering) = self.gathering(1)? else { return Ok(()) };
         plan.places.workers = gathering.workers();
         for at in 0..plan.cells.len() {
             let (cell, workers) = (&plan.cells[at], plan.places.workers);
-            let (id, clients) = (cell.id.clone(), cell.load.clients);
+            let clients = cell.load.clients;
             if plan.on_event_loops(cell).is_none() {
-                return Err(CliError::usage(format!(
-                    "--fleet: `{}` has loads with one thread per client, such as `{id}`, which \
-                     workers cannot divide (expected key-value loads on Redis or memcached, as of \
-                     bench, find-max or the studies ramp, beyond-ram, sizing and failover)",
-                    plan.study
-                )));
+                // Each client has a thread of its own already.
+                continue;
             }
             let Workload::Kv(kv) = &mut plan.cells[at].workload else { continue };
             kv.threads *= workers;

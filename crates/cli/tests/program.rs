@@ -29,6 +29,7 @@ mod program {
     mod faults;
     mod find_max;
     mod fleet;
+    mod fleet_clients;
     mod fleet_networks;
     mod foreign;
     mod foreign_records;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use model::{Connections, Endpoint, ErrorClass, Failure, Magento};
+use serde::{Deserialize, Serialize};
 use workloads::store::StoreError;
 
 /// Options for a client of a session store.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SessionOptions {
     /// When connections are opened. Applies only to the plain layouts of databases: files have no
     /// connections, and Redis and all page stores keep theirs open.

@@ -21,7 +21,7 @@ use cachedyno_lab::{Ready, TargetProvisioner, schedule};
 use common::{Outcome, arguments, error, number};
 use drivers::CacheOptions;
 use load::watch::ThreadUse;
-use load::{Engine, Finished, Unmetered};
+use load::{Engine, Finished, Settings, Unmetered};
 use model::{AppCache, Backend, Endpoint, Fill, Generation, NetAddress, Phase, Stop, Workload};
 use nix::time::{ClockId, clock_gettime};
 use stats::{Estimate, Paired, geometric_mean_interval};
@@ -285,12 +285,14 @@ impl Side {
         let phases: &[Phase] = if fills_only { &[] } else { &self.workload.phases };
         let engine = Engine {
             phases,
-            generation: Generation::Outside,
-            cpus: &self.cpus,
             planned: None,
-            timeout_ns: 0,
-            stall_ns: 0,
-            stop: &stop,
+            settings: Settings {
+                generation: Generation::Outside,
+                cpus: &self.cpus,
+                timeout_ns: 0,
+                stall_ns: 0,
+                stop: &stop,
+            },
         };
         let finished = engine.run(opened, &mut Unmetered, &mut |_| {});
         match finished.failure {

@@ -20,7 +20,7 @@ use cachedyno_lab::schedule;
 use common::{Outcome, arguments, error, number};
 use drivers::SessionOptions;
 use load::watch::ThreadUse;
-use load::{Engine, PhaseRecord, Unmetered};
+use load::{Engine, PhaseRecord, Settings, Unmetered};
 use model::{Endpoint, NetAddress, Phase, Plan, Point, Sessions, Stop};
 use stats::{Paired, geometric_mean_interval};
 use std::error::Error;
@@ -223,12 +223,14 @@ impl Side<'_> {
         let client = Box::new(self.client(&workload)?);
         let engine = Engine {
             phases: &workload.phases,
-            generation: workload.generation,
-            cpus: self.cpus,
             planned: None,
-            timeout_ns: 0,
-            stall_ns: 0,
-            stop: &stop,
+            settings: Settings {
+                generation: workload.generation,
+                cpus: self.cpus,
+                timeout_ns: 0,
+                stall_ns: 0,
+                stop: &stop,
+            },
         };
         let finished = engine.run(vec![client], &mut Unmetered, &mut |_| {});
         if let Some(failure) = finished.failure {

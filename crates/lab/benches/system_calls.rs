@@ -14,7 +14,7 @@ mod study;
 use cachedyno_lab::TargetProvisioner;
 use common::{Outcome, arguments, error, number};
 use drivers::SessionOptions;
-use load::{Engine, Unmetered};
+use load::{Engine, Settings, Unmetered};
 use model::{Cell, Database, Endpoint, Layout, NetAddress, Plan, PlannedTarget, Sessions, Stop};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -180,12 +180,14 @@ fn traced_client(arguments: &[String]) -> Outcome {
     let stop = AtomicBool::new(false);
     let engine = Engine {
         phases: &workload.phases,
-        generation: workload.generation,
-        cpus: &[],
         planned: None,
-        timeout_ns: 0,
-        stall_ns: 0,
-        stop: &stop,
+        settings: Settings {
+            generation: workload.generation,
+            cpus: &[],
+            timeout_ns: 0,
+            stall_ns: 0,
+            stop: &stop,
+        },
     };
     let finished = engine.run(vec![client], &mut Unmetered, &mut |_| {});
     finished.failure.map_or(Ok(()), |failure| Err(error(failure)))

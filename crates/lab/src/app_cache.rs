@@ -1,13 +1,13 @@
 //! Clients of an application cache: opened for a trial, or once to verify that the cache works.
 
 use drivers::CacheOptions;
-use model::{AppCache, Backend, ErrorClass, Fact, Failure, Load, Magento, Plan, Workload};
+use model::{AppCache, Backend, Endpoint, ErrorClass, Fact, Failure, Magento, Plan, Workload};
 use std::sync::Arc;
 use workloads::app_cache::{AppCacheClient, CleanMode, Ledger, Record, TaggedCache};
 use workloads::{Client, Found, Share, StoreError};
 
 use crate::data_files;
-use crate::ready::Ready;
+use crate::opening::{Opening, Those};
 
 const ID: &str = "CACHEDYNO_VERIFY";
 const TAG: &str = "CACHEDYNO_VERIFY_TAG";
@@ -66,32 +66,70 @@ pub(crate) fn layer(plan: &Plan, target: &str) -> Magento {
     layers.next().unwrap_or_default()
 }
 
-/// One client per thread, each with its own connections.
+/// Clients, each with its own connections. Those of several processes are of different shops, which
+/// share the cache: each has its part of the records and tags, so that its clients know all writes
+/// to them.
 pub(crate) fn connect(
-    ready: &Ready,
+    opening: &Opening<Endpoint>,
     workload: &AppCache,
-    load: &Load,
-    seed: u64,
+    those: Those,
 ) -> Result<Vec<Box<dyn Client>>, Failure> {
-    let Some(backend) = ready.backend else {
-        let message = format!("{} is not an application cache", ready.endpoint());
-        return Err(Failure { class: ErrorClass::Other, message });
-    };
-    let clients = load.clients;
-    let options = ready.cache_options();
+    let Those { clients, process, processes, .. } = those;
+    let workload = &shop(workload, (process, processes));
+    let seed = opening.seed.wrapping_add(u64::from(process));
     let ledger = Arc::new(ledger(workload, seed, clients)?);
     (0..clients)
         .map(|client| {
-            let store = drivers::open_tagged_cache(backend, &options)?;
-            // Only this run uses the store, so names need no prefix.
-            let share = Share { seed, client, clients, prefix: String::new() };
-            let mut opened = AppCacheClient::new(store, workload.clone(), share, ledger.clone());
-            if client == 0 {
-                opened.introduce_tags().map_err(failure)?;
-            }
+            let opened = open(opening, workload, those, (client, seed, &ledger))?;
             Ok(Box::new(opened) as Box<dyn Client>)
         })
         .collect()
+}
+
+/// Introduces the tags of all shops, where clients that did so at the same time would lose records.
+/// Called before any of them fills.
+pub(crate) fn introduce_tags(
+    opening: &Opening<Endpoint>,
+    workload: &AppCache,
+    processes: u32,
+) -> Result<(), Failure> {
+    for process in 0..processes {
+        let those = Those { process, processes, ..Those::all(1) };
+        let workload = &shop(workload, (process, processes));
+        let seed = opening.seed.wrapping_add(u64::from(process));
+        let ledger = Arc::new(ledger(workload, seed, 1)?);
+        open(opening, workload, those, (0, seed, &ledger))?.introduce_tags().map_err(failure)?;
+    }
+    Ok(())
+}
+
+fn open(
+    opening: &Opening<Endpoint>,
+    workload: &AppCache,
+    those: Those,
+    (client, seed, ledger): (u32, u64, &Arc<Ledger>),
+) -> Result<AppCacheClient, Failure> {
+    let Some(backend) = opening.backend else {
+        let message = format!("{} is not an application cache", opening.endpoint()?);
+        return Err(Failure { class: ErrorClass::Other, message });
+    };
+    let store = drivers::open_tagged_cache(backend, &opening.cache_options())?;
+    // Only this run uses the store, so only shops need a prefix.
+    let prefix = match those.processes {
+        1 => String::new(),
+        _ => format!("SHOP{}_", those.process + 1),
+    };
+    let share = Share { seed, client, clients: those.clients, prefix };
+    Ok(AppCacheClient::new(store, workload.clone(), share, Arc::clone(ledger)))
+}
+
+/// The part of a workload that one of several shops has.
+fn shop(workload: &AppCache, (process, processes): (u32, u32)) -> AppCache {
+    let part = |all: u64| {
+        let of = u64::from(processes);
+        (all / of + u64::from(u64::from(process) < all % of)).max(1)
+    };
+    AppCache { keys: part(workload.keys), tags: part(workload.tags), ..workload.clone() }
 }
 
 /// State shared by all clients, with records and operation lists drawn or read from files.

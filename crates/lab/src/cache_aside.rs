@@ -1,13 +1,14 @@
 //! Clients of an application that reads rows through a cache: opened for a trial, or once to verify
 //! that its stores work.
 
-use model::{CacheAside, Endpoint, ErrorClass, Failure, Load, ROW_BYTES_MIN};
+use model::{CacheAside, Endpoint, ErrorClass, Failure, ROW_BYTES_MIN};
 use std::sync::Arc;
 use std::time::Duration;
 use workloads::cache_aside::{CacheAsideClient, Expiries, RowCache, RowDatabase, User, Users};
-use workloads::{Client, Found, Share, StoreError};
+use workloads::{Client, Found, StoreError};
 
 use crate::names::unreadable;
+use crate::opening::{Opening, Those};
 use crate::ready::Ready;
 
 /// The database of a target, and the cache in front of it if there is one.
@@ -48,19 +49,19 @@ fn unexpected(what: &str) -> Failure {
     StoreError::soft(ErrorClass::Protocol, what).into()
 }
 
-/// One client per thread, each with its own connections.
+/// Clients, each with its own connections.
 pub(crate) fn connect(
-    ready: &Ready,
+    opening: &Opening<Endpoint>,
     workload: &CacheAside,
-    load: &Load,
-    seed: u64,
+    those: Those,
 ) -> Result<Vec<Box<dyn Client>>, Failure> {
-    let endpoints: Vec<&Endpoint> = ready.endpoints().collect();
-    let (clients, expiries) = (load.clients, Arc::new(Expiries::default()));
-    (0..clients)
+    let endpoints: Vec<&Endpoint> = opening.endpoints.iter().collect();
+    let expiries = Arc::new(Expiries::default());
+    those
+        .numbers()
         .map(|client| {
-            let (database, cache) = open(&endpoints, workload.ttl_s, ready.options().timeout)?;
-            let share = Share { seed, client, clients, prefix: ready.prefix().into() };
+            let (database, cache) = open(&endpoints, workload.ttl_s, opening.options.timeout)?;
+            let share = opening.share(client);
             let (workload, expiries) = (workload.clone(), expiries.clone());
             let opened = CacheAsideClient::new(database, cache, workload, share, expiries);
             Ok(Box::new(opened.map_err(unreadable)?) as Box<dyn Client>)

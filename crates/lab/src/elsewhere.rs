@@ -1,20 +1,29 @@
-//! Private servers on another machine: what they cannot have.
+//! What cannot be elsewhere: parts of private servers on another machine, and stores of files with
+//! clients on others.
 
 use model::tier::Tier;
 use model::{ErrorClass, Failure, PlannedTarget, Workload};
 
+use crate::fleet::Fleet;
 use crate::setup::Setup;
 
-/// Refuses a private server with what only servers on this machine can have, if it would run on
-/// another one.
+/// Refuses a target that the servers' machine cannot start, or that the workers cannot reach.
 pub(crate) fn check(
     setup: &Setup,
     target: &PlannedTarget,
     workload: &Workload,
 ) -> Result<(), Failure> {
-    if setup.rig_on.is_none() || setup.endpoints.contains_key(&target.name) {
-        return Ok(());
+    if setup.rig_on.is_some() && !setup.endpoints.contains_key(&target.name) {
+        check_servers(target, workload)?;
     }
+    match &setup.fleet {
+        Some(fleet) => check_clients(fleet, target, workload),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a private server with what only servers on this machine can have.
+fn check_servers(target: &PlannedTarget, workload: &Workload) -> Result<(), Failure> {
     let is_interrupted = workload.actions().iter().any(|action| action.what.fault().is_some());
     let what = if target.tier != Tier::default() {
         "a tier"
@@ -27,10 +36,44 @@ pub(crate) fn check(
     } else {
         return Ok(());
     };
-    let message = format!(
+    Err(missing(format!(
         "`{}` needs {what}, which --rig-on does not put on another machine (run it there without \
          --rig-on, or name a server of your own by URL)",
         target.name
-    );
-    Err(Failure { class: ErrorClass::Missing, message })
+    )))
+}
+
+/// Refuses what blocking clients in several processes cannot have.
+fn check_clients(
+    fleet: &Fleet,
+    target: &PlannedTarget,
+    workload: &Workload,
+) -> Result<(), Failure> {
+    let has_files = target.products().iter().any(|product| !product.has_server());
+    let is_limited = workload.memory().is_some()
+        || target.disk_limit.is_some()
+        || target.tier != Tier::default();
+    let workers = fleet.names().count() as u64;
+    let what = match workload {
+        _ if has_files && !fleet.is_local() => {
+            "has its files on this machine, and the workers of the fleet are processes elsewhere \
+             (expected --fleet local:N, or no --fleet)"
+        }
+        _ if has_files && is_limited => {
+            "limits the clients of its files, which --fleet cannot (expected no --fleet)"
+        }
+        Workload::AppCache(cache) if cache.files.is_some() => {
+            "has records and lists from files, which workers cannot divide (expected no --fleet)"
+        }
+        Workload::AppCache(cache) if cache.tags / workers.max(1) < cache.tags_of_record.1 => {
+            "has too few tags for so many workers: each needs as many as a record can have \
+             (expected fewer workers)"
+        }
+        _ => return Ok(()),
+    };
+    Err(missing(format!("`{}` {what}", target.name)))
+}
+
+fn missing(message: String) -> Failure {
+    Failure { class: ErrorClass::Missing, message }
 }

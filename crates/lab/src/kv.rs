@@ -14,7 +14,7 @@ use workloads::kv::{KeyNames, Sizes, Values};
 use crate::actions::{Acting, Subjects};
 use crate::demand;
 use crate::faults::FaultPlace;
-use crate::fleet::{Fleet, Job, Offered, Requests, What};
+use crate::fleet::{self, Fleet, Job, Offered, Requests, What};
 use crate::kv_work;
 use crate::names::{self, unreadable};
 use crate::pacing;
@@ -333,19 +333,14 @@ impl Opened<'_> {
     ) -> Offered {
         let One { name, what, offer, work, each } = one;
         if let Some((fleet, endpoint, prefix)) = &self.fleet {
-            let job = Job {
-                endpoint,
-                requests: Requests::Cell {
-                    prefix: prefix.clone(),
-                    kv: Box::new(self.offered.kv.clone()),
-                    seed: self.offered.seed,
-                    what: what.clone(),
-                },
-                offer,
-                work,
-                since: self.since,
-                phase: name,
+            let requests = Requests::Cell {
+                prefix: prefix.clone(),
+                kv: Box::new(self.offered.kv.clone()),
+                seed: self.offered.seed,
+                what: what.clone(),
             };
+            let load = fleet::Load::Requests { endpoint, requests, offer, work };
+            let job = Job { load, since: self.since, phase: name };
             return fleet.offer(&job, stop, meter, progress);
         }
         let begun = self.since.elapsed();
@@ -365,6 +360,7 @@ impl Opened<'_> {
         }
         Offered {
             written: outcome.written.take(),
+            read_back: None,
             failure: outcome.failure.take(),
             interrupted: outcome.interrupted,
             phase: outcome.into_phase(name, &names),

@@ -3,10 +3,10 @@
 //! - `setup`: what a run needs besides its plan.
 //! - [`mod@provision`]: prepares targets: starts private servers or connects to existing ones.
 //! - [`ready`]: stores prepared for one trial.
-//! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine with
-//!   the requests of `kv_work`, `app_cache` and
-//!   `cache_aside` open the clients of their workloads, `sampler` samples resource usage of server
-//!   and generator.
+//! - [`trial`]: one measured run of one cell. `kv` runs it on the wire engine with the requests of
+//!   `kv_work`. The other workloads have blocking clients: `opening` is what they need, `clients`
+//!   opens them with `app_cache`, `cache_aside` and `entries`, `crew` runs them. `sampler` samples
+//!   resource usage of server and generator.
 //! - `actions`: planned actions on a target, such as a save; `faults`: those that interrupt
 //!   service; `fault_command`: the same by a command of the user; `roles`: which server is the
 //!   primary; `deadline`: work with a deadline.
@@ -34,6 +34,8 @@ mod address;
 mod app_cache;
 mod cache_aside;
 pub mod calibrate;
+mod clients;
+mod crew;
 pub mod data_files;
 mod deadline;
 mod demand;
@@ -52,6 +54,7 @@ mod latencies;
 mod machine;
 mod names;
 pub mod null;
+mod opening;
 mod pacing;
 pub mod provision;
 mod read_back;

@@ -190,11 +190,14 @@ impl Ready {
         }
     }
 
-    /// Moves this process into the control groups if clients access files: the kernel charges the
-    /// page cache to the process that touches it, and throttles the process that reads.
-    pub(crate) fn enter_groups(&self) -> Result<Vec<GroupMembership<'_>>, Failure> {
+    /// Runs a load with this process in the control groups if clients access files: the kernel
+    /// charges the page cache to the process that touches it, and throttles the process that reads.
+    pub(crate) fn in_groups<T>(&self, load: impl FnOnce() -> T) -> Result<T, Failure> {
         let has_files = self.stores.iter().any(|s| !s.product.has_server());
-        if has_files { self.groups.enter() } else { Ok(Vec::new()) }
+        let inside = if has_files { self.groups.enter()? } else { Vec::new() };
+        let result = load();
+        inside.into_iter().try_for_each(GroupMembership::leave)?;
+        Ok(result)
     }
 
     /// Keys that the stores report as evicted since they started.

@@ -1,7 +1,7 @@
 //! Reads what the servers of a trial use.
 
 use load::{Meter, Reading};
-use model::{Cell, Emptied, ErrorClass, Fact, Failure, PageCache, Workload};
+use model::{Cell, Emptied, ErrorClass, Fact, Failure, PageCache, Trial, Workload};
 use rig::{ProcessTree, RunningNeighbour, StolenCpuReader, killed_by_limit};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct ServerMeter {
     has_huge_pages: bool,
     /// True if the page cache is emptied before each phase.
     cold: bool,
-    pub(crate) emptied: Option<Emptied>,
+    emptied: Option<Emptied>,
     /// The machine of the servers, if it is another one.
     remote: Option<Arc<RigOn>>,
     /// Control group with the servers' memory limit, and the servers.
@@ -86,13 +86,14 @@ impl ServerMeter {
         Ok(())
     }
 
-    /// Adds the sizes after the fill to a trial's facts.
-    pub(crate) fn add_facts(&mut self, facts: &mut Vec<Fact>) {
+    /// Adds the sizes after the fill, and how the page cache was emptied.
+    pub(crate) fn complete(self, trial: &mut Trial) {
         // The memory of a session is more exact than that of a key at the end.
         if self.filled.iter().any(|fact| fact.name == Fact::SESSION_MEMORY_BYTES) {
-            facts.retain(|fact| fact.name != Fact::BYTES_PER_KEY);
+            trial.facts.retain(|fact| fact.name != Fact::BYTES_PER_KEY);
         }
-        facts.append(&mut self.filled);
+        trial.facts.extend(self.filled);
+        trial.emptied = self.emptied;
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Setup {
     pub resumes: bool,
     /// Protection of data on existing servers.
     pub protection: Protection,
-    /// Workers that offer key-value loads; `None` if this process does.
+    /// Workers that offer the loads; `None` if this process does.
     pub fleet: Option<Fleet>,
     /// The machine on which private servers run; `None` for this one.
     pub rig_on: Option<Arc<RigOn>>,

@@ -1,16 +1,12 @@
 //! One measured run of one cell: start, connect, fill, warm up, measure, drain, stop.
 
-use load::{Engine, Finished, Progress};
-use model::{
-    Cell, ErrorClass, Event, Failure, Interval, Layout, Load, Noise, Plan, Point, Sample, Sessions,
-    Trial, Workload,
-};
-use rig::{GroupMembership, NoiseRecorder, Pinning};
-use std::sync::Arc;
+use load::{Finished, Progress};
+use model::{Cell, ErrorClass, Event, Failure, Interval, Noise, Point, Sample, Trial, Workload};
+use rig::{NoiseRecorder, Pinning};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
+use crate::crew::Opened;
 use crate::deadline::Deadline;
 use crate::latencies::Latencies;
 use crate::provision::TargetProvisioner;
@@ -21,7 +17,7 @@ use crate::sampler::Sampler;
 use crate::search::{Probing, SearchReport};
 use crate::server_meter::ServerMeter;
 use crate::wall::Clocks;
-use crate::{actions, app_cache, cache_aside, entries, error_hints, kv, room, schedule};
+use crate::{actions, app_cache, clients, error_hints, kv, room, schedule};
 
 /// Result of one trial.
 pub struct Measured {
@@ -217,14 +213,15 @@ fn offer(
             (finished, noise)
         }
         _ => {
-            let clients = connect(ready, cell, seed)?;
+            let opening = clients::opening(provisioner, ready, cell, seed);
+            let mut opened = Opened::open(&opening, provisioner.setup.fleet.as_ref(), stop)?;
             meter.before_fill(ready, cell)?;
-            let engine = engine((provisioner.plan, cell), (seed, &cpus), stop);
             let recorder = record();
-            let inside = ready.enter_groups()?;
-            let finished = deadline
-                .within(stop, |stop| Engine { stop, ..engine }.run(clients, &mut meter, progress));
-            inside.into_iter().try_for_each(GroupMembership::leave)?;
+            let finished = ready.in_groups(|| {
+                deadline.within(stop, |stop| {
+                    opened.run(&opening.engine(&cpus, stop), &mut meter, progress)
+                })
+            })?;
             (finished, recorder.stop())
         }
     };
@@ -232,27 +229,9 @@ fn offer(
     finished.record(begun, trial);
     let intervals = latencies.record(trial);
     trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
-    meter.add_facts(&mut trial.facts);
-    trial.emptied = meter.emptied;
+    meter.complete(trial);
     let is_over = after_load(ready, finished, (removals, has_ended), &cell.workload, trial)?;
     Ok(is_over.then_some(intervals))
-}
-
-/// The engine of blocking clients for a cell.
-fn engine<'a>(
-    (plan, cell): (&'a Plan, &'a Cell),
-    (seed, cpus): (u64, &'a [usize]),
-    stop: &'a AtomicBool,
-) -> Engine<'a> {
-    Engine {
-        phases: cell.workload.phases(),
-        planned: cell.load.is_planned().then_some((&cell.load, seed)),
-        generation: cell.workload.generation(),
-        cpus,
-        timeout_ns: plan.timeout_ns,
-        stall_ns: plan.stall_ns,
-        stop,
-    }
 }
 
 /// If the store was killed by its limit or stopped answering within a measured phase, makes that
@@ -300,45 +279,6 @@ fn after_load(
         trial.facts.extend(app_cache::stale_members(backend, &ready.cache_options())?);
     }
     Ok(true)
-}
-
-/// The clients of a workload of blocking clients, one per thread.
-fn connect(ready: &Ready, cell: &Cell, seed: u64) -> Result<Vec<Box<dyn Client>>, Failure> {
-    match &cell.workload {
-        Workload::Sessions(sessions) => of_sessions(ready, sessions, &cell.load, seed),
-        Workload::AppCache(cache) => app_cache::connect(ready, cache, &cell.load, seed),
-        Workload::CacheAside(aside) => cache_aside::connect(ready, aside, &cell.load, seed),
-        Workload::Kv(kv) => entries::connect(ready, kv, cell.load.clients, seed),
-    }
-}
-
-/// Clients of sessions, each with its own connection.
-fn of_sessions(
-    ready: &Ready,
-    workload: &Sessions,
-    load: &Load,
-    seed: u64,
-) -> Result<Vec<Box<dyn Client>>, Failure> {
-    let shared = load.one_session.then(|| Arc::new(SharedSession::default()));
-    let clients = load.clients;
-    (0..clients)
-        .map(|client| {
-            let share = Share { seed, client, clients, prefix: ready.prefix().into() };
-            let workload = workload.clone();
-            let (endpoint, options) = (ready.endpoint(), ready.options());
-            let client: Box<dyn Client> = match workload.layout {
-                Layout::Plain => {
-                    let store = drivers::open_session_store(endpoint, options)?;
-                    Box::new(PlainClient::new(store, workload, share))
-                }
-                Layout::Page => {
-                    let store = drivers::open_page_store(endpoint, options)?;
-                    Box::new(PageClient::new(store, workload, share, shared.clone()))
-                }
-            };
-            Ok(client)
-        })
-        .collect()
 }
 
 /// Share of time that the generator's threads were runnable but waited for a CPU.

@@ -25,6 +25,7 @@ pub(crate) struct ClientLoop<'a> {
     client: &'a mut dyn Client,
     pulse: &'a Pulse,
     step: &'a Step,
+    planned: Option<&'a Planned>,
     recorder: Recorder,
     begun: Instant,
     measured_from: Instant,
@@ -44,7 +45,6 @@ pub(crate) struct ClientLoop<'a> {
     /// By kind of call, whole operations last.
     call_totals: Vec<CallTotals>,
     failures_in_a_row: u32,
-    timed_drawing: bool,
 }
 
 impl<'a> ClientLoop<'a> {
@@ -52,7 +52,7 @@ impl<'a> ClientLoop<'a> {
     pub(crate) fn new(
         shared: &'a Shared<'a>,
         (client, pulse): (&'a mut dyn Client, &'a Pulse),
-        step: &'a Step,
+        (step, planned): (&'a Step, Option<&'a Planned>),
     ) -> Self {
         let phase = &step.phase;
         client.start_phase(step.index);
@@ -60,13 +60,14 @@ impl<'a> ClientLoop<'a> {
         // empty mix, the client chooses the operations.
         let several = phase.mix.len() != 1 || client.calls(0) > 1;
         let kinds = if several { client.operations().len() } else { 0 };
-        let begun = *shared.lock_phase_start();
+        let begun = *shared.lock_begun();
         let measured_from = begun + Duration::from_nanos(phase.warmup_ns);
         Self {
             shared,
             client,
             pulse,
             step,
+            planned,
             recorder: Recorder::of_phase(kinds, phase),
             begun,
             measured_from,
@@ -82,7 +83,6 @@ impl<'a> ClientLoop<'a> {
             answered_in_time: 0,
             call_totals: vec![CallTotals::default(); kinds + 1],
             failures_in_a_row: 0,
-            timed_drawing: shared.engine.generation == Generation::Inside,
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> ClientLoop<'a> {
         let mut now = Instant::now();
         let mut n = first;
         while !self.shared.is_over() {
-            match &self.step.planned {
+            match self.planned {
                 None if self.finished(n, now) => break,
                 None => {}
                 Some(planned) => match self.arrival(planned) {
@@ -114,7 +114,7 @@ impl<'a> ClientLoop<'a> {
                 now = after;
             }
         }
-        if let Some(planned) = &self.step.planned {
+        if let Some(planned) = self.planned {
             // A client without arrivals took part as well.
             now = now.max(self.measured_from + planned.length());
         }
@@ -143,7 +143,7 @@ impl<'a> ClientLoop<'a> {
         if now >= ends && self.used_at_end.is_none() {
             self.used_at_end = Some(ThreadUse::now());
         }
-        let timeout = Duration::from_nanos(self.shared.engine.timeout_ns);
+        let timeout = Duration::from_nanos(self.shared.settings.timeout_ns);
         if now > ends + timeout {
             planned.give_up(after, self.step.phase.warmup_ns);
             return None;
@@ -160,7 +160,7 @@ impl<'a> ClientLoop<'a> {
 
     /// Whether planned arrivals were still due when an operation ended at `done`.
     fn is_in_time(&self, done: Instant) -> bool {
-        let ends = self.step.planned.as_ref().map(|planned| self.measured_from + planned.length());
+        let ends = self.planned.map(|planned| self.measured_from + planned.length());
         ends.is_some_and(|ends| (self.measured_from..ends).contains(&done))
     }
 
@@ -187,10 +187,11 @@ impl<'a> ClientLoop<'a> {
             self.restoring_ns += self.measured_ns(ready, restored);
             ready = restored;
         }
+        let timed_drawing = self.shared.settings.generation == Generation::Inside;
         let mut call = 0;
         while self.client.has_call(n, call) {
             let plan = self.client.prepare(n, call);
-            if !self.timed_drawing {
+            if !timed_drawing {
                 self.client.draw();
             }
             let mut intended = Instant::now();
@@ -201,7 +202,7 @@ impl<'a> ClientLoop<'a> {
                 intended = Instant::now();
             }
             let mut sent = intended;
-            if self.timed_drawing {
+            if timed_drawing {
                 self.client.draw();
                 sent = Instant::now();
             }
@@ -222,7 +223,7 @@ impl<'a> ClientLoop<'a> {
                 operation: plan.operation,
                 due_ns,
                 service_ns: nanos(done - sent),
-                response_ns: self.timed_drawing.then(|| nanos(done - intended)),
+                response_ns: timed_drawing.then(|| nanos(done - intended)),
             };
             let (outcome, verified) = self.client.check();
             if self.counts(done) {

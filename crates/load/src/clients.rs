@@ -14,27 +14,26 @@
 //! mean time per operation, without these shares. Rates of single clients are never summed: clients
 //! that did not run concurrently would add up to more than the store answered.
 
-use model::{ErrorClass, FILL, Failure, PEAK, Point, ReadBack, Series};
+use model::{ErrorClass, FILL, Failure, Point, ReadBack, Series};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl;
 use nix::unistd::Pid;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, PoisonError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 use workloads::Client;
 use workloads::kv::SAMPLED_MIN;
 
 use crate::client_loop::ClientLoop;
-use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt, Reading};
+use crate::crew::{Crew, Part};
+use crate::meter::{Meter, PhaseRecord, Progress, ReadAt, Reading, Unmetered};
 use crate::progress_reporter::ProgressReporter;
 use crate::recorder::{CallTotals, Recorder, WholeOperation};
 use crate::share::{ClientShare, StepTimes, nanos};
 use crate::slowest;
 use crate::stall::{Pulse, StallWatch};
-use crate::state::{Engine, Shared, TICK};
+use crate::state::{Settings, Shared, TICK};
 use crate::step::{Planned, Step};
 
 /// Time limit for reading written values back, which can be many or large.
@@ -43,81 +42,89 @@ pub const READ_BACK_MAX: Duration = Duration::from_secs(5);
 /// Length of an interval in which fill operations are counted, nanoseconds.
 const FILL_INTERVAL_NS: u64 = 100_000_000;
 
-/// Names of the kinds of call, number of clients, and their reports.
-type Crew<'a> = (&'a [&'a str], usize, &'a mpsc::Receiver<Report>);
-
-enum Report {
-    Filled,
-    Phase(ClientShare),
+/// The clients of a load in this process, connected.
+#[derive(Default)]
+pub struct Clients {
+    all: Vec<Member>,
+    /// Names of the kinds of call.
+    names: &'static [&'static str],
 }
 
-impl Engine<'_> {
-    /// Fills, then runs every phase with all clients; returns when all threads have ended.
-    pub fn run(
-        &self,
-        clients: Vec<Box<dyn Client>>,
-        meter: &mut dyn Meter,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Finished {
-        let shared = Shared::new(self, clients.len());
-        let names = clients.first().map_or(&[][..], |c| c.operations());
-        let count = clients.len();
-        let (mut fill, mut phases) = (None, Vec::new());
-        let mut read_back = None;
-        thread::scope(|scope| {
-            let (reports, inbox) = mpsc::channel();
-            let mut threads = Vec::new();
-            for (client, pulse) in clients.into_iter().zip(&shared.pulses) {
-                let (reports, shared) = (reports.clone(), &shared);
-                let run = move || shared.client_thread(client, pulse, &reports);
-                threads.push(scope.spawn(run));
-            }
-            drop(reports);
-            fill = shared.filled((names, count, &inbox), meter, progress);
-            meter.filled();
-            for index in 0..self.phases.len() {
-                if shared.is_over() {
-                    break;
-                }
-                if let Err(Failure { class, message }) = meter.before_phase() {
-                    shared.fail(class, message);
-                    break;
-                }
-                let crew = (names, count, &inbox);
-                phases.extend(shared.phase(index, &phases, crew, meter, progress));
-            }
-            *shared.lock_step() = None;
-            shared.gate.wait();
-            for read in threads.into_iter().filter_map(|thread| thread.join().ok().flatten()) {
-                read_back.get_or_insert_with(ReadBack::default).merge(read);
-            }
-        });
-        let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Finished {
-            fill,
-            phases,
-            read_back,
-            failure,
-            interrupted: self.stop.load(Ordering::Relaxed),
-            ..Finished::default()
-        }
+/// A client and its place in the load.
+struct Member {
+    client: Box<dyn Client>,
+    /// Index of its last phase, and number of its operations there: they are numbered through all
+    /// stages of a phase.
+    phase: usize,
+    operations: u64,
+}
+
+impl Clients {
+    /// Clients before their fill.
+    pub fn new(clients: Vec<Box<dyn Client>>) -> Self {
+        let names = clients.first().map_or(&[][..], |client| client.operations());
+        let member = |client| Member { client, phase: 0, operations: 0 };
+        Self { all: clients.into_iter().map(member).collect(), names }
     }
 }
 
-impl Shared<'_> {
-    /// The coordinator's part of the fill; `None` if nothing was written.
-    fn filled(
-        &self,
-        (names, clients, inbox): Crew<'_>,
+/// A crew of clients in this process, each of which has a thread while it works.
+pub struct Threads<'a> {
+    clients: &'a mut Clients,
+    settings: Settings<'a>,
+}
+
+impl<'a> Threads<'a> {
+    /// The clients with settings.
+    pub fn new(clients: &'a mut Clients, settings: Settings<'a>) -> Self {
+        Self { clients, settings }
+    }
+
+    /// Runs `work` with every client on a thread of its own. All start together, at a time that the
+    /// meter gives, while `coordinate` takes their results.
+    fn each<T: Send + Default, R>(
+        &mut self,
+        shared: &Shared<'_>,
+        work: impl Fn(&mut Member, &Pulse) -> T + Sync,
         meter: &mut dyn Meter,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Option<PhaseRecord> {
-        let begun = *self.lock_phase_start();
-        let reporter = ProgressReporter::new(FILL, names, clients, self.engine.timeout_ns);
-        // The fill's results are not shown during the run, only its speed.
-        let progress = &mut |report: Progress<'_>| progress(Progress { latest: None, ..report });
-        let (_, recorder, _) = self.collect((inbox, clients), None, meter, reporter, progress);
-        let length_ns = nanos(begun.elapsed());
+        coordinate: impl FnOnce(&Receiver<T>, &mut dyn Meter) -> R,
+    ) -> R {
+        thread::scope(|scope| {
+            let (results, inbox) = mpsc::channel();
+            for (member, pulse) in self.clients.all.iter_mut().zip(&shared.pulses) {
+                let (results, work) = (results.clone(), &work);
+                scope.spawn(move || {
+                    shared.settle();
+                    // First until all are there, then until the start.
+                    shared.gate.wait();
+                    shared.gate.wait();
+                    // A closed channel means that the coordinator has given up.
+                    let _ = results.send(shared.guarded(|| work(member, pulse)));
+                });
+            }
+            drop(results);
+            shared.gate.wait();
+            let begins = meter.begins(shared.settings.stop);
+            *shared.lock_begun() = begins;
+            shared.gate.wait();
+            coordinate(&inbox, meter)
+        })
+    }
+}
+
+impl Crew for Threads<'_> {
+    /// `None` as the record if nothing was written.
+    fn fill(&mut self, meter: &mut dyn Meter, progress: &mut dyn FnMut(Progress<'_>)) -> Part {
+        let (settings, names, clients) =
+            (self.settings, self.clients.names, self.clients.all.len());
+        let shared = &Shared::new(settings, clients);
+        let fill = |member: &mut Member, pulse: &Pulse| shared.fill(member.client.as_mut(), pulse);
+        let (begun, length_ns, recorder) = self.each(shared, fill, meter, |inbox, meter| {
+            let begun = *shared.lock_begun();
+            let reporter = ProgressReporter::new(FILL, names, clients, settings.timeout_ns);
+            let (_, recorder, _) = shared.collect(inbox, None, meter, reporter, progress);
+            (begun, nanos(begun.elapsed()), recorder)
+        });
         let (interval_ns, done_per_interval) = recorder.intervals();
         let series = Series {
             phase: FILL.into(),
@@ -138,74 +145,101 @@ impl Shared<'_> {
         };
         let wrote = point.whole().is_some_and(|whole| whole.counts.total() > 0);
         let (begun, points) = (Some(begun), vec![point]);
-        wrote.then_some(PhaseRecord { begun, points, series, outages: Vec::new() })
+        let record = PhaseRecord { begun, points, series, outages: Vec::new() };
+        Part { record: wrote.then_some(record), failure: shared.failure() }
     }
 
-    /// The coordinator's part of a phase, step by step. A phase that ended early has the stages
-    /// that were complete.
-    fn phase(
-        &self,
-        index: usize,
-        earlier: &[PhaseRecord],
-        crew: Crew<'_>,
-        meter: &mut dyn Meter,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Option<PhaseRecord> {
-        let Engine { phases, planned, .. } = self.engine;
-        let phase = &phases[index];
-        let peak = earlier.iter().find(|record| record.series.phase == PEAK);
-        let peak_per_s = peak.and_then(PhaseRecord::whole).map_or(0.0, |whole| whole.rate_per_s);
-        let needs_peak = planned.is_some_and(|(load, _)| load.needs_peak()) && phase.name != PEAK;
-        if needs_peak && peak_per_s <= 0.0 {
-            let message = "no operation succeeded in phase `peak`".into();
-            self.fail(ErrorClass::Other, message);
-            return None;
-        }
-        let mut record: Option<PhaseRecord> = None;
-        for step in Step::of_phase((index, phase), *planned, peak_per_s) {
-            if self.is_over() {
-                break;
-            }
-            let step = Arc::new(step);
-            *self.lock_step() = Some(step.clone());
-            let begun = Instant::now();
-            *self.lock_phase_start() = begun;
-            self.gate.wait();
-            let first = record.as_ref().and_then(|record| record.begun).unwrap_or(begun);
-            let Some(next) = self.step((&step, first), crew, meter, progress) else { break };
-            match &mut record {
-                Some(record) => record.add_stage(next),
-                None => record = Some(next),
-            }
-        }
-        record
-    }
-
-    /// The coordinator's part of a step, after all clients have passed the gate. The result
-    /// includes the start of the measurement. `first` is the start of the phase.
     fn step(
+        &mut self,
+        step: &Step,
+        first: Option<Instant>,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Part {
+        let (names, clients) = (self.clients.names, self.clients.all.len());
+        let shared = &Shared::new(self.settings, clients);
+        let planned = &Planned::of(step);
+        let run = |member: &mut Member, pulse: &Pulse| {
+            if planned.is_some() {
+                // Threads wake up when an arrival is due, not up to 50 µs later. Without it they
+                // are late.
+                let _ = prctl::set_timerslack(1);
+            }
+            if member.phase != step.index {
+                (member.phase, member.operations) = (step.index, 0);
+            }
+            let planned = (step, planned.as_ref());
+            let client = ClientLoop::new(shared, (member.client.as_mut(), pulse), planned);
+            let share = client.run(member.operations);
+            member.operations = share.operations;
+            share
+        };
+        let record = self.each(shared, run, meter, |inbox, meter| {
+            let planned = planned.as_ref();
+            shared.measured((step, planned, first), (names, clients, inbox), meter, progress)
+        });
+        Part { record, failure: shared.failure() }
+    }
+
+    fn read_back(&mut self) -> Option<ReadBack> {
+        let clients = self.clients.all.len();
+        let shared = &Shared::new(self.settings, clients);
+        let read = |member: &mut Member, _: &Pulse| {
+            shared.read_back(member.client.as_mut(), clients as u64)
+        };
+        let all = self.each(shared, read, &mut Unmetered, |inbox, _| {
+            let mut all: Option<ReadBack> = None;
+            for read in inbox.iter().flatten() {
+                all.get_or_insert_default().merge(read);
+            }
+            all
+        });
+        all.filter(|_| !shared.is_over())
+    }
+}
+
+/// A result of a client's thread.
+trait Report {
+    /// Its share of a step, if it is one.
+    fn share(self) -> Option<ClientShare>;
+}
+
+impl Report for () {
+    fn share(self) -> Option<ClientShare> {
+        None
+    }
+}
+
+impl Report for ClientShare {
+    fn share(self) -> Option<ClientShare> {
+        Some(self)
+    }
+}
+
+/// Names of the kinds of call, number of clients, and their results.
+type Inbox<'a> = (&'a [&'a str], usize, &'a Receiver<ClientShare>);
+
+impl Shared<'_> {
+    /// The coordinator's part of a step, after all clients have started.
+    fn measured(
         &self,
-        (step, first): (&Step, Instant),
-        (names, clients, inbox): Crew<'_>,
+        (step, planned, first): (&Step, Option<&Planned>, Option<Instant>),
+        (names, clients, inbox): Inbox<'_>,
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Option<PhaseRecord> {
-        let Step { phase, planned, stage, .. } = step;
+        let Step { phase, stage, .. } = step;
         self.wait(Duration::from_nanos(phase.warmup_ns));
         let (zero, before) = (Instant::now(), ReadAt::now(meter, 0));
-        let reporter = ProgressReporter::new(&phase.name, names, clients, self.engine.timeout_ns);
-        let per_s = planned.as_ref().map(|planned| planned.rate_per_s);
-        let reporter = reporter.at_stage(*stage, per_s, nanos(zero - first));
+        let reporter = ProgressReporter::new(&phase.name, names, clients, self.settings.timeout_ns);
+        let per_s = step.planned_per_s();
+        let from_ns = first.map_or(0, |first| nanos(zero.saturating_duration_since(first)));
+        let reporter = reporter.at_stage(*stage, per_s, from_ns);
         // The backlog of planned arrivals is served after the measurement.
-        let ends = planned.as_ref().map(|planned| zero + planned.length());
-        let (shares, recorder, at_end) =
-            self.collect((inbox, clients), ends, meter, reporter, progress);
+        let ends = step.planned_length().map(|length| zero + length);
+        let (shares, recorder, at_end) = self.collect(inbox, ends, meter, reporter, progress);
         let (at, reading) = at_end.unwrap_or_else(|| (Instant::now(), meter.read()));
         let after = ReadAt { at_ns: nanos(at - zero), reading };
-        let failure = self.failure();
-        if self.is_over() && (failure.is_none() || stage.is_some()) {
-            return None;
-        }
         let sum = |of: fn(&ClientShare) -> u64| shares.iter().map(of).sum::<u64>();
         let StepTimes { begun, length_ns, rate_per_s, own_share, restored } =
             StepTimes::of(&shares, step)?;
@@ -229,14 +263,14 @@ impl Shared<'_> {
             planned_per_s: per_s,
             clients: clients as u32,
             operations: recorder.into_results(&phase.name, names, rate_per_s, &call_totals),
-            unsent: planned.as_ref().map_or(0, Planned::unsent),
+            unsent: planned.map_or(0, Planned::unsent),
             generator_cpu_ns: sum(|s| s.used.cpu_ns),
             generator_run_delay_ns: run_delay_ns,
             server_cpu_ns: before.server_cpu_ns(&after, length_ns),
             disturbance: before.disturbance(&after, run_delay_ns / shares.len().max(1) as u64),
             own_share,
             restored,
-            failure,
+            failure: self.failure(),
             ..Point::default()
         };
         let (begun, points) = (Some(begun), vec![point]);
@@ -246,17 +280,18 @@ impl Shared<'_> {
     /// Waits until every client has reported, and reports progress during that time. Ends the load
     /// if the meter reports an error, or nothing is answered any more. Returns the clients'
     /// reports, their records, and the meter's reading at the planned end, if there is one.
-    fn collect(
+    fn collect<T: Report>(
         &self,
-        (inbox, clients): (&mpsc::Receiver<Report>, usize),
+        inbox: &Receiver<T>,
         mut ends: Option<Instant>,
         meter: &mut dyn Meter,
         mut reporter: ProgressReporter<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> (Vec<ClientShare>, Recorder, Option<(Instant, Reading)>) {
+        let clients = self.pulses.len();
         let mut shares = Vec::with_capacity(clients);
         let (mut heard, mut at_end) = (0, None);
-        let (zero, mut stall) = (Instant::now(), StallWatch::new(self.engine.stall_ns));
+        let (zero, mut stall) = (Instant::now(), StallWatch::new(self.settings.stall_ns));
         while heard < clients {
             let now = Instant::now();
             if ends.is_some_and(|ends| ends <= now) {
@@ -265,11 +300,10 @@ impl Shared<'_> {
             }
             let left = ends.map_or(TICK, |ends| ends.saturating_duration_since(now).min(TICK));
             match inbox.recv_timeout(left) {
-                Ok(Report::Phase(share)) => {
-                    shares.push(share);
+                Ok(report) => {
+                    shares.extend(report.share());
                     heard += 1;
                 }
-                Ok(Report::Filled) => heard += 1,
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     let stalled = || stall.look(&self.pulses, nanos(zero.elapsed()));
@@ -284,48 +318,8 @@ impl Shared<'_> {
         (shares, recorder, at_end)
     }
 
-    /// One client's run through the trial; returns the result of its read-back.
-    fn client_thread(
-        &self,
-        mut client: Box<dyn Client>,
-        pulse: &Pulse,
-        reports: &mpsc::Sender<Report>,
-    ) -> Option<ReadBack> {
-        if let Err(message) = pin_to(self.engine.cpus) {
-            self.fail(ErrorClass::Other, message);
-        }
-        if self.engine.planned.is_some() {
-            // Threads wake up when an arrival is due, not up to 50 µs later. Without it they are
-            // late.
-            let _ = prctl::set_timerslack(1);
-        }
-        self.guarded(|| self.fill(client.as_mut(), pulse));
-        // A closed channel means that the coordinator has given up, so the client gives up too.
-        if reports.send(Report::Filled).is_err() {
-            return None;
-        }
-        // Operations are numbered through all stages of a phase.
-        let (mut index, mut operations) = (0, 0);
-        loop {
-            self.gate.wait();
-            // Without a step, no client is measured any more.
-            let Some(step) = self.lock_step().clone() else { break };
-            if step.index != index {
-                (index, operations) = (step.index, 0);
-            }
-            let share = self
-                .guarded(|| ClientLoop::new(self, (client.as_mut(), pulse), &step).run(operations));
-            operations = share.operations;
-            if reports.send(Report::Phase(share)).is_err() {
-                return None;
-            }
-        }
-        self.guarded(|| self.read_back(client.as_mut()))
-    }
-
     /// Reads back this client's part of the sample.
-    fn read_back(&self, client: &mut dyn Client) -> Option<ReadBack> {
-        let clients = self.clients as u64;
+    fn read_back(&self, client: &mut dyn Client, clients: u64) -> Option<ReadBack> {
         let (mut read_back, until) = (ReadBack::default(), Instant::now() + READ_BACK_MAX);
         for n in 0..SAMPLED_MIN.div_ceil(clients) {
             if self.is_over() {
@@ -347,7 +341,14 @@ impl Shared<'_> {
         (!self.is_over()).then_some(read_back)
     }
 
-    /// Runs a client's work. A panic fails the trial instead of leaving the others at the gate.
+    /// Prepares the calling thread for a client.
+    fn settle(&self) {
+        if let Err(message) = pin_to(self.settings.cpus) {
+            self.fail(ErrorClass::Other, message);
+        }
+    }
+
+    /// Runs a client's work. A panic fails the trial instead of ending the process.
     fn guarded<T: Default>(&self, work: impl FnOnce() -> T) -> T {
         panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
             self.fail(ErrorClass::Other, "a generator client panicked".into());
@@ -356,7 +357,7 @@ impl Shared<'_> {
     }
 
     fn fill(&self, client: &mut dyn Client, pulse: &Pulse) {
-        let (begun, mut sent) = (*self.lock_phase_start(), Instant::now());
+        let (begun, mut sent) = (*self.lock_begun(), Instant::now());
         let mut recorder = Recorder::new(0, FILL_INTERVAL_NS, slowest::interval_ns(None));
         while !self.is_over() {
             pulse.send();
@@ -374,6 +375,7 @@ impl Shared<'_> {
                 Err(e) => self.fail(e.class, format!("while filling: {}", e.message)),
             }
         }
+        recorder.covered_ns = nanos(begun.elapsed());
         self.lock_merged().merge(&recorder);
     }
 }

@@ -1,8 +1,9 @@
 use super::*;
-use crate::meter::Reading;
+use crate::meter::{Finished, Reading};
+use crate::{Engine, Settings};
 use model::{Connections, Generation, Layout, Names, Order, Phase, Sessions, Stop, StoredVersion};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use workloads::{Answer, Call, LockWait, Outcome, StoreError};
 
 const MS: u64 = 1_000_000;
@@ -93,16 +94,17 @@ fn workload(stop: Stop, warmup_ns: u64) -> Sessions {
     }
 }
 
+fn settings<'a>(workload: &Sessions, cpus: &'a [usize], stop: &'a AtomicBool) -> Settings<'a> {
+    let generation = workload.generation;
+    Settings { generation, cpus, timeout_ns: 0, stall_ns: 0, stop }
+}
+
 fn run(workload: &Sessions, clients: Vec<Box<dyn Client>>) -> Finished {
     let stop = AtomicBool::new(false);
     let engine = Engine {
         phases: &workload.phases,
-        generation: workload.generation,
-        cpus: &[],
         planned: None,
-        timeout_ns: 0,
-        stall_ns: 0,
-        stop: &stop,
+        settings: settings(workload, &[], &stop),
     };
     engine.run(clients, &mut Steps(0), &mut |_| {})
 }
@@ -432,15 +434,8 @@ fn a_panic_fails_the_trial_and_leaves_no_client_waiting() {
 fn the_user_can_stop_a_trial() {
     let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
     let stop = AtomicBool::new(false);
-    let engine = Engine {
-        phases: &plan.phases,
-        generation: plan.generation,
-        cpus: &[0],
-        planned: None,
-        timeout_ns: 0,
-        stall_ns: 0,
-        stop: &stop,
-    };
+    let engine =
+        Engine { phases: &plan.phases, planned: None, settings: settings(&plan, &[0], &stop) };
     let mut reports = 0;
     let clients = vec![Scripted::boxed(Duration::from_millis(1), |_| Ok(Outcome::Ok))];
     let finished = engine.run(clients, &mut Steps(0), &mut |p| {
@@ -486,16 +481,8 @@ fn all_clients_are_idle_before_each_phase() {
         })
     };
     let stop = AtomicBool::new(false);
-    let (phases, generation) = (&plan.phases, plan.generation);
-    let engine = Engine {
-        phases,
-        generation,
-        cpus: &[],
-        planned: None,
-        timeout_ns: 0,
-        stall_ns: 0,
-        stop: &stop,
-    };
+    let settings = settings(&plan, &[], &stop);
+    let engine = Engine { phases: &plan.phases, planned: None, settings };
     let mut gate = Gate { calls: Vec::new(), refuses: 0 };
     let finished = engine.run(vec![client(), client()], &mut gate, &mut |_| {});
     assert!(finished.failure.is_none());

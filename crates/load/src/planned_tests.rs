@@ -1,10 +1,11 @@
 //! Planned arrivals of the blocking-client engine.
 
 use super::*;
-use crate::meter::Unmetered;
+use crate::meter::{Finished, Unmetered};
+use crate::{Engine, Settings};
 use model::{Arrivals, Generation, Load, Phase, Schedule, Shares, Stop, StoredVersion};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use workloads::{Answer, Call, Outcome, StoreError};
 
 const MS: u64 = 1_000_000;
@@ -60,8 +61,8 @@ fn run(phases: &[Phase], load: &Load, takes: Duration, timeout_ns: u64) -> Finis
     let stop = AtomicBool::new(false);
     let generation = Generation::Outside;
     let planned = Some((load, 5));
-    let engine =
-        Engine { phases, planned, generation, cpus: &[], timeout_ns, stall_ns: 0, stop: &stop };
+    let settings = Settings { generation, cpus: &[], timeout_ns, stall_ns: 0, stop: &stop };
+    let engine = Engine { phases, planned, settings };
     engine.run((0..load.clients).map(client).collect(), &mut Unmetered, &mut |_| {})
 }
 

@@ -70,10 +70,10 @@ impl StepTimes {
             };
             at_work_ns.max(1) as f64 / 1e9 * (1.0 - own_share).max(f64::EPSILON)
         };
-        let (length_ns, rate_per_s) = match (&step.planned, restored.as_slice()) {
+        let (length_ns, rate_per_s) = match (step.planned_length(), restored.as_slice()) {
             // As in the wire engine: what was answered in a stage counts there.
-            (Some(planned), _) if step.stage.is_some() => {
-                let (length, answered) = (planned.length(), sum(|s| s.answered_in_time));
+            (Some(length), _) if step.stage.is_some() => {
+                let answered = sum(|s| s.answered_in_time);
                 (nanos(length), answered as f64 / length.as_secs_f64())
             }
             (Some(_), _) => (wall_ns, sum(|s| s.answered) as f64 / (wall_ns.max(1) as f64 / 1e9)),

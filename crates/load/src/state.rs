@@ -1,25 +1,20 @@
-//! Settings of the blocking-client engine, and the state shared by all threads of a trial.
+//! Settings of blocking clients, and the state shared by all threads of a step.
 
-use model::{ErrorClass, Failure, Generation, Load, Phase};
+use model::{ErrorClass, Failure, Generation};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::recorder::Recorder;
 use crate::stall::Pulse;
-use crate::step::Step;
 
 /// How often a client hands over its records, and how often progress is reported.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 
-/// Load to offer, and settings of its clients.
-pub struct Engine<'a> {
-    /// Phases, in order.
-    pub phases: &'a [Phase],
-    /// A load with planned arrivals and their seed: at a constant rate, or in stages whose rates
-    /// are shares of that of the phase [`PEAK`](model::PEAK). `None` for a closed load.
-    pub planned: Option<(&'a Load, u64)>,
+/// Settings of clients and their threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
     /// Whether values are drawn inside or outside the timed span.
     pub generation: Generation,
     /// CPUs for the client threads; empty to leave the threads unpinned.
@@ -32,31 +27,26 @@ pub struct Engine<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// State shared by all threads of a trial.
+/// State shared by all threads of a step.
 pub(crate) struct Shared<'a> {
-    pub(crate) engine: &'a Engine<'a>,
+    pub(crate) settings: Settings<'a>,
     pub(crate) gate: Barrier,
-    pub(crate) clients: usize,
-    /// The step that starts at the gate; `None` once all are over.
-    step: Mutex<Option<Arc<Step>>>,
-    /// When the current step started; the same for all clients.
-    phase_start: Mutex<Instant>,
+    /// When the step started; the same for all clients.
+    begun: Mutex<Instant>,
     pub(crate) merged: Mutex<Recorder>,
     /// By client.
     pub(crate) pulses: Vec<Pulse>,
-    pub(crate) failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
 }
 
 impl<'a> Shared<'a> {
     /// State for this many clients, before any of them has started.
-    pub(crate) fn new(engine: &'a Engine<'a>, clients: usize) -> Self {
+    pub(crate) fn new(settings: Settings<'a>, clients: usize) -> Self {
         Self {
-            engine,
+            settings,
             gate: Barrier::new(clients + 1),
-            clients,
-            step: Mutex::default(),
-            phase_start: Mutex::new(Instant::now()),
+            begun: Mutex::new(Instant::now()),
             merged: Mutex::default(),
             pulses: (0..clients).map(|_| Pulse::default()).collect(),
             failure: Mutex::default(),
@@ -65,7 +55,7 @@ impl<'a> Shared<'a> {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.failed.load(Ordering::Relaxed) || self.engine.stop.load(Ordering::Relaxed)
+        self.failed.load(Ordering::Relaxed) || self.settings.stop.load(Ordering::Relaxed)
     }
 
     pub(crate) fn fail(&self, class: ErrorClass, message: String) {
@@ -74,12 +64,12 @@ impl<'a> Shared<'a> {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// Why the run is over, unless it was stopped from outside.
+    /// Why the step is over, unless it was stopped from outside.
     pub(crate) fn failure(&self) -> Option<Failure> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sleeps for `duration`, or until the run is over.
+    /// Sleeps for `duration`, or until the step is over.
     pub(crate) fn wait(&self, duration: Duration) {
         let until = Instant::now() + duration;
         while !self.is_over() {
@@ -91,13 +81,8 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// The step that starts at the gate.
-    pub(crate) fn lock_step(&self) -> MutexGuard<'_, Option<Arc<Step>>> {
-        self.step.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn lock_phase_start(&self) -> MutexGuard<'_, Instant> {
-        self.phase_start.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_begun(&self) -> MutexGuard<'_, Instant> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock_merged(&self) -> MutexGuard<'_, Recorder> {

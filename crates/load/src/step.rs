@@ -1,39 +1,52 @@
 //! The steps of the blocking-client engine: a phase, or one stage of it, and its planned arrivals.
 //!
-//! All clients share one schedule: the next free client takes the next arrival, waits until it is
-//! due, and sends it. If all clients are busy, arrivals wait in order; none is dropped. Separate
-//! schedules for each client would make an arrival wait for its own client while others are free,
-//! which no pool of workers does.
+//! All clients of a process share one schedule: the next free client takes the next arrival, waits
+//! until it is due, and sends it. If all clients are busy, arrivals wait in order; none is dropped.
+//! Separate schedules for each client would make an arrival wait for its own client while others
+//! are free, which no pool of workers does. Several processes divide the arrivals equally.
 //!
 //! The stages of a load in shares of a peak are separate steps: the next one starts when the
 //! backlog of the last one is served or given up, so that it does not inherit its queue.
 
 use model::{Arrivals, Load, PEAK, Phase, SETTLE_SHARE, Schedule, Stop};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::wire::pacer::{self, Pacer};
 
-/// A phase, or one stage of it.
-#[derive(Debug)]
-pub(crate) struct Step {
+/// What all clients do from one common start to the end of the last client: a phase, or one stage
+/// of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
     /// The phase with the step's own warm-up and length.
-    pub(crate) phase: Phase,
+    pub phase: Phase,
     /// Index of the phase.
-    pub(crate) index: usize,
+    pub index: usize,
     /// Number of the stage; `None` for a whole phase.
-    pub(crate) stage: Option<u32>,
+    pub stage: Option<u32>,
     /// Planned arrivals; `None` under a closed load.
-    pub(crate) planned: Option<Planned>,
+    pub pace: Option<Pace>,
 }
 
-/// Planned arrivals of a step, shared by all clients.
-#[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) rate_per_s: f64,
+/// Planned arrivals of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pace {
+    arrivals: pacer::Arrivals,
+    /// Arrivals per second, of all processes together.
+    rate_per_s: f64,
     /// Length of the measurement, nanoseconds.
     length_ns: u64,
+    seed: u64,
+    /// Number of this process, from 0, and of all processes that share the arrivals.
+    part: (u32, u32),
+}
+
+/// Planned arrivals of this process, shared by all of its clients.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pace: Pace,
     pacer: Mutex<Pacer>,
     unsent: AtomicU64,
 }
@@ -46,7 +59,7 @@ impl Step {
         planned: Option<(&Load, u64)>,
         peak_per_s: f64,
     ) -> Vec<Self> {
-        let whole = |planned| Self { phase: phase.clone(), index, stage: None, planned };
+        let whole = |pace| Self { phase: phase.clone(), index, stage: None, pace };
         let Some((load, seed)) = planned.filter(|_| phase.name != PEAK) else {
             return vec![whole(None)];
         };
@@ -62,25 +75,42 @@ impl Step {
                     };
                     let rate_per_s = (f64::from(*permille) * peak_per_s / 1e3).max(1.0);
                     let seed = seed.wrapping_add(1 + u64::from(stage));
-                    let planned = Planned::new(load.arrivals, rate_per_s, &phase, seed);
-                    Self { phase, index, stage: Some(stage), planned }
+                    let pace = Pace::new(load.arrivals, rate_per_s, &phase, seed);
+                    Self { phase, index, stage: Some(stage), pace }
                 })
                 .collect(),
             Schedule::Steady(rate_per_s) => {
                 let rate_per_s = *rate_per_s as f64;
-                vec![whole(Planned::new(load.arrivals, rate_per_s, phase, seed))]
+                vec![whole(Pace::new(load.arrivals, rate_per_s, phase, seed))]
             }
             Schedule::Share(permille) => {
                 let rate_per_s = (f64::from(*permille) * peak_per_s / 1e3).max(1.0);
-                vec![whole(Planned::new(load.arrivals, rate_per_s, phase, seed))]
+                vec![whole(Pace::new(load.arrivals, rate_per_s, phase, seed))]
             }
             // Plans with them are refused.
             Schedule::Stages(_) | Schedule::Search(_) => vec![whole(None)],
         }
     }
+
+    /// The part of process `part.0`, from 0, of `part.1` processes that share the arrivals.
+    #[must_use]
+    pub fn of_process(&self, part: (u32, u32)) -> Self {
+        let pace = self.pace.map(|pace| Pace { part, ..pace });
+        Self { pace, ..self.clone() }
+    }
+
+    /// Length of the measurement of planned arrivals; `None` under a closed load.
+    pub fn planned_length(&self) -> Option<Duration> {
+        self.pace.map(|pace| Duration::from_nanos(pace.length_ns))
+    }
+
+    /// Planned arrivals per second of this process; `None` under a closed load.
+    pub fn planned_per_s(&self) -> Option<f64> {
+        self.pace.map(|pace| pace.rate_per_s / f64::from(pace.part.1))
+    }
 }
 
-impl Planned {
+impl Pace {
     /// `None` for closed arrivals.
     fn new(arrivals: Arrivals, rate_per_s: f64, phase: &Phase, seed: u64) -> Option<Self> {
         let arrivals = match arrivals {
@@ -92,18 +122,26 @@ impl Planned {
             Stop::AfterNs(ns) => ns,
             Stop::Count(count) => (count as f64 * 1e9 / rate_per_s) as u64,
         };
+        Some(Self { arrivals, rate_per_s, length_ns, seed, part: (0, 1) })
+    }
+}
+
+impl Planned {
+    /// The arrivals of a step; `None` under a closed load.
+    pub(crate) fn of(step: &Step) -> Option<Self> {
+        let pace = step.pace?;
         let stage = pacer::Stage {
-            rate_from_per_s: rate_per_s,
-            rate_to_per_s: rate_per_s,
-            length_ns: phase.warmup_ns.saturating_add(length_ns),
+            rate_from_per_s: pace.rate_per_s,
+            rate_to_per_s: pace.rate_per_s,
+            length_ns: step.phase.warmup_ns.saturating_add(pace.length_ns),
         };
-        let pacer = Mutex::new(Pacer::new(arrivals, &[stage], (0, 1), seed));
-        Some(Self { rate_per_s, length_ns, pacer, unsent: AtomicU64::new(0) })
+        let pacer = Mutex::new(Pacer::new(pace.arrivals, &[stage], pace.part, pace.seed));
+        Some(Self { pace, pacer, unsent: AtomicU64::new(0) })
     }
 
     /// Length of the measurement.
     pub(crate) fn length(&self) -> Duration {
-        Duration::from_nanos(self.length_ns)
+        Duration::from_nanos(self.pace.length_ns)
     }
 
     /// When the next arrival is due, from the start of the warm-up; `None` after the last.
@@ -148,12 +186,12 @@ mod tests {
         let load = Load::planned(Arrivals::Poisson, Schedule::Shares(shares), 4);
         let peak = phase(PEAK);
         let steps = Step::of_phase((0, &peak), Some((&load, 1)), 0.0);
-        assert!(steps.len() == 1 && steps[0].planned.is_none() && steps[0].phase == peak);
+        assert!(steps.len() == 1 && steps[0].pace.is_none() && steps[0].phase == peak);
         let steps = Step::of_phase((1, &phase("ramp")), Some((&load, 1)), 1_000.0);
         let shown = |step: &Step| {
-            let planned = step.planned.as_ref().unwrap();
+            let pace = step.pace.unwrap();
             let settling = step.phase.warmup_ns / S;
-            (step.stage, planned.rate_per_s as u64, planned.length_ns / S, settling)
+            (step.stage, pace.rate_per_s as u64, pace.length_ns / S, settling)
         };
         let shown: Vec<_> = steps.iter().map(shown).collect();
         assert_eq!(shown, [(Some(0), 500, 8, 2), (Some(1), 3_000, 8, 2)]);
@@ -163,11 +201,30 @@ mod tests {
     fn arrivals_that_are_given_up_are_counted_after_the_warm_up() {
         let load = Load::planned(Arrivals::Constant, Schedule::Steady(100), 4);
         let steps = Step::of_phase((0, &phase("read")), Some((&load, 1)), 0.0);
-        let planned = steps[0].planned.as_ref().unwrap();
+        let planned = Planned::of(&steps[0]).unwrap();
         assert_eq!(planned.next(), Some(Duration::ZERO));
         let second = planned.next().unwrap();
         assert_eq!(second, Duration::from_millis(10));
         planned.give_up(second, S);
         assert_eq!((planned.unsent(), planned.next()), (200, None));
+    }
+
+    #[test]
+    fn processes_divide_the_arrivals() {
+        let load = Load::planned(Arrivals::Constant, Schedule::Steady(100), 4);
+        let whole = Step::of_phase((0, &phase("read")), Some((&load, 1)), 0.0).remove(0);
+        let mut due: Vec<Duration> = Vec::new();
+        for number in 0..3 {
+            let part = whole.of_process((number, 3));
+            assert_eq!(part.planned_per_s(), Some(100.0 / 3.0));
+            let planned = Planned::of(&part).unwrap();
+            due.extend(std::iter::from_fn(|| planned.next()));
+        }
+        due.sort();
+        let planned = Planned::of(&whole).unwrap();
+        let alone: Vec<Duration> = std::iter::from_fn(|| planned.next()).collect();
+        assert_eq!((due.len(), alone.len()), (300, 300));
+        let off = due.iter().zip(&alone).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+        assert!(off < Duration::from_micros(1), "{off:?}");
     }
 }

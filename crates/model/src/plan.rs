@@ -367,7 +367,7 @@ pub struct Plan {
 /// Processes and machines that take part in a run besides its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {
-    /// Worker processes that offer key-value loads together; 0 if the process that runs the plan
+    /// Worker processes that offer the loads together; 0 if the process that runs the plan
     /// does. The threads of a cell are those of all workers.
     #[serde(default, skip_serializing_if = "no_workers")]
     pub workers: u32,

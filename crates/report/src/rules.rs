@@ -213,7 +213,13 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "workers' CPUs",
-        limit: || format!("{} busy in a closed load, if others are not", share(BUSY_SHARE_MAX)),
+        limit: || {
+            let (busy, own) = (share(BUSY_SHARE_MAX), share(OWN_SHARE_MAX));
+            format!(
+                "{busy} busy in a closed load, or {own} of the clients' time in the generator's \
+                 own work, if others are not"
+            )
+        },
         meaning: "INVALID: the slowest worker was measured, not the server",
         scope: Scope::Run(workers::busy),
     },

@@ -116,6 +116,11 @@ fn view(measurement: &Measurement<'_>, own: &[&Contributor], length_ns: u64) -> 
         response_ns_p99: sum.p99(plan.timeout_ns),
         share_of_plan: answered(own).map(|(done, planned)| done / planned),
         cpu_share: share(busy_ns as f64),
+        own_share: own
+            .iter()
+            .map(|one| one.point.own_share * one.point.length_ns as f64)
+            .sum::<f64>()
+            / wall_ns,
         waited_share: share(total(|point| point.generator_run_delay_ns)),
         disturbed_share: (total(|point| point.disturbance.generator_ns) / wall_ns).min(1.0),
         start_skew_ns: own.iter().map(|one| one.start_skew_ns).max().unwrap_or(0),

@@ -37,7 +37,7 @@ fn tools() -> bool {
     installed(&["redis-server", "memcached", "mariadbd", "setpriv"])
 }
 
-fn run(place: &Place, profile: &str, arguments: &[&str]) -> Command {
+pub(super) fn run(place: &Place, profile: &str, arguments: &[&str]) -> Command {
     let profile = format!("profile={profile}");
     place.run(&[&FAST[..], &[&profile], arguments].concat())
 }

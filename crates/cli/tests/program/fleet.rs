@@ -276,28 +276,32 @@ fn workers_end_when_their_driver_is_killed() {
     place.assert_nothing_left();
 }
 
-/// A driver that listens for workers on a free port, with its token file.
-struct Driver {
-    started: Started,
+/// A driver that listens for two workers on a free port, with its token file.
+pub(super) struct Driver {
+    pub(super) started: Started,
     port: u16,
     token: PathBuf,
 }
 
 impl Driver {
     fn start(place: &Place, server: &PortServer, duration: &str, arguments: &[&str]) -> Self {
+        let url = format!("x=redis://127.0.0.1:{}", server.port);
+        let load = ["--rate", "1000", "--clients", "4", "--duration", duration, "--blocks", "1"];
+        Self::of(place, bench(place, &[&[&*url], &load[..], arguments].concat()))
+    }
+
+    /// Of a command without a fleet.
+    pub(super) fn of(place: &Place, mut command: Command) -> Self {
         let port = rig::free_port(0).unwrap();
         let token = place.path().join("token");
-        let url = format!("x=redis://127.0.0.1:{}", server.port);
-        let fleet = format!("listen:127.0.0.1:{port},2");
-        let load = ["--rate", "1000", "--clients", "4", "--duration", duration, "--blocks", "1"];
-        let given = ["--fleet", &fleet, "--token-file", token.to_str().unwrap()];
-        let bench = bench(place, &[&[&*url], &given[..], &load[..], arguments].concat());
-        let driver = Self { started: Started::new(bench), port, token };
+        command.args(["--fleet", &format!("listen:127.0.0.1:{port},2"), "--token-file"]);
+        command.arg(&token);
+        let driver = Self { started: Started::new(command), port, token };
         wait_until("the token is there", PATIENCE, || driver.token.exists().then_some(()));
         driver
     }
 
-    fn worker(&self, place: &Place) -> Started {
+    pub(super) fn worker(&self, place: &Place) -> Started {
         worker(place, self.port, &self.token)
     }
 }
@@ -444,10 +448,6 @@ fn wrong_fleets_are_refused() {
         &["--fleet", "local:3", "--clients", "2"],
         &["`2` clients for 3 workers with 3 threads"],
     );
-    let mut command = place.command();
-    command.args(["run", "sessions", "--scale", "quick", "--fleet", "local:2"]);
-    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
-    Place::finish(command).usage_error(&["--fleet", "one thread per client"]);
     let mut command = place.command();
     command.args(["worker", "--join", "127.0.0.1:1", "--token-file", "/no/such/file"]);
     Place::finish(command).usage_error(&["cannot read --token-file `/no/such/file`"]);

@@ -14,6 +14,10 @@ pub(super) struct Reported<'a> {
     /// Name of the phase.
     pub(super) phase: &'a str,
     pub(super) timeout_ns: u64,
+    /// From the start of the phase to that of this part, nanoseconds.
+    pub(super) from_ns: u64,
+    /// Planned operations per second, if progress reports them.
+    pub(super) planned_per_s: Option<f64>,
     /// False for a fill, whose results are not reported.
     pub(super) is_measured: bool,
 }
@@ -57,6 +61,8 @@ impl Course {
             let whole = &latest.whole;
             let times = whole.counts.times(whole.response(), of.timeout_ns);
             let response_ns_p99 = times.quantile(0.99);
+            let at_ns = of.from_ns + latest.at_ns;
+            let latest = Latest { at_ns, planned_per_s: of.planned_per_s, ..latest };
             let latest = Some(latest).filter(|_| of.is_measured);
             progress(Progress { phase: of.phase, rate_per_s, response_ns_p99, latest });
         }

@@ -2,7 +2,8 @@
 //! record.
 
 use model::{
-    Database, Endpoint, Memcached, MemcachedProtocol, NetAddress, RedisOptions, Secret, TlsFiles,
+    Database, Endpoint, Memcached, MemcachedProtocol, NetAddress, Product, RedisOptions, Secret,
+    TlsFiles,
 };
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::FleetError;
 
-/// An endpoint of a store with a server.
+/// An endpoint of a store.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct SentEndpoint {
     addresses: Vec<SentAddress>,
@@ -38,6 +39,11 @@ enum SentProtocol {
     Sql {
         is_postgres: bool,
         name: String,
+    },
+    /// A store of files, which only workers on the same machine have.
+    Directory {
+        product: Product,
+        directory: PathBuf,
     },
 }
 
@@ -88,7 +94,7 @@ fn received(addresses: Vec<SentAddress>) -> Vec<NetAddress> {
 }
 
 impl SentEndpoint {
-    /// Reads the endpoint's files. Errors: a file cannot be read, or the store has no server.
+    /// Reads the endpoint's files. Errors: a file cannot be read.
     pub(super) fn of(endpoint: &Endpoint) -> Result<Self, FleetError> {
         let (user, protocol) = match endpoint {
             Endpoint::Redis { user, database, options, .. } => (
@@ -110,7 +116,12 @@ impl SentEndpoint {
                 let is_postgres = matches!(endpoint, Endpoint::Postgres(_));
                 (&Some(user.clone()), SentProtocol::Sql { is_postgres, name: name.clone() })
             }
-            other => return Err(FleetError(format!("{other} has no server"))),
+            Endpoint::Files { directory }
+            | Endpoint::Sqlite { directory }
+            | Endpoint::Disk { directory } => {
+                let (product, directory) = (endpoint.product(), directory.clone());
+                (&None, SentProtocol::Directory { product, directory })
+            }
         };
         Ok(Self {
             addresses: sent(endpoint.addresses()),
@@ -139,6 +150,10 @@ impl SentEndpoint {
                 let protocol =
                     if is_meta { MemcachedProtocol::Meta } else { MemcachedProtocol::Text };
                 Ok(Endpoint::Memcached(Memcached { servers, protocol, user, password, tls }))
+            }
+            SentProtocol::Directory { product, directory } => {
+                Endpoint::in_directory(product, directory)
+                    .ok_or_else(|| FleetError(format!("{} needs a server", product.name())))
             }
             SentProtocol::Sql { is_postgres, name } => {
                 let (address, user) = (only()?, user.unwrap_or_default());

@@ -222,7 +222,7 @@ impl Fleet {
                     known.push(hello.id);
                     let joined = self.members.len();
                     let member = welcome(link, (connection, is_local), joined, &hello);
-                    if self.placed.pids().is_empty() {
+                    if !self.is_local() {
                         self.machines.add(&member.name, hello.machine);
                     }
                     self.members.push(member);
@@ -266,15 +266,20 @@ impl Fleet {
         }
     }
 
-    /// Process ids of the workers on this machine, for one of them that shares CPUs with others.
-    pub(super) fn siblings(&self, member: &Member) -> Vec<u32> {
-        let has_siblings = member.shares_cpus && member.pid.is_some();
+    /// Process ids of the workers on this machine, for one of them if it shares CPUs with others.
+    pub(super) fn siblings(&self, member: &Member, shares_cpus: bool) -> Vec<u32> {
+        let has_siblings = shares_cpus && member.pid.is_some();
         if has_siblings { self.pids() } else { Vec::new() }
     }
 
     /// Which worker has left, and why; `None` while all are there.
     pub(crate) fn lost(&self) -> Option<String> {
         lock(&self.gone).clone()
+    }
+
+    /// True if its workers are processes that the driver started on its own machine.
+    pub(crate) fn is_local(&self) -> bool {
+        !self.placed.pids().is_empty()
     }
 
     /// Facts about the machines of workers, for the record.

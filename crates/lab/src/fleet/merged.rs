@@ -4,7 +4,7 @@
 //! memory at once. What remains of each is the total of its operations.
 
 use load::PhaseRecord;
-use model::{Contributor, Failure, OperationResult, Outage, Point};
+use model::{Contributor, Failure, OperationResult, Outage, Point, ReadBack};
 use std::mem;
 use std::time::Instant;
 use workloads::kv::Written;
@@ -19,6 +19,8 @@ pub struct Offered {
     pub phase: PhaseRecord,
     /// Writes to a sample of keys, if they are kept.
     pub written: Option<Written>,
+    /// Result of reading the last writes of blocking clients back.
+    pub read_back: Option<ReadBack>,
     /// Why the load ended early.
     pub failure: Option<Failure>,
     /// True if the user stopped it.
@@ -58,12 +60,22 @@ pub(super) struct By {
 #[derive(Default)]
 pub(super) struct Sum {
     phase: Option<PhaseRecord>,
+    /// True if a worker may have nothing to do.
+    may_be_idle: bool,
 }
 
 impl Sum {
+    /// Of workers that may have nothing to do, or not.
+    pub(super) fn new(may_be_idle: bool) -> Self {
+        Self { may_be_idle, ..Self::default() }
+    }
+
     /// Adds the results of a worker, and leaves only the totals of its points in `ended`. Stages
     /// that one of the workers did not complete are left out.
     pub(super) fn take(&mut self, ended: &mut SentEnd) {
+        if self.may_be_idle && ended.points.is_empty() {
+            return;
+        }
         let totals = ended.points.iter().map(total_of).collect();
         let points = mem::replace(&mut ended.points, totals);
         let (series, outages) = (mem::take(&mut ended.series), mem::take(&mut ended.outages));
@@ -87,8 +99,11 @@ impl Sum {
         for (By { name, threads, shares_cpus }, mut contribution) in contributions {
             let Some(ended) = contribution.ended.take() else { continue };
             let start_skew_ns = contribution.start_skew_ns(ended.late_ns);
-            let SentEnd { points, written, before_start_ns, failure, .. } = ended;
+            let SentEnd { points, written, before_start_ns, read_back, failure, .. } = ended;
             offered.failure = offered.failure.or(failure);
+            if let Some(read) = read_back {
+                offered.read_back.get_or_insert_default().merge(read);
+            }
             for (whole, point) in offered.phase.points.iter_mut().zip(points) {
                 let name = name.clone();
                 let one = Contributor { name, start_skew_ns, threads, shares_cpus, point };
@@ -129,6 +144,7 @@ fn total_of(point: &Point) -> Point {
         generator_cpu_ns: point.generator_cpu_ns,
         generator_run_delay_ns: point.generator_run_delay_ns,
         disturbance: point.disturbance,
+        own_share: point.own_share,
         silences,
         failure: point.failure.clone(),
         ..Point::default()

@@ -1,11 +1,13 @@
 //! Messages between driver and worker.
 
+use load::Step;
 use load::wire::Offer;
-use model::{Condition, Failure, Kv, Outage, Phase, Point, RecordedOperation, Series};
+use model::{Condition, Failure, Kv, Outage, Phase, Point, ReadBack, RecordedOperation, Series};
 use serde::{Deserialize, Serialize};
 use workloads::kv::Written;
 
 use super::endpoint::SentEndpoint;
+use crate::opening::{Opening, Those};
 use crate::request_form::RequestForm;
 
 /// Version of the protocol.
@@ -31,6 +33,8 @@ pub(super) enum ToWorker {
     },
     /// Ends the current load early.
     Stop,
+    /// Disconnects the clients that were opened.
+    Close,
     /// No more loads follow.
     Goodbye,
 }
@@ -77,11 +81,32 @@ pub(super) struct Hello {
 pub(super) struct SentJob {
     /// Number of the job, unique within the fleet.
     pub(super) number: u64,
-    pub(super) endpoint: SentEndpoint,
-    pub(super) requests: Requests,
-    pub(super) offer: Offer,
+    pub(super) load: SentLoad,
     /// Process ids of workers of the fleet that share CPUs with this one.
     pub(super) siblings: Vec<u32>,
+}
+
+/// What one worker does.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SentLoad {
+    /// Requests of event loops.
+    Requests { endpoint: Box<SentEndpoint>, requests: Box<Requests>, offer: Box<Offer> },
+    /// Something that blocking clients do, which stay connected until [`ToWorker::Close`].
+    Clients(Deed),
+}
+
+/// What blocking clients do at one time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Deed {
+    /// Connects.
+    Open(Box<Opening<SentEndpoint>>, Those),
+    Fill,
+    /// Runs a step, with the worker's part of its arrivals.
+    Step(Box<Step>),
+    /// Reads the last writes back.
+    ReadBack,
 }
 
 /// The requests of a load.
@@ -139,5 +164,6 @@ pub(super) struct SentEnd {
     pub(super) series: Series,
     pub(super) outages: Vec<Outage>,
     pub(super) written: Option<Written>,
+    pub(super) read_back: Option<ReadBack>,
     pub(super) failure: Option<Failure>,
 }

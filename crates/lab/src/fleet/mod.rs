@@ -12,8 +12,10 @@
 //! - `strangers`: connections that have not said who they are.
 //! - `joining`: workers join the driver; `local`: workers that it places, on this machine or by
 //!   `ray`; `machines`: what they say of their machines.
-//! - `offering`: one load on all workers; `course`: its progress; `merged`: its results as one.
-//! - [`worker`]: the other side; `connecting`: connects to a process that may start later.
+//! - `offering`: one load on all workers; `course`: its progress; `merged`: its results as one;
+//!   `crew`: blocking clients on all workers.
+//! - [`worker`]: the other side, `own_clients`: its blocking clients; `connecting`: connects to a
+//!   process that may start later.
 //! - [`lending`]: the other way round, a worker that starts servers for a driver; `rig_on`: the
 //!   driver's side of that; `rig_messages`: what both send.
 //! - `endpoint`: a store with its credentials, as sent to workers.
@@ -21,6 +23,7 @@
 mod clock;
 mod connecting;
 mod course;
+mod crew;
 mod endpoint;
 mod joining;
 pub mod lending;
@@ -30,6 +33,7 @@ mod machines;
 mod merged;
 mod messages;
 mod offering;
+mod own_clients;
 mod ray;
 mod rig_messages;
 mod rig_on;
@@ -37,13 +41,14 @@ mod strangers;
 mod token;
 pub mod worker;
 
+pub(crate) use crew::OpenedByFleet;
 pub use joining::{Fleet, Gathering};
 pub use merged::Offered;
 pub use rig_on::RigOn;
 pub use token::Token;
 
 pub(crate) use messages::{Requests, What};
-pub(crate) use offering::Job;
+pub(crate) use offering::{Job, Load};
 pub(crate) use rig_on::RemoteServers;
 
 /// Error of a fleet, in words.

@@ -1,7 +1,7 @@
 //! One load on all workers: they prepare it, start it at one time, and report until it is over.
 
 use load::wire::{Observer, Offer, Part, Work};
-use load::{Meter, Progress, Unmetered};
+use load::{Meter, Progress, Step, Unmetered};
 use model::{Endpoint, ErrorClass, Failure};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -14,8 +14,9 @@ use super::endpoint::SentEndpoint;
 use super::joining::{Fleet, Member, lock};
 use super::link::Arrived;
 use super::merged::{By, Contribution, Offered, Sum};
-use super::messages::{Requests, SentJob, ToDriver, ToWorker};
+use super::messages::{Deed, Requests, SentEnd, SentJob, SentLoad, ToDriver, ToWorker};
 use super::strangers::Mail;
+use crate::opening::{self, Opening, Those};
 use crate::request_form::RequestForm;
 
 /// Time from the last worker's readiness to the start of the load, and further time per worker:
@@ -33,15 +34,131 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A load for all workers.
 pub(crate) struct Job<'a> {
-    pub(crate) endpoint: &'a Endpoint,
-    pub(crate) requests: Requests,
-    /// The whole load, with the threads of all workers.
-    pub(crate) offer: &'a Offer,
-    pub(crate) work: &'a Work,
+    pub(crate) load: Load<'a>,
     /// Zero of the times of writes.
     pub(crate) since: Instant,
     /// Name of the phase.
     pub(crate) phase: &'a str,
+}
+
+/// What all workers do.
+pub(crate) enum Load<'a> {
+    /// Requests of event loops.
+    Requests {
+        endpoint: &'a Endpoint,
+        requests: Requests,
+        /// The whole load, with the threads of all workers.
+        offer: &'a Offer,
+        work: &'a Work,
+    },
+    /// Something that blocking clients do.
+    Clients { opening: &'a Opening<Endpoint>, act: Act<'a> },
+}
+
+/// What all blocking clients do at one time.
+#[derive(Clone, Copy)]
+pub(crate) enum Act<'a> {
+    /// They connect.
+    Open,
+    Fill,
+    /// They run a step, a time after the start of the phase's measurement.
+    Step(&'a Step, Option<Instant>),
+    ReadBack,
+}
+
+impl Job<'_> {
+    fn timeout_ns(&self) -> u64 {
+        match &self.load {
+            Load::Requests { offer, .. } => offer.timeout_ns,
+            Load::Clients { opening, .. } => opening.options.timeout.as_nanos() as u64,
+        }
+    }
+
+    /// Number of workers that take part, of so many.
+    fn workers(&self, all: u32) -> u32 {
+        match &self.load {
+            Load::Requests { .. } => all,
+            Load::Clients { opening, .. } => {
+                opening::workers(&opening.workload, &opening.load, all)
+            }
+        }
+    }
+
+    /// Threads of worker `at` of `workers` that take part.
+    fn threads(&self, at: u32, workers: u32) -> u32 {
+        match &self.load {
+            Load::Requests { offer, .. } => (offer.threads / workers.max(1)).max(1),
+            Load::Clients { opening, .. } => {
+                Those::of_process(opening.load.clients, (at, workers)).clients
+            }
+        }
+    }
+
+    /// True if workers on this machine share CPUs in this load that they do not share otherwise.
+    fn shares_cpus(&self) -> bool {
+        matches!(&self.load, Load::Clients { opening, .. } if !opening.more_cpus.is_empty())
+    }
+
+    /// What worker `at` of `workers` does.
+    fn sent(&self, at: u32, workers: u32, shares_cpus: bool) -> Result<SentLoad, FleetError> {
+        Ok(match &self.load {
+            Load::Requests { endpoint, requests, offer, .. } => {
+                let threads = self.threads(at, workers);
+                let part = Part { first: at * threads, threads: threads * workers };
+                let spin = offer.spin && !shares_cpus;
+                SentLoad::Requests {
+                    endpoint: Box::new(SentEndpoint::of(endpoint)?),
+                    requests: Box::new(requests.clone()),
+                    offer: Box::new(Offer { threads, part, spin, ..(*offer).clone() }),
+                }
+            }
+            Load::Clients { opening, act } => SentLoad::Clients(match act {
+                Act::Open => {
+                    let opening = (*opening).clone().try_map(|one| SentEndpoint::of(&one))?;
+                    let those = Those::of_process(opening.load.clients, (at, workers));
+                    Deed::Open(Box::new(opening), those)
+                }
+                Act::Fill => Deed::Fill,
+                Act::Step(step, _) => Deed::Step(Box::new(step.of_process((at, workers)))),
+                Act::ReadBack => Deed::ReadBack,
+            }),
+        })
+    }
+
+    fn observer(&self, begins: Instant) -> Observer {
+        match &self.load {
+            Load::Requests { offer, work, .. } => Observer::new(offer, work, begins),
+            Load::Clients { opening, act } => {
+                let step = match act {
+                    Act::Step(step, _) => Some(*step),
+                    _ => None,
+                };
+                Observer::of_clients(opening.load.clients, step, begins)
+            }
+        }
+    }
+
+    /// What progress reports say of a part that is measured from an instant.
+    fn reported(&self, measured_from: Instant) -> Reported<'_> {
+        let (mut from_ns, mut planned_per_s) = (0, None);
+        let is_measured = match &self.load {
+            Load::Requests { requests, .. } => requests.are_measured(),
+            Load::Clients { act: Act::Step(step, first), .. } => {
+                planned_per_s = step.planned_per_s();
+                let since = first.map(|first| measured_from.saturating_duration_since(first));
+                from_ns = since.unwrap_or_default().as_nanos() as u64;
+                true
+            }
+            Load::Clients { .. } => false,
+        };
+        let (phase, timeout_ns) = (self.phase, self.timeout_ns());
+        Reported { phase, timeout_ns, from_ns, planned_per_s, is_measured }
+    }
+
+    /// True if a worker may have nothing to do.
+    fn may_be_idle(&self) -> bool {
+        matches!(&self.load, Load::Clients { act: Act::Fill, .. })
+    }
 }
 
 impl Fleet {
@@ -63,13 +180,9 @@ impl Fleet {
         };
         let requests = Requests::Alike(form.clone());
         let (since, phase) = (Instant::now(), form.name.as_str());
-        let job = Job { endpoint, requests, offer, work: &work, since, phase };
+        let load = Load::Requests { endpoint, requests, offer, work: &work };
+        let job = Job { load, since, phase };
         self.offer(&job, stop, &mut Unmetered, progress)
-    }
-
-    /// Threads of each worker, if all of them together have `threads`.
-    fn threads_each(&self, threads: u32) -> u32 {
-        (threads / self.members.len().max(1) as u32).max(1)
     }
 
     /// Offers a load and merges what the workers measured.
@@ -86,15 +199,21 @@ impl Fleet {
         }
         let inbox = lock(&self.inbox);
         let number = self.jobs.fetch_add(1, Ordering::Relaxed) + 1;
+        let workers = job.workers(self.members.len() as u32);
         let mut offering = Offering {
             fleet: self,
             inbox: &inbox,
             number,
+            workers,
             contributions: self.members.iter().map(|_| Contribution::default()).collect(),
-            sum: Sum::default(),
+            sum: Sum::new(job.may_be_idle()),
             failure: None,
             course: Course::of(self.members.len()),
         };
+        for idle in workers as usize..self.members.len() {
+            offering.contributions[idle].ended = Some(SentEnd::default());
+            offering.course.end(idle);
+        }
         let begins = match offering.prepare(job, stop) {
             Ok(Some(begins)) => begins,
             not_begun => {
@@ -103,18 +222,17 @@ impl Fleet {
                 return Offered { failure: not_begun.err(), interrupted, ..Offered::default() };
             }
         };
-        let mut observer = Observer::new(job.offer, job.work, begins);
+        let mut observer = job.observer(begins);
         offering.watch((job, &mut observer), stop, meter, progress);
         observer.end(meter);
         offering.clocks(|contribution| &mut contribution.after);
         let Offering { contributions, sum, failure, .. } = offering;
-        let threads = self.threads_each(job.offer.threads);
-        let by = |member: &Member| By {
+        let by = |(at, member): (u32, &Member)| By {
             name: member.name.clone(),
-            threads,
-            shares_cpus: member.shares_cpus,
+            threads: job.threads(at, workers),
+            shares_cpus: member.shares_cpus || job.shares_cpus(),
         };
-        let parts = self.members.iter().map(by).zip(contributions);
+        let parts = (0..workers).zip(&self.members).map(by).zip(contributions);
         let mut offered = sum.complete(parts, (begins, job.since));
         observer.complete(&mut offered.phase);
         offered.failure = failure.or(offered.failure);
@@ -128,6 +246,8 @@ struct Offering<'a> {
     fleet: &'a Fleet,
     inbox: &'a Receiver<Mail<ToDriver>>,
     number: u64,
+    /// Number of members that take part, the first ones.
+    workers: u32,
     /// By member.
     contributions: Vec<Contribution>,
     sum: Sum,
@@ -151,29 +271,18 @@ impl Offering<'_> {
     /// Measures clocks, sends the job and starts it once all workers are connected. Returns the
     /// time of the start; `None` if the user stopped it.
     fn prepare(&mut self, job: &Job<'_>, stop: &AtomicBool) -> Result<Option<Instant>, Failure> {
-        let endpoint = SentEndpoint::of(job.endpoint).map_err(failed)?;
         self.clocks(|contribution| &mut contribution.before);
         self.failure.take().map_or(Ok(()), Err)?;
-        let each = self.fleet.threads_each(job.offer.threads);
-        let threads = each * self.members().len() as u32;
-        for (at, member) in self.members().iter().enumerate() {
-            let part = Part { first: at as u32 * each, threads };
-            let offer = Offer {
-                threads: each,
-                part,
-                spin: job.offer.spin && !member.shares_cpus,
-                ..job.offer.clone()
-            };
+        for (at, member) in (0..self.workers).zip(self.members()) {
+            let shares_cpus = member.shares_cpus || job.shares_cpus();
             let job = SentJob {
                 number: self.number,
-                endpoint: endpoint.clone(),
-                requests: job.requests.clone(),
-                offer,
-                siblings: self.fleet.siblings(member),
+                load: job.sent(at, self.workers, shares_cpus).map_err(failed)?,
+                siblings: self.fleet.siblings(member, shares_cpus),
             };
             member.link.send(&ToWorker::Load { job: Box::new(job) });
         }
-        let within = READY_WITHIN + Duration::from_nanos(job.offer.timeout_ns);
+        let within = READY_WITHIN + Duration::from_nanos(job.timeout_ns());
         let is_ready = |c: &Contribution| c.ready || c.ended.is_some();
         self.take_until(within, stop, is_ready, "prepare its clients");
         self.failure.take().map_or(Ok(()), Err)?;
@@ -181,7 +290,8 @@ impl Offering<'_> {
             return Ok(None);
         }
         let begins = Instant::now() + LEAD + LEAD_EACH * self.members().len() as u32;
-        for (member, contribution) in self.members().iter().zip(&self.contributions) {
+        let taking_part = self.members().iter().take(self.workers as usize);
+        for (member, contribution) in taking_part.zip(&self.contributions) {
             let Some(clock) = &contribution.before else { continue };
             let at_ns = u64::try_from(clock.worker_ns(begins)).unwrap_or(0);
             member.link.send(&ToWorker::Start { at_ns });
@@ -282,11 +392,7 @@ impl Offering<'_> {
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) {
-        let of = Reported {
-            phase: job.phase,
-            timeout_ns: job.offer.timeout_ns,
-            is_measured: job.requests.are_measured(),
-        };
+        let of = job.reported(observer.measured_from());
         let (mut stopping, mut check_at) = (None, Instant::now());
         while self.contributions.iter().any(|c| c.ended.is_none()) {
             if (self.failure.is_some() || stop.load(Ordering::Relaxed)) && stopping.is_none() {

@@ -1,21 +1,25 @@
 //! A worker: joins a driver and offers its part of every load.
 
 use drivers::wire::Access;
-use load::wire::{Offer, ProgressSnapshot};
-use load::{Meter, Reading};
+use load::wire::Offer;
+use load::{Latest, Meter, Reading};
 use model::{Condition, ErrorClass, Failure, RecordedOperation};
 use rig::StolenCpuReader;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::FleetError;
 use super::connecting::connect;
+use super::endpoint::SentEndpoint;
 use super::link::{Arrived, Link};
-use super::messages::{Hello, PROTOCOL, SentEnd, SentJob, SentProgress, ToDriver, ToWorker};
+use super::messages::{
+    Deed, Hello, PROTOCOL, Requests, SentEnd, SentJob, SentLoad, SentProgress, ToDriver, ToWorker,
+};
+use super::own_clients::{self, OwnClients, Place};
 use super::token::Token;
 use crate::kv_work;
 use crate::recorded;
@@ -68,7 +72,8 @@ pub fn work(
         cpus: joining.cpus.clone(),
         machine: joining.machine.clone(),
     }));
-    let mut worker = Worker { joining, link, zero, current: None, has_joined: false };
+    let clients = Arc::default();
+    let mut worker = Worker { joining, link, zero, current: None, clients, has_joined: false };
     let ended = worker.serve(&inbox, stop, notice);
     worker.end_current();
     ended
@@ -87,6 +92,8 @@ struct Worker<'a> {
     /// Zero of this worker's clock.
     zero: Instant,
     current: Option<Current>,
+    /// Its blocking clients, which the thread of the current load uses.
+    clients: Arc<Mutex<Option<OwnClients>>>,
     has_joined: bool,
 }
 
@@ -132,6 +139,12 @@ impl Worker<'_> {
                         current.stop.store(true, Ordering::Relaxed);
                     }
                 }
+                Arrived::Message(ToWorker::Close) => {
+                    self.end_current();
+                    if let Ok(mut own) = self.clients.try_lock() {
+                        *own = None;
+                    }
+                }
                 Arrived::Message(ToWorker::Goodbye) => {
                     notice("the driver is done");
                     return Ok(());
@@ -161,11 +174,19 @@ impl Worker<'_> {
             late_ns: 0,
             stolen: StolenCpuReader::beside(&self.joining.cpus, &siblings),
         };
+        let clients = Arc::clone(&self.clients);
         let (link, own_stop) = (Arc::clone(&self.link), Arc::clone(&stop));
         let (cpus, directory) = (self.joining.cpus.clone(), self.joining.directory.to_path_buf());
         let thread = thread::spawn(move || {
+            let place = Place { cpus: &cpus, directory: &directory };
             let number = job.number;
-            let ended = offer(job, cpus, &directory, &own_stop, &mut meter);
+            let ended = match job.load {
+                SentLoad::Requests { endpoint, requests, offer } => {
+                    let load = (*endpoint, &*requests, *offer);
+                    request(load, place, &own_stop, &mut meter)
+                }
+                SentLoad::Clients(deed) => perform(&clients, deed, place, &own_stop, &mut meter),
+            };
             let ended = ended
                 .unwrap_or_else(|failure| SentEnd { failure: Some(failure), ..SentEnd::default() });
             link.send(&ToDriver::Ended { ended: Box::new(SentEnd { job: number, ..ended }) });
@@ -184,31 +205,30 @@ impl Worker<'_> {
     }
 }
 
-/// Prepares and offers a load.
-fn offer(
-    job: SentJob,
-    cpus: Vec<usize>,
-    directory: &Path,
+/// Prepares requests of event loops and sends them.
+fn request(
+    (endpoint, requests, offer): (SentEndpoint, &Requests, Offer),
+    Place { cpus, directory }: Place<'_>,
     stop: &AtomicBool,
     meter: &mut WorkerMeter,
 ) -> Result<SentEnd, Failure> {
     let wrong = |FleetError(message)| Failure { class: ErrorClass::Other, message };
-    let endpoint = job.endpoint.received(directory).map_err(wrong)?;
-    let access = drivers::wire::access(&endpoint, Duration::from_nanos(job.offer.timeout_ns))?;
+    let endpoint = endpoint.received(directory).map_err(wrong)?;
+    let access = drivers::wire::access(&endpoint, Duration::from_nanos(offer.timeout_ns))?;
     let Access { dialect, servers } = &access;
-    let (work, phase) = kv_work::of_requests(&job.requests, *dialect)?;
-    let offer = Offer { spin: job.offer.spin && !cpus.is_empty(), cpus, ..job.offer };
+    let (work, phase) = kv_work::of_requests(requests, *dialect)?;
+    let (spin, cpus) = (offer.spin && !cpus.is_empty(), cpus.to_vec());
+    let offer = Offer { spin, cpus, ..offer };
     let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
-    let mut reporter = Reporter::new(job.number, Arc::clone(&meter.link));
+    let mut reporter = Reporter::new(meter.job, Arc::clone(&meter.link));
     let mut outcome = dialect.run(&offer, &work, servers, stop, meter, &mut |snapshot| {
-        reporter.take(&snapshot, (&phase, &names), &offer);
+        reporter.take(recorded::latest(&snapshot, (&phase, &names), &offer), snapshot.last);
     });
     let before_start = meter.begun.zip(outcome.zero);
     let before_start = before_start.map(|(begun, zero)| begun.saturating_duration_since(zero));
     let (written, failure) = (outcome.written.take(), outcome.failure.clone());
     let record = outcome.into_phase(&phase, &names);
     Ok(SentEnd {
-        job: job.number,
         late_ns: meter.late_ns,
         before_start_ns: before_start.unwrap_or_default().as_nanos() as u64,
         points: record.points,
@@ -216,7 +236,30 @@ fn offer(
         outages: record.outages,
         written,
         failure,
+        ..SentEnd::default()
     })
+}
+
+/// Does something with the worker's blocking clients.
+fn perform(
+    clients: &Mutex<Option<OwnClients>>,
+    deed: Deed,
+    place: Place<'_>,
+    stop: &AtomicBool,
+    meter: &mut WorkerMeter,
+) -> Result<SentEnd, Failure> {
+    let Ok(mut own) = clients.try_lock() else {
+        let message = "its clients have not ended their last call".into();
+        return Err(Failure { class: ErrorClass::Other, message });
+    };
+    let mut reporter = Reporter::new(meter.job, Arc::clone(&meter.link));
+    let ended = own_clients::perform(&mut own, deed, place, stop, meter, &mut |progress| {
+        if let Some(latest) = progress.latest {
+            reporter.take(latest, false);
+        }
+    });
+    reporter.send();
+    ended.map(|ended| SentEnd { late_ns: meter.late_ns, ..ended })
 }
 
 /// Reports progress to the driver.
@@ -224,34 +267,37 @@ struct Reporter {
     job: u64,
     link: Arc<Link>,
     reported_at: Instant,
+    /// Results since the last report, and where they end.
     operations: Vec<RecordedOperation>,
     whole: Vec<RecordedOperation>,
+    at_ns: u64,
+    stage: Option<u32>,
 }
 
 impl Reporter {
     fn new(job: u64, link: Arc<Link>) -> Self {
         let (operations, whole) = (Vec::new(), Vec::new());
-        Self { job, link, reported_at: Instant::now(), operations, whole }
+        Self { job, link, reported_at: Instant::now(), operations, whole, at_ns: 0, stage: None }
     }
 
-    fn take(
-        &mut self,
-        snapshot: &ProgressSnapshot<'_>,
-        (phase, names): (&str, &[&str]),
-        offer: &Offer,
-    ) {
-        let latest = recorded::latest(snapshot, (phase, names), offer);
+    /// Takes new results, and reports them if it is time to or they are the `last`.
+    fn take(&mut self, latest: Latest, last: bool) {
         RecordedOperation::merge_all(&mut self.operations, &latest.operations);
         RecordedOperation::merge_all(&mut self.whole, &[*latest.whole]);
-        if !snapshot.last && self.reported_at.elapsed() < REPORT_EVERY {
-            return;
+        (self.at_ns, self.stage) = (latest.at_ns, latest.stage);
+        if last || self.reported_at.elapsed() >= REPORT_EVERY {
+            self.send();
         }
+    }
+
+    /// Reports what is not reported yet.
+    fn send(&mut self) {
         self.reported_at = Instant::now();
         let Some(whole) = self.whole.pop() else { return };
         let progress = SentProgress {
             job: self.job,
-            at_ns: latest.at_ns,
-            stage: latest.stage,
+            at_ns: self.at_ns,
+            stage: self.stage,
             operations: std::mem::take(&mut self.operations),
             whole,
         };

@@ -6,6 +6,7 @@ use super::offer::Offer;
 use super::stages::{Marks, Span, spans, steady_rate_per_s};
 use super::work::Work;
 use crate::meter::{Meter, PhaseRecord, ReadAt};
+use crate::step::Step;
 
 /// Readings of a meter at the start and the end of a load's measurement and of each of its stages.
 #[derive(Debug)]
@@ -20,6 +21,9 @@ pub struct Observer {
     marks: Marks<ReadAt>,
     before: Option<ReadAt>,
     after: ReadAt,
+    /// Planned end of a step's measurement, after which only its backlog is served.
+    ends_ns: Option<u64>,
+    at_end: Option<ReadAt>,
 }
 
 impl Observer {
@@ -36,11 +40,32 @@ impl Observer {
             before: None,
             after: ReadAt::default(),
             spans,
+            ends_ns: None,
+            at_end: None,
+        }
+    }
+
+    /// For a step of so many blocking clients that starts at `begins`; without a step, for
+    /// everything that they do.
+    pub fn of_clients(clients: u32, step: Option<&Step>, begins: Instant) -> Self {
+        let warmup_ns = step.map_or(0, |step| step.phase.warmup_ns);
+        let length = step.and_then(Step::planned_length);
+        Self {
+            planned_per_s: step.and_then(Step::planned_per_s),
+            clients,
+            begins,
+            warmup_ns,
+            marks: Marks::new(&[], warmup_ns),
+            before: None,
+            after: ReadAt::default(),
+            spans: Vec::new(),
+            ends_ns: length.map(|length| warmup_ns.saturating_add(length.as_nanos() as u64)),
+            at_end: None,
         }
     }
 
     /// Start of the measurement.
-    fn measured_from(&self) -> Instant {
+    pub fn measured_from(&self) -> Instant {
         self.begins + Duration::from_nanos(self.warmup_ns)
     }
 
@@ -55,15 +80,19 @@ impl Observer {
             self.before = Some(ReadAt::now(meter, now_ns));
         }
         self.marks.read_if_due(now_ns, || ReadAt::now(meter, now_ns));
+        if self.ends_ns.is_some_and(|ends_ns| now_ns >= ends_ns) {
+            self.ends_ns = None;
+            self.at_end = Some(ReadAt::now(meter, now_ns));
+        }
         let first_ns = if self.before.is_none() { self.warmup_ns } else { u64::MAX };
-        let due_ns = first_ns.min(self.marks.next_ns());
+        let due_ns = first_ns.min(self.marks.next_ns()).min(self.ends_ns.unwrap_or(u64::MAX));
         longest.min(Duration::from_nanos(due_ns.saturating_sub(self.now_ns())))
     }
 
     /// Takes the last readings.
     pub fn end(&mut self, meter: &mut dyn Meter) {
         let now_ns = self.now_ns();
-        self.after = ReadAt::now(meter, now_ns);
+        self.after = self.at_end.unwrap_or_else(|| ReadAt::now(meter, now_ns));
         self.marks.end(|| self.after);
     }
 

@@ -3,7 +3,7 @@
 //! Counts and histograms are added, and rates and percentiles follow from the sums. No percentile
 //! is ever computed from those of the contributors.
 
-use super::operation::OperationResult;
+use super::operation::{OperationResult, Restored};
 use super::outage::Outage;
 use super::point::{Beyond, Due, Point};
 use super::silence::Silence;
@@ -14,6 +14,7 @@ impl Point {
     /// time is not added: the driver measures it once.
     pub fn contribute(&mut self, other: &Self) {
         let length_ns = self.length_ns.max(other.length_ns);
+        self.own_share = self.mean_own_share(other);
         for theirs in &other.operations {
             let name = &theirs.operation;
             if let Some(own) = self.operations.iter_mut().find(|own| own.operation == *name) {
@@ -48,6 +49,29 @@ impl Point {
         }
         self.silences = common_silences(&self.silences, &other.silences);
         self.failure = self.failure.take().or_else(|| other.failure.clone());
+        self.restored.extend(&other.restored);
+        self.rate_restored();
+    }
+
+    /// Share of the time that clients of both contributors spent outside operations.
+    fn mean_own_share(&self, other: &Self) -> f64 {
+        let weight = |one: &Self| f64::from(one.clients) * one.length_ns as f64;
+        let (own, theirs) = (weight(self), weight(other));
+        let spent = own * self.own_share + theirs * other.own_share;
+        spent / (own + theirs).max(f64::MIN_POSITIVE)
+    }
+
+    /// Computes the rates from the times of all clients, if they restored records.
+    fn rate_restored(&mut self) {
+        let Some(all) = self.whole().map(|whole| whole.service.count()) else { return };
+        if self.restored.is_empty() {
+            return;
+        }
+        let rate_per_s = Restored::rate_per_s(&self.restored);
+        for operation in &mut self.operations {
+            let share = operation.service.count() as f64 / all.max(1) as f64;
+            operation.rate_per_s = rate_per_s * share;
+        }
     }
 }
 

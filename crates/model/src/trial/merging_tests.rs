@@ -114,3 +114,19 @@ fn overlapping_outages_of_a_server_are_one() {
     Outage::contribute(&mut all, vec![outage("a", 90, 5)]);
     assert_eq!(all, [outage("a", 10, 30), outage("b", 25, 15), outage("a", 90, 5)]);
 }
+
+#[test]
+fn the_rate_of_clients_that_restored_follows_from_the_times_of_all() {
+    let part = |restored: Vec<Restored>, times: &[u64], own_share| {
+        let whole = operation("mixed", times, 1.0);
+        let read = operation("read", &times[..times.len() / 2], 1.0);
+        Point { own_share, restored, ..point(vec![read, whole], S) }
+    };
+    let client = |answered, free_ns| Restored { answered, free_ns, restoring_ns: S - free_ns };
+    let mut merged = part(vec![client(4, S / 10), client(2, S / 10)], &[1; 6], 0.2);
+    merged.contribute(&part(vec![client(10, S / 2), client(8, S / 2)], &[1; 18], 0.4));
+    // Four clients, 24 operations in 1.2 s.
+    let rates: Vec<f64> = merged.operations.iter().map(|o| o.rate_per_s.round()).collect();
+    assert_eq!((merged.restored.len(), rates), (4, vec![40.0, 80.0]));
+    assert!((merged.own_share - 0.3).abs() < 1e-9);
+}

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 
 use crate::findings::Findings;
 use crate::limits::{
-    BUSY_SHARE_MAX, SLOW_WORKER_FACTOR, START_SKEW_NS_MAX, WAITED_SHARE_MAX, WORKER_DEVIATIONS_MAX,
-    WORKER_SHARE_MAX,
+    BUSY_SHARE_MAX, OWN_SHARE_MAX, SLOW_WORKER_FACTOR, START_SKEW_NS_MAX, WAITED_SHARE_MAX,
+    WORKER_DEVIATIONS_MAX, WORKER_SHARE_MAX,
 };
 use crate::measurement::Measurement;
 use crate::recorded::Recorded;
+use crate::series::{is_serverless, restores_cleaned};
 use crate::show;
 use crate::view::WorkerView;
 use crate::workers::{against_all, of};
-use model::TAKEN_SHARE_MAX;
+use model::{TAKEN_SHARE_MAX, Workload};
 
 /// Most workers that are named besides the worst.
 const NAMED_MAX: usize = 3;
@@ -75,20 +76,39 @@ pub(super) fn slow(_: &Recorded, all: &[Measurement<'_>], findings: &mut Finding
     }
 }
 
-/// Workers of a closed load whose threads were busy.
+/// Workers that limited a closed load: event loops that were busy, and blocking clients that the
+/// generator's own work kept from sending.
 pub(super) fn busy(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
-    let is_busy = |one: &WorkerView| one.share_of_plan.is_none() && one.cpu_share > BUSY_SHARE_MAX;
     let broken = find(all, |measurement, one| {
-        // If all are busy, the rule on the generator's CPUs says so, and knows whether the server
-        // was.
-        if !is_busy(one) || of(measurement).iter().all(is_busy) {
+        // If all are busy, the rules on the generator say so, and know whether the server was.
+        let limited = limited(measurement, one)?;
+        if of(measurement).iter().all(|one| self::limited(measurement, one).is_some()) {
             return None;
         }
-        let share = show::percent(one.cpu_share);
-        Some((one.cpu_share, format!("is generator-bound, its threads used {share} of their CPUs")))
+        Some(limited)
     });
     let cure = "give it more CPUs and --threads, or use more workers";
     findings.invalid.extend(sentence(&broken, cure));
+}
+
+/// How a worker limited a closed load, and by what share; `None` if it did not.
+fn limited(measurement: &Measurement<'_>, one: &WorkerView) -> Option<(f64, String)> {
+    let Measurement { cell, products, planned, .. } = measurement;
+    if one.share_of_plan.is_some() {
+        return None;
+    }
+    if matches!(cell.workload, Workload::Kv(_)) {
+        let share = show::percent(one.cpu_share);
+        let what = format!("is generator-bound, its threads used {share} of their CPUs");
+        return (one.cpu_share > BUSY_SHARE_MAX).then_some((one.cpu_share, what));
+    }
+    // Without a server the clients do all the work, and also when they restore cleaned records.
+    let is_own = !is_serverless(products) && !restores_cleaned(&cell.workload, *planned);
+    let share = show::percent(one.own_share);
+    let what = format!(
+        "is generator-bound, its clients spent {share} of their time on the generator's own work"
+    );
+    (is_own && one.own_share > OWN_SHARE_MAX).then_some((one.own_share, what))
 }
 
 /// Workers that waited for a CPU, whose CPUs others used, or that were stopped.

@@ -14,7 +14,7 @@ const PLANNED_PER_S: f64 = 1_000.0;
 /// Divides each point evenly between three workers, which `with` may change by their number.
 fn divided(mut recorded: Recorded, with: impl Fn(usize, &mut Contributor)) -> View {
     recorded.header.plan.places.workers = 3;
-    let is_open = recorded.header.plan.cells[0].load != model::Load::closed(8);
+    let is_open = recorded.header.plan.cells[0].load.is_planned();
     for point in recorded.trials.iter_mut().flat_map(|trial| &mut trial.points) {
         let whole = point.whole().unwrap().clone();
         let part = |number: usize| {
@@ -125,6 +125,17 @@ fn a_busy_worker_is_generator_bound_unless_all_are() {
         busy(one);
     };
     assert_eq!(closed(of_second(of_two)).validity, Validity::Valid);
+}
+
+#[test]
+fn a_worker_whose_blocking_clients_do_much_else_is_generator_bound() {
+    let own = |one: &mut Contributor| one.point.own_share = 0.3;
+    let of = |target: &str| run(&[target], 5, usual);
+    let view = divided(of("redis"), of_second(own));
+    assert_named(&view, Validity::Invalid, "spent 30 % of their time on the generator's own work");
+    let is_named = |view: &View| view.reasons.iter().any(|r| r.contains("worker "));
+    assert!(!is_named(&divided(of("redis"), |_, one| own(one))), "as all are");
+    assert!(!is_named(&divided(of("files"), of_second(own))), "without a server");
 }
 
 #[test]

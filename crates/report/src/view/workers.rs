@@ -28,6 +28,8 @@ pub struct WorkerView {
     /// CPU time of its threads as a share of their time, with the time for which they waited for a
     /// CPU if workers share CPUs.
     pub cpu_share: f64,
+    /// Share of the time that its blocking clients spent on the generator's own work.
+    pub own_share: f64,
     /// Share of their time in which its threads waited for a CPU.
     pub waited_share: f64,
     /// Share of the time in which others used its CPUs.
