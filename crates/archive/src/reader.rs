@@ -48,7 +48,10 @@ impl Record {
         }
         // Read the points before the trials, since a trial's line may replace them in between.
         let parts = lines(directory, POINTS)?;
-        let mut trials = lines(directory, TRIALS)?;
+        let mut trials = Vec::new();
+        for trial in lines(directory, TRIALS)? {
+            Trial::add(&mut trials, trial);
+        }
         for part in not_ended(parts, &trials) {
             Trial::merge_part(&mut trials, part);
         }

@@ -246,7 +246,9 @@ impl Measuring<'_, '_, '_> {
     fn cell(&mut self, block: u32, position: u32, cell: &Cell) {
         let is_own = |t: &Trial| t.block == block && t.cell == cell.id;
         let known = self.trials.iter().position(is_own);
-        let goes_on = |at: usize| self.plan.next_probe(&self.trials[at]).is_some();
+        let goes_on = |at: usize| {
+            self.trials[at].is_lost() || self.plan.next_probe(&self.trials[at]).is_some()
+        };
         if !self.ready.contains(&cell.target) || known.is_some_and(|at| !goes_on(at)) {
             return;
         }
@@ -258,7 +260,10 @@ impl Measuring<'_, '_, '_> {
                 started_unix_ms: unix_ms(),
                 ..Trial::default()
             },
-            |at| self.trials.remove(at),
+            |at| match self.trials.remove(at) {
+                lost if lost.is_lost() => lost.again(unix_ms()),
+                part => part,
+            },
         );
         let (done_share, left_ns) =
             effort::estimate_remaining(self.plan, &self.ready, &self.trials, self.spent_ns());
@@ -271,14 +276,17 @@ impl Measuring<'_, '_, '_> {
         let Some(Measured { trial, intervals, samples }) = measured else { return };
         // Whether a store is killed by its limit, and what the machine must have, depends on the
         // cell.
-        let is_of_store =
-            |failure: &&Failure| !matches!(failure.class, ErrorClass::Killed | ErrorClass::Missing);
+        let is_of_store = |failure: &&Failure| {
+            let not_its_own = [ErrorClass::Killed, ErrorClass::Missing, ErrorClass::Lost];
+            !not_its_own.contains(&failure.class)
+        };
         self.note_failure(&cell.target, trial.failure.as_ref().filter(is_of_store));
         self.sinks.emit(&Event::TrialEnded(Box::new(trial.clone())));
         if !intervals.is_empty() {
             self.sinks.emit(&Event::Intervals { cell: cell.id.clone(), intervals });
         }
-        if !samples.is_empty() {
+        // Those of a trial that is measured again would mix with its own.
+        if !samples.is_empty() && !trial.is_lost() {
             self.sinks.emit(&Event::Samples { block, cell: cell.id.clone(), samples });
         }
         self.trials.push(trial);

@@ -86,8 +86,9 @@ fn to_its_end(
         let trial = &mut measured.trial;
         let is_known = is_on_last_point(trial, failure);
         let probing = Probing::of(provisioner, cell, (limits.begun, limits.stop), trial);
-        // Never retry what could harm other users' data.
-        let Some(mut probing) = probing.filter(|_| failure.class != ErrorClass::NotOurs) else {
+        // Never retry what could harm other users' data, nor what no worker is left for.
+        let is_final = matches!(failure.class, ErrorClass::NotOurs | ErrorClass::Lost);
+        let Some(mut probing) = probing.filter(|_| !is_final) else {
             return result;
         };
         if limits.stop.load(Ordering::Relaxed) {

@@ -3,13 +3,14 @@
 //! All clients of a process share one schedule: the next free client takes the next arrival, waits
 //! until it is due, and sends it. If all clients are busy, arrivals wait in order; none is dropped.
 //! Separate schedules for each client would make an arrival wait for its own client while others
-//! are free, which no pool of workers does. Several processes divide the arrivals equally.
+//! are free, which no pool of workers does. Several processes divide the arrivals by their clients.
 //!
 //! The stages of a load in shares of a peak are separate steps: the next one starts when the
 //! backlog of the last one is served or given up, so that it does not inherit its queue.
 
 use model::{Arrivals, Load, PEAK, Phase, SETTLE_SHARE, Schedule, Stop};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -39,15 +40,23 @@ pub struct Pace {
     /// Length of the measurement, nanoseconds.
     length_ns: u64,
     seed: u64,
-    /// Number of this process, from 0, and of all processes that share the arrivals.
-    part: (u32, u32),
+    part: Part,
+}
+
+/// The clients of one process among all clients that share the arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Part {
+    first: u32,
+    clients: u32,
+    all: u32,
 }
 
 /// Planned arrivals of this process, shared by all of its clients.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pace: Pace,
-    pacer: Mutex<Pacer>,
+    /// The pacer, and number of arrivals that it has given.
+    pacer: Mutex<(Pacer, u64)>,
     unsent: AtomicU64,
 }
 
@@ -92,9 +101,11 @@ impl Step {
         }
     }
 
-    /// The part of process `part.0`, from 0, of `part.1` processes that share the arrivals.
+    /// The part of a process with these of `all` clients: of a Poisson process, one with its share
+    /// of the rate; of evenly spaced arrivals, those whose numbers modulo `all` are its clients'.
     #[must_use]
-    pub fn of_process(&self, part: (u32, u32)) -> Self {
+    pub fn of_clients(&self, clients: Range<u32>, all: u32) -> Self {
+        let part = Part { first: clients.start, clients: clients.len() as u32, all };
         let pace = self.pace.map(|pace| Pace { part, ..pace });
         Self { pace, ..self.clone() }
     }
@@ -106,7 +117,7 @@ impl Step {
 
     /// Planned arrivals per second of this process; `None` under a closed load.
     pub fn planned_per_s(&self) -> Option<f64> {
-        self.pace.map(|pace| pace.rate_per_s / f64::from(pace.part.1))
+        self.pace.map(|pace| pace.rate_per_s * pace.part.share())
     }
 }
 
@@ -122,7 +133,35 @@ impl Pace {
             Stop::AfterNs(ns) => ns,
             Stop::Count(count) => (count as f64 * 1e9 / rate_per_s) as u64,
         };
-        Some(Self { arrivals, rate_per_s, length_ns, seed, part: (0, 1) })
+        let part = Part { first: 0, clients: 1, all: 1 };
+        Some(Self { arrivals, rate_per_s, length_ns, seed, part })
+    }
+
+    /// The pacer of this process, which gives the arrivals of all if they are evenly spaced.
+    fn pacer(&self, warmup_ns: u64) -> Pacer {
+        let (rate_per_s, process) = match self.arrivals {
+            pacer::Arrivals::Constant => (self.rate_per_s, 0),
+            pacer::Arrivals::Poisson => (self.rate_per_s * self.part.share(), self.part.first),
+        };
+        let stage = pacer::Stage {
+            rate_from_per_s: rate_per_s,
+            rate_to_per_s: rate_per_s,
+            length_ns: warmup_ns.saturating_add(self.length_ns),
+        };
+        Pacer::new(self.arrivals, &[stage], (process, 1), self.seed)
+    }
+
+    /// True if an arrival of the pacer is for this process.
+    fn has(&self, number: u64) -> bool {
+        let Part { first, clients, all } = self.part;
+        let client = (number % u64::from(all.max(1))) as u32;
+        self.arrivals == pacer::Arrivals::Poisson || (first..first + clients).contains(&client)
+    }
+}
+
+impl Part {
+    fn share(self) -> f64 {
+        f64::from(self.clients) / f64::from(self.all.max(1))
     }
 }
 
@@ -130,12 +169,7 @@ impl Planned {
     /// The arrivals of a step; `None` under a closed load.
     pub(crate) fn of(step: &Step) -> Option<Self> {
         let pace = step.pace?;
-        let stage = pacer::Stage {
-            rate_from_per_s: pace.rate_per_s,
-            rate_to_per_s: pace.rate_per_s,
-            length_ns: step.phase.warmup_ns.saturating_add(pace.length_ns),
-        };
-        let pacer = Mutex::new(Pacer::new(pace.arrivals, &[stage], pace.part, pace.seed));
+        let pacer = Mutex::new((pace.pacer(step.phase.warmup_ns), 0));
         Some(Self { pace, pacer, unsent: AtomicU64::new(0) })
     }
 
@@ -146,8 +180,15 @@ impl Planned {
 
     /// When the next arrival is due, from the start of the warm-up; `None` after the last.
     pub(crate) fn next(&self) -> Option<Duration> {
-        let mut pacer = self.pacer.lock().unwrap_or_else(PoisonError::into_inner);
-        pacer.next_ns().map(Duration::from_nanos)
+        let mut guard = self.pacer.lock().unwrap_or_else(PoisonError::into_inner);
+        let (pacer, given) = &mut *guard;
+        loop {
+            let at_ns = pacer.next_ns()?;
+            *given += 1;
+            if self.pace.has(*given - 1) {
+                return Some(Duration::from_nanos(at_ns));
+            }
+        }
     }
 
     /// Gives up an arrival that was due at `first` and all that follow, and counts those due after
@@ -209,22 +250,35 @@ mod tests {
         assert_eq!((planned.unsent(), planned.next()), (200, None));
     }
 
+    /// When the arrivals of a step are due.
+    fn due(step: &Step) -> Vec<Duration> {
+        let planned = Planned::of(step).unwrap();
+        std::iter::from_fn(|| planned.next()).collect()
+    }
+
     #[test]
-    fn processes_divide_the_arrivals() {
-        let load = Load::planned(Arrivals::Constant, Schedule::Steady(100), 4);
-        let whole = Step::of_phase((0, &phase("read")), Some((&load, 1)), 0.0).remove(0);
-        let mut due: Vec<Duration> = Vec::new();
-        for number in 0..3 {
-            let part = whole.of_process((number, 3));
-            assert_eq!(part.planned_per_s(), Some(100.0 / 3.0));
-            let planned = Planned::of(&part).unwrap();
-            due.extend(std::iter::from_fn(|| planned.next()));
+    fn processes_divide_the_arrivals_by_their_clients() {
+        let parts = [0..3, 3..6, 6..8];
+        let of = |arrivals| {
+            let load = Load::planned(arrivals, Schedule::Steady(800), 8);
+            let whole = Step::of_phase((0, &phase("read")), Some((&load, 1)), 0.0).remove(0);
+            let parts = parts.clone().map(|clients| whole.of_clients(clients, 8));
+            (whole, parts)
+        };
+        let (whole, parts) = of(Arrivals::Constant);
+        assert_eq!(
+            parts.each_ref().map(Step::planned_per_s),
+            [Some(300.0), Some(300.0), Some(200.0)]
+        );
+        let mut all: Vec<Duration> = parts.iter().flat_map(due).collect();
+        all.sort();
+        assert_eq!(all, due(&whole), "evenly spaced, together");
+        let (_, parts) = of(Arrivals::Poisson);
+        let [first, second, third] = parts.each_ref().map(due);
+        assert!(first != second, "independent");
+        for (due, expected) in [(first, 900.0), (second, 900.0), (third, 600.0_f64)] {
+            let off = (due.len() as f64 - expected).abs() / expected.sqrt();
+            assert!(off < 5.0, "{} of {expected}", due.len());
         }
-        due.sort();
-        let planned = Planned::of(&whole).unwrap();
-        let alone: Vec<Duration> = std::iter::from_fn(|| planned.next()).collect();
-        assert_eq!((due.len(), alone.len()), (300, 300));
-        let off = due.iter().zip(&alone).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
-        assert!(off < Duration::from_micros(1), "{off:?}");
     }
 }

@@ -113,12 +113,36 @@ pub struct Trial {
     pub noise: Noise,
     /// Why it has no complete result.
     pub failure: Option<Failure>,
+    /// Why earlier attempts were lost; empty without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_before: Vec<String>,
 }
 
 impl Trial {
     /// True if both are of the same cell in the same block.
     pub fn repeats(&self, other: &Self) -> bool {
         (self.block, &self.cell) == (other.block, &other.cell)
+    }
+
+    /// True if it says nothing of the store, because a machine that took part was lost. A resumed
+    /// run measures it again.
+    pub fn is_lost(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| failure.class == ErrorClass::Lost)
+    }
+
+    /// The next attempt at a trial that was lost, from its start.
+    #[must_use]
+    pub fn again(self, started_unix_ms: u64) -> Self {
+        let mut lost_before = self.lost_before;
+        lost_before.extend(self.failure.map(|failure| failure.message));
+        let (block, position, cell) = (self.block, self.position, self.cell);
+        Self { block, position, cell, started_unix_ms, lost_before, ..Self::default() }
+    }
+
+    /// Adds a trial that has ended, in place of an earlier attempt that was lost.
+    pub fn add(trials: &mut Vec<Self>, trial: Self) {
+        trials.retain(|known| !(known.is_lost() && known.repeats(&trial)));
+        trials.push(trial);
     }
 
     /// Adds a part to a trial in progress: the new points, with the current state of everything

@@ -193,13 +193,45 @@ fn a_killed_worker_fails_the_trial_and_is_named() {
     assert_eq!(summary["validity"], "invalid");
     let failure = summary["reasons"].to_string();
     assert!(failure.contains("left the fleet") && failure.contains("worker "), "{failure}");
-    // A resumed run can measure the other trials, so this one does not fail them.
     assert_eq!(summary["status"], "interrupted");
     assert_eq!(place.record().trials().len(), 1);
     // All its connections and those of the others are gone.
     wait_until("connections are closed", Duration::from_secs(5), || {
         (server.ask(&["CLIENT", "LIST"]).lines().count() == 1).then_some(())
     });
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_resumed_run_measures_a_lost_trial_again() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let url = format!("x=redis://127.0.0.1:{}", server.port);
+    let load = ["--rate", "1000", "--clients", "6", "--duration", "3s", "--blocks", "2"];
+    let bench = bench(&place, &[&[&*url, "--fleet", "local:3"], &load[..]].concat());
+    let started = Started::new(bench);
+    wait_for_load(&server);
+    kill(Pid::from_raw(workers(&place)[1]), Signal::SIGKILL).unwrap();
+    let summary = started.finish_within(PATIENCE).code(4).json();
+    assert!(summary["reasons"].to_string().contains("--resume measures what was lost again"));
+    let resume = ["--resume", "latest", "--target", &url, "--fleet", "local:3", "--format", "json"];
+    let resume = place.run(&resume);
+    let summary = Place::finish(resume).measured().json();
+    assert_eq!((&summary["status"], &summary["blocks"]), (&"complete".into(), &2.into()));
+    assert!(!summary["reasons"].to_string().contains("left the fleet"), "{summary}");
+    let again = summary["footnotes"].to_string();
+    assert!(
+        again.contains("1 of 2 trials were measured again after a machine was lost"),
+        "{again}"
+    );
+    // The attempt is still in the record, before the trial that replaces it.
+    let trials = place.record().trials();
+    let failed: Vec<bool> = trials.iter().map(|trial| !trial["failure"].is_null()).collect();
+    assert_eq!(failed, [true, false, false], "{trials:?}");
+    assert_eq!(trials[0]["failure"]["class"], "lost");
+    assert_eq!(trials[1]["lost_before"].as_array().map(Vec::len), Some(1), "{}", trials[1]);
     place.assert_nothing_left();
 }
 

@@ -119,7 +119,11 @@ impl Job<'_> {
                     Deed::Open(Box::new(opening), those)
                 }
                 Act::Fill => Deed::Fill,
-                Act::Step(step, _) => Deed::Step(Box::new(step.of_process((at, workers)))),
+                Act::Step(step, _) => {
+                    let all = opening.load.clients;
+                    let own = Those::of_process(all, (at, workers)).numbers();
+                    Deed::Step(Box::new(step.of_clients(own, all)))
+                }
                 Act::ReadBack => Deed::ReadBack,
             }),
         })
@@ -194,7 +198,7 @@ impl Fleet {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Offered {
         if let Some(message) = lock(&self.gone).clone() {
-            let failure = Some(Failure { class: ErrorClass::Other, message });
+            let failure = Some(Failure { class: ErrorClass::Lost, message });
             return Offered { failure, ..Offered::default() };
         }
         let inbox = lock(&self.inbox);
@@ -375,7 +379,7 @@ impl Offering<'_> {
             Arrived::Gone(why) | Arrived::Message(ToDriver::Leaves { why }) => {
                 let message = format!("{name} left the fleet: {why}");
                 lock(&self.fleet.gone).get_or_insert(message.clone());
-                self.fail(Failure { class: ErrorClass::Other, message });
+                self.fail(Failure { class: ErrorClass::Lost, message });
                 self.contributions[at].ended.get_or_insert_default();
                 self.course.end(at);
             }

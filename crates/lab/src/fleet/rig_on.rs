@@ -113,7 +113,8 @@ impl RigOn {
                     } else {
                         format!("lost the machine of the servers at {address}: {why}")
                     };
-                    return Err(lost.insert(failure(lost_it)).clone());
+                    let gone = Failure { class: ErrorClass::Lost, message: lost_it };
+                    return Err(lost.insert(gone).clone());
                 }
                 Err(_) => {
                     return Err(failure(format!(

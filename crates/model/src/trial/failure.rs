@@ -36,6 +36,8 @@ pub enum ErrorClass {
     Start,
     /// The store is not empty, or otherwise unsafe to use.
     NotOurs,
+    /// A worker of the fleet, or the machine of the servers, is gone.
+    Lost,
     /// An error of the operating system or of cachedyno itself.
     Other,
 }
@@ -57,6 +59,7 @@ impl fmt::Display for ErrorClass {
             Self::Missing => "not available",
             Self::Start => "did not start",
             Self::NotOurs => "unsafe to use",
+            Self::Lost => "lost",
             Self::Other => "failed",
         })
     }
@@ -87,7 +90,7 @@ impl Failure {
     /// Class and reason, for a sentence that already says that something failed.
     pub fn described(&self) -> String {
         match self.class {
-            ErrorClass::Other => self.reason().into(),
+            ErrorClass::Other | ErrorClass::Lost => self.reason().into(),
             class => format!("{class}: {}", self.reason()),
         }
     }

@@ -65,9 +65,11 @@ pub(super) fn failed_trials(
     if recorded.lacking(&cell.id).is_some() {
         return;
     }
+    measured_again(cell, trials, findings);
     stalled(cell, trials, findings);
     let failures: Vec<_> = trials.iter().filter_map(|t| t.failure.as_ref()).collect();
     let Some(first) = failures.first() else { return };
+    let is_lost = trials.iter().any(|trial| trial.is_lost());
     let cure = (first.class == ErrorClass::Full).then(|| served::room(recorded, &cell.target));
     let sentence = format!(
         "`{}`: {} of {} trials failed, first: {}{}",
@@ -97,12 +99,27 @@ pub(super) fn failed_trials(
         connections.flatten().is_some_and(|most| cell.load.clients > most)
             && failures.iter().all(|failure| failure.class == ErrorClass::Refused)
     };
-    if cell.workload.may_fail() && trials.iter().copied().any(acted) {
+    if is_lost {
+        findings.invalid.push(sentence + "; --resume measures what was lost again");
+    } else if cell.workload.may_fail() && trials.iter().copied().any(acted) {
         findings.footnotes.push(format!("{sentence}; means cover the other trials"));
     } else if is_of_limit() || is_of_tier() {
         findings.footnotes.push(sentence);
     } else {
         findings.invalid.push(sentence);
+    }
+}
+
+/// Trials of which an earlier attempt was lost.
+fn measured_again(cell: &Cell, trials: &[&Trial], findings: &mut Findings) {
+    let again: Vec<_> = trials.iter().filter_map(|trial| trial.lost_before.first()).collect();
+    if let Some(first) = again.first() {
+        findings.footnotes.push(format!(
+            "`{}`: {} of {} trials were measured again after a machine was lost, first: {first}",
+            cell.id,
+            again.len(),
+            trials.len()
+        ));
     }
 }
 
