@@ -465,6 +465,32 @@ fn an_interrupted_worker_is_named_with_the_reason() {
 }
 
 #[test]
+fn another_worker_can_join_in_place_of_one_that_left() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let driver = Driver::start(&place, &server, "1s", &[]);
+    let gone = driver.worker(&place);
+    // On a slow machine, it has not joined by then; the driver waits for others in either case.
+    std::thread::sleep(Duration::from_secs(1));
+    gone.signal(Signal::SIGINT);
+    gone.finish_within(PATIENCE).code(130);
+    let both = [driver.worker(&place), driver.worker(&place)];
+    let finished = driver.started.finish_within(PATIENCE).measured();
+    let said = &finished.stderr;
+    let has_left = said.contains("worker 1 on ") && said.contains("left before all had joined");
+    assert!(has_left || said.contains("ended before it joined"), "{said}");
+    let parts = contributors(&place.record().trials()[0]);
+    let numbered = |number: usize| parts[number - 1]["name"].as_str().unwrap().to_string();
+    assert!(numbered(1).starts_with("worker 1 on ") && numbered(2).starts_with("worker 2 on "));
+    for worker in both {
+        worker.finish_within(PATIENCE).code(0);
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
 fn wrong_fleets_are_refused() {
     let place = Place::new();
     let refused = |arguments: &[&str], parts: &[&str]| {

@@ -64,6 +64,8 @@ impl Gathering {
 
 /// A worker of the fleet.
 pub(super) struct Member {
+    /// From 1.
+    number: u32,
     /// Number of its connection.
     pub(super) connection: usize,
     pub(super) name: String,
@@ -220,12 +222,13 @@ impl Fleet {
                         continue;
                     }
                     known.push(hello.id);
-                    let joined = self.members.len();
-                    let member = welcome(link, (connection, is_local), joined, &hello);
+                    let number = self.free_number();
+                    let member = welcome(link, (connection, is_local), number, &hello);
                     if !self.is_local() {
                         self.machines.add(&member.name, hello.machine);
                     }
                     self.members.push(member);
+                    self.members.sort_by_key(|member| member.number);
                 }
                 Some((
                     (connection, Arrived::Gone(why) | Arrived::Message(ToDriver::Leaves { why })),
@@ -235,14 +238,21 @@ impl Fleet {
                     if let Some(Stranger { from, .. }) = stranger {
                         notice(&format!("a connection of {from} ended before it joined: {why}"));
                     } else if let Some(at) = self.members.iter().position(is_it) {
-                        let gone = self.members.remove(at);
-                        return Err(FleetError(format!("{} left the fleet: {why}", gone.name)));
+                        // Another one may join in its place.
+                        let Member { name, .. } = self.members.remove(at);
+                        notice(&format!("{name} left before all had joined: {why}"));
                     }
                 }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// The smallest number that no worker has.
+    fn free_number(&self) -> u32 {
+        let is_free = |number: &u32| self.members.iter().all(|member| member.number != *number);
+        (1..=self.members.len() as u32 + 1).find(is_free).unwrap_or(1)
     }
 
     /// Finds the workers that share CPUs with others.
@@ -354,16 +364,15 @@ impl Terms {
 fn welcome(
     link: Link,
     (connection, is_local): (usize, bool),
-    joined: usize,
+    number: u32,
     hello: &Hello,
 ) -> Member {
     link.trust();
-    let number = joined as u32 + 1;
     link.send(&ToWorker::Welcome { number });
     let name = format!("worker {number} on {}", hello.host);
     let place = (hello.host.clone(), hello.cpus.clone());
     let pid = (is_local && is_worker(hello.pid)).then_some(hello.pid);
-    Member { connection, name, link, pid, place, shares_cpus: false }
+    Member { number, connection, name, link, pid, place, shares_cpus: false }
 }
 
 /// True if a process on this machine is a worker. A worker in a container reports the id that it
