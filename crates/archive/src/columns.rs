@@ -50,8 +50,11 @@ type Problem = String;
 
 /// Maximum number of samples per trial; the writer keeps at most 100,000.
 const SAMPLES_MAX: usize = 1 << 17;
-/// Maximum length in bytes of a thread or interface name; Linux allows 15.
-const NAME_MAX: usize = 64;
+/// Maximum length in bytes of a name: of a server at the longest path of a socket, with its
+/// database. Linux allows 15 for threads and interfaces.
+const NAME_MAX: usize = 256;
+/// Length of most names.
+const NAME_USUAL: usize = 32;
 
 /// A line of the file: the samples of a trial.
 #[derive(Debug, Serialize, Deserialize)]
@@ -135,7 +138,7 @@ impl Line {
     /// counts with all threads, since a short line can expand to many entries.
     pub(crate) fn step(&self, max_bytes: usize) -> usize {
         let threads = self.threads().count();
-        let each = size_of::<Sample>() + threads * (size_of::<ThreadCpu>() + NAME_MAX / 2);
+        let each = size_of::<Sample>() + threads * (size_of::<ThreadCpu>() + NAME_USUAL);
         self.at_ns.len().saturating_mul(each).div_ceil(max_bytes.max(1)).max(1)
     }
 

@@ -4,6 +4,9 @@ use super::*;
 use model::{DeviceUse, NetworkUse, Pressure, ProcessUse, ProxyUse, StoreCounters, ThreadCpu};
 use std::fs::{self, OpenOptions};
 
+/// As long as the name of a server with a database at a socket can be.
+const SOCKET: &str = "unix socket /tmp/cachedyno-36b366c8/server.sock database cachedyno";
+
 /// A sample of a server whose thread 7 does all the work, with a thread that starts later.
 fn sample(n: u64) -> Sample {
     let thread = |id, name: &str, cpu_ns| ThreadCpu { id, name: name.into(), cpu_ns };
@@ -14,9 +17,9 @@ fn sample(n: u64) -> Sample {
     Sample {
         // The first server is started again under another id.
         servers: if n < 3 {
-            vec![thread(7, "127.0.0.1:7001", 30 * n), thread(8, "127.0.0.1:7002", 25 * n)]
+            vec![thread(7, "127.0.0.1:7001", 30 * n), thread(8, SOCKET, 25 * n)]
         } else {
-            vec![thread(8, "127.0.0.1:7002", 25 * n), thread(9, "127.0.0.1:7001", 30 * n)]
+            vec![thread(8, SOCKET, 25 * n), thread(9, "127.0.0.1:7001", 30 * n)]
         },
         at_ns: 12_345 + 100_000_000 * n + n % 3,
         server: (n != 5).then(|| ProcessUse {
