@@ -9,26 +9,42 @@ use crate::measurement::Measurement;
 use crate::recorded::Recorded;
 use crate::view::WorkerView;
 
+/// A contribution with the index of its point.
+type Contributed<'a> = (usize, &'a Contributor);
+
 /// Sum over the points of a worker, or of several.
 #[derive(Clone, Default)]
 struct Sum {
     counts: Counts,
     response: Histogram,
-    /// Operations per second, over the span of all points.
-    rate_per_s: f64,
+    /// Operations per second, by point.
+    rates_per_s: BTreeMap<usize, f64>,
 }
 
 impl Sum {
-    /// Adds contributions to points that are `length_ns` long together.
-    fn add<'a>(&mut self, contributions: impl Iterator<Item = &'a Contributor>, length_ns: u64) {
-        let mut answered = 0.0;
-        for point in contributions.map(|one| &one.point) {
+    /// Adds contributions to points of these lengths, nanoseconds.
+    fn add<'a>(
+        &mut self,
+        contributions: impl Iterator<Item = Contributed<'a>>,
+        lengths_ns: &[u64],
+    ) {
+        for (at, Contributor { point, .. }) in contributions {
             let Some(whole) = point.whole() else { continue };
             self.counts.merge(&whole.counts);
             self.response.merge(&whole.response);
-            answered += whole.rate_per_s * point.length_ns as f64;
+            let share = point.length_ns as f64 / lengths_ns[at].max(1) as f64;
+            *self.rates_per_s.entry(at).or_default() += whole.rate_per_s * share;
         }
-        self.rate_per_s += answered / length_ns.max(1) as f64;
+    }
+
+    /// Operations per second: the geometric mean over points, as of all results over blocks.
+    fn rate_per_s(&self) -> f64 {
+        let positive = self.rates_per_s.values().filter(|rate| **rate > 0.0);
+        let logs: Vec<f64> = positive.map(|rate| rate.ln()).collect();
+        if logs.is_empty() {
+            return 0.0;
+        }
+        (logs.iter().sum::<f64>() / logs.len() as f64).exp()
     }
 
     fn p99(&self, timeout_ns: u64) -> Option<Time> {
@@ -40,9 +56,9 @@ impl Sum {
 /// `others`. Halves share sums, so that a thousand workers need ten thousand additions and not a
 /// million.
 fn without_each(
-    workers: &[Vec<&Contributor>],
+    workers: &[Vec<Contributed<'_>>],
     others: &Sum,
-    length_ns: u64,
+    lengths_ns: &[u64],
     each: &mut dyn FnMut(&Sum),
 ) {
     if workers.len() < 2 {
@@ -54,8 +70,8 @@ fn without_each(
     let (first, second) = workers.split_at(workers.len() / 2);
     for (half, rest) in [(first, second), (second, first)] {
         let mut others = others.clone();
-        others.add(rest.iter().flatten().copied(), length_ns);
-        without_each(half, &others, length_ns, each);
+        others.add(rest.iter().flatten().copied(), lengths_ns);
+        without_each(half, &others, lengths_ns, each);
     }
 }
 
@@ -75,31 +91,38 @@ pub(crate) fn of<'a>(measurement: &'a Measurement<'_>) -> &'a [WorkerView] {
 fn views(measurement: &Measurement<'_>) -> Vec<WorkerView> {
     let points = held(measurement);
     let Some(first) = points.first() else { return Vec::new() };
-    let mut by_name: BTreeMap<&str, Vec<&Contributor>> = BTreeMap::new();
-    for one in points.iter().flat_map(|point| &point.contributors) {
-        by_name.entry(&one.name).or_default().push(one);
+    let mut by_name: BTreeMap<&str, Vec<Contributed<'_>>> = BTreeMap::new();
+    for (at, point) in points.iter().enumerate() {
+        for one in &point.contributors {
+            by_name.entry(&one.name).or_default().push((at, one));
+        }
     }
     let names = first.contributors.iter();
-    let workers: Vec<Vec<&Contributor>> =
+    let workers: Vec<Vec<Contributed<'_>>> =
         names.filter_map(|one| by_name.remove(one.name.as_str())).collect();
-    let length_ns: u64 = points.iter().map(|point| point.length_ns).sum();
+    let lengths_ns: Vec<u64> = points.iter().map(|point| point.length_ns).collect();
     let is_alone = workers.len() < 2;
-    let mut views = workers.iter().map(|own| view(measurement, own, length_ns)).collect::<Vec<_>>();
+    let mut views =
+        workers.iter().map(|own| view(measurement, own, &lengths_ns)).collect::<Vec<_>>();
     let (mut at, timeout_ns) = (0, measurement.recorded.header.plan.timeout_ns);
-    without_each(&workers, &Sum::default(), length_ns, &mut |others| {
-        views[at].rate_per_s_without = (!is_alone).then_some(others.rate_per_s);
+    without_each(&workers, &Sum::default(), &lengths_ns, &mut |others| {
+        views[at].rate_per_s_without = (!is_alone).then(|| others.rate_per_s());
         views[at].response_ns_p99_without = others.p99(timeout_ns).filter(|_| !is_alone);
         at += 1;
     });
     views
 }
 
-/// A worker by what it contributed to points that are `length_ns` long together; what the others
-/// did is added later.
-fn view(measurement: &Measurement<'_>, own: &[&Contributor], length_ns: u64) -> WorkerView {
+/// A worker by what it contributed to points of these lengths; what the others did is added later.
+fn view(
+    measurement: &Measurement<'_>,
+    contributed: &[Contributed<'_>],
+    lengths_ns: &[u64],
+) -> WorkerView {
+    let own: Vec<&Contributor> = contributed.iter().map(|(_, one)| *one).collect();
     let plan = &measurement.recorded.header.plan;
     let mut sum = Sum::default();
-    sum.add(own.iter().copied(), length_ns);
+    sum.add(contributed.iter().copied(), lengths_ns);
     let total = |get: fn(&Point) -> u64| own.iter().map(|one| get(&one.point)).sum::<u64>() as f64;
     let wall_ns = total(|point| point.length_ns).max(1.0);
     let threads = own.first().map_or(1, |one| one.threads.max(1));
@@ -112,9 +135,9 @@ fn view(measurement: &Measurement<'_>, own: &[&Contributor], length_ns: u64) -> 
         load: measurement.cell.load.clone(),
         worker: own.first().map(|one| one.name.clone()).unwrap_or_default(),
         clients: own.iter().map(|one| one.point.clients).max().unwrap_or(0),
-        rate_per_s: sum.rate_per_s,
+        rate_per_s: sum.rate_per_s(),
         response_ns_p99: sum.p99(plan.timeout_ns),
-        share_of_plan: answered(own).map(|(done, planned)| done / planned),
+        share_of_plan: answered(&own).map(|(done, planned)| done / planned),
         cpu_share: share(busy_ns as f64),
         own_share: own
             .iter()
