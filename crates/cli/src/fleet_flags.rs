@@ -29,9 +29,9 @@ const FLEET_HELP: &str = "Offer the load from several processes\n\n\
     copy of the token file, `cachedyno worker --join 10.0.0.1:7000 --token-file FILE`. ray:8 \
     places one worker on each of eight nodes of a running Ray cluster, which needs the Python \
     package (pip install 'cachedyno[ray]'). The clients, the rate and the keys of the load are \
-    divided between the workers; --threads counts for each. All start at one time, their counts \
-    and histograms are added up, and percentiles follow from the sum. Connections use TLS with a \
-    certificate made for the run, which is in the token file.";
+    divided between the workers; threads of event loops count for each. All start at one time, \
+    their counts and histograms are added up, and percentiles follow from the sum. Connections \
+    use TLS with a certificate made for the run, which is in the token file.";
 
 /// Options of a load that several processes offer.
 #[derive(Debug, Args)]
@@ -176,6 +176,18 @@ impl FleetFlags {
     pub(crate) fn divide(&self, plan: &mut Plan) -> Result<(), CliError> {
         let Some(gathering) = self.gathering(1)? else { return Ok(()) };
         plan.places.workers = gathering.workers();
+        let blocking = plan.cells.iter().map(|cell| match plan.on_event_loops(cell) {
+            Some(_) => u32::MAX,
+            None => cell.load.clients,
+        });
+        let most = blocking.max().unwrap_or(u32::MAX);
+        if plan.places.workers > most {
+            return Err(CliError::usage(format!(
+                "--fleet: `{}` workers for at most {most} clients (expected no more workers than \
+                 clients)",
+                plan.places.workers
+            )));
+        }
         for at in 0..plan.cells.len() {
             let (cell, workers) = (&plan.cells[at], plan.places.workers);
             let clients = cell.load.clients;
@@ -229,7 +241,7 @@ impl FleetFlags {
                     counted_workers(planned)
                 ),
                 _ => format!(
-                    "--fleet: this run has {} and not `{given}` (expected the same number)",
+                    "--fleet: `{given}` for a run that has {} (expected the same number)",
                     counted_workers(planned)
                 ),
             }));

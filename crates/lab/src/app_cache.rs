@@ -80,14 +80,17 @@ pub(crate) fn connect(
     let ledger = Arc::new(ledger(workload, seed, clients)?);
     (0..clients)
         .map(|client| {
-            let opened = open(opening, workload, those, (client, seed, &ledger))?;
+            let mut opened = open(opening, workload, those, (client, seed, &ledger))?;
+            if processes == 1 && client == 0 {
+                opened.introduce_tags().map_err(failure)?;
+            }
             Ok(Box::new(opened) as Box<dyn Client>)
         })
         .collect()
 }
 
-/// Introduces the tags of all shops, where clients that did so at the same time would lose records.
-/// Called before any of them fills.
+/// Introduces the tags of several shops, where clients that did so at the same time would lose
+/// records. Called before any of them fills.
 pub(crate) fn introduce_tags(
     opening: &Opening<Endpoint>,
     workload: &AppCache,

@@ -16,10 +16,18 @@ pub(crate) fn check(
     if setup.rig_on.is_some() && !setup.endpoints.contains_key(&target.name) {
         check_servers(target, workload)?;
     }
-    match &setup.fleet {
-        Some(fleet) => check_clients(fleet, target, workload),
-        None => Ok(()),
+    let Some(fleet) = &setup.fleet else { return Ok(()) };
+    let is_here = setup.rig_on.is_none() && !setup.endpoints.contains_key(&target.name);
+    let is_of_files = target.products().iter().any(|product| !product.has_server());
+    if let Some(worker) = fleet.elsewhere().filter(|_| is_here || is_of_files) {
+        let cure = if is_of_files { "" } else { ", a server by URL, or --rig-on" };
+        return Err(missing(format!(
+            "`{}` is on this machine only, and {worker} is not (expected workers on this machine, \
+             such as --fleet local:2{cure})",
+            target.name
+        )));
     }
+    check_clients(fleet, target, workload, is_of_files)
 }
 
 /// Refuses a private server with what only servers on this machine can have.
@@ -48,17 +56,13 @@ fn check_clients(
     fleet: &Fleet,
     target: &PlannedTarget,
     workload: &Workload,
+    has_files: bool,
 ) -> Result<(), Failure> {
-    let has_files = target.products().iter().any(|product| !product.has_server());
     let is_limited = workload.memory().is_some()
         || target.disk_limit.is_some()
         || target.tier != Tier::default();
     let workers = fleet.names().count() as u64;
     let what = match workload {
-        _ if has_files && !fleet.is_local() => {
-            "has its files on this machine, and the workers of the fleet are processes elsewhere \
-             (expected --fleet local:N, or no --fleet)"
-        }
         _ if has_files && is_limited => {
             "limits the clients of its files, which --fleet cannot (expected no --fleet)"
         }

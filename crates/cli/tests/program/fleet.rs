@@ -222,10 +222,7 @@ fn a_resumed_run_measures_a_lost_trial_again() {
     assert_eq!((&summary["status"], &summary["blocks"]), (&"complete".into(), &2.into()));
     assert!(!summary["reasons"].to_string().contains("left the fleet"), "{summary}");
     let again = summary["footnotes"].to_string();
-    assert!(
-        again.contains("1 of 2 trials were measured again after a machine was lost"),
-        "{again}"
-    );
+    assert!(again.contains("1 of 2 trials was measured again after a loss"), "{again}");
     // The attempt is still in the record, before the trial that replaces it.
     let trials = place.record().trials();
     let failed: Vec<bool> = trials.iter().map(|trial| !trial["failure"].is_null()).collect();

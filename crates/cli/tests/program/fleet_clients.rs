@@ -181,20 +181,19 @@ fn keys_in_a_database_are_written_by_all_workers() {
     place.assert_nothing_left();
 }
 
-/// A run of sessions on an existing server, some seconds long.
+/// A run of sessions on an existing server, some seconds long, with its first measured writes.
 fn sessions(place: &Place, server: &PortServer) -> Started {
     let url = format!("redis=redis://127.0.0.1:{}", server.port);
-    let sets = "profile=steady sessions=400 clients=8 measure_ms=20000 blocks_max=3";
+    let sets = "profile=steady sessions=400 clients=8 measure_ms=2000 blocks_max=1 blocks_min=1";
     let mut arguments = vec!["sessions", "--scale", "quick", "--format", "json", "--target", &url];
     arguments.extend(sets.split_whitespace().flat_map(|set| ["--set", set]));
     let started = Started::new(place.run(&[&arguments[..], &TWO].concat()));
-    let filled = || server.ask(&["DBSIZE"]).trim().parse().is_ok_and(|keys: u64| keys >= 400);
-    wait_until("the sessions are there", PATIENCE, || filled().then_some(()));
+    wait_until("the load runs", PATIENCE, || (server.calls("setex") > 2_000).then_some(()));
     started
 }
 
 #[test]
-fn a_killed_worker_with_blocking_clients_fails_the_trial_and_leaves_no_session() {
+fn a_trial_with_blocking_clients_whose_worker_is_lost_is_measured_again() {
     if !installed(&["redis-server"]) {
         return;
     }
@@ -208,6 +207,15 @@ fn a_killed_worker_with_blocking_clients_fails_the_trial_and_leaves_no_session()
         (server.ask(&["CLIENT", "LIST"]).lines().count() == 1).then_some(())
     });
     assert_eq!(server.ask(&["DBSIZE"]).trim(), "0");
+    let shown = place.on_records(&["show", "latest", "--format", "json"]).json();
+    assert_eq!(shown["status"], "interrupted");
+    let url = format!("redis=redis://127.0.0.1:{}", server.port);
+    let resume = ["--resume", "latest", "--target", &url, TWO[0], TWO[1], "--format", "json"];
+    let summary = Place::finish(place.run(&resume)).measured().json();
+    assert_eq!((&summary["status"], &summary["blocks"]), (&"complete".into(), &1.into()));
+    let footnotes = summary["footnotes"].to_string();
+    assert!(footnotes.contains("1 of 1 trials was measured again"), "{footnotes}");
+    assert!(footnotes.contains("resumed with new workers"), "{footnotes}");
     place.assert_nothing_left();
 }
 
@@ -225,19 +233,22 @@ fn an_interrupt_ends_workers_with_blocking_clients() {
 }
 
 #[test]
-fn stores_of_files_are_not_run_by_workers_elsewhere() {
+fn workers_of_this_machine_run_its_files_and_private_servers() {
     if !installed(&["redis-server"]) {
         return;
     }
-    let (place, server) = (Place::new(), PortServer::redis(&[]));
-    let url = format!("redis=redis://127.0.0.1:{}", server.port);
-    let targets = ["--target", "files", "--target", &url, "--set", "profile=steady"];
+    let place = Place::new();
+    let targets = ["--target", "files", "--target", "redis", "--set", "profile=steady"];
     let driver = Driver::of(&place, place.fast(&targets));
     let both = [driver.worker(&place), driver.worker(&place)];
-    let summary = driver.started.finish_within(PATIENCE).code(3).json();
-    let why = summary["targets"][0]["not_run"].as_str().unwrap();
-    assert!(why.contains("`files` has its files on this machine"), "{why}");
-    assert!(among(&summary["cells"], |row| row["target"] == "redis").len() > 1, "{summary}");
+    let finished = driver.started.finish_within(PATIENCE).measured();
+    assert!(finished.stderr.contains("has joined (2 of 2)"), "{}", finished.stderr);
+    let summary = finished.json();
+    for target in ["files", "redis"] {
+        assert!(among(&summary["cells"], |row| row["target"] == target).len() > 1, "{summary}");
+    }
+    let conditions = summary["conditions"].to_string();
+    assert!(conditions.contains("CPUs of the workers"), "{conditions}");
     for worker in both {
         worker.finish_within(PATIENCE).code(0);
     }

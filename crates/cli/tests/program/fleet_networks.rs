@@ -182,3 +182,33 @@ fn a_worker_without_a_route_to_the_server_is_named() {
     drop((namespaces, server));
     place.assert_nothing_left();
 }
+
+#[test]
+fn files_and_private_servers_are_not_run_by_workers_elsewhere() {
+    let namespace = geteuid().is_root().then(Namespace::new).flatten();
+    let Some(namespace) = namespace else {
+        skipped("network namespaces need root, ip and tc");
+        return;
+    };
+    let (place, port) = (Place::new(), rig::free_port(0).unwrap());
+    let token = place.path().join("token");
+    let targets = ["--target", "files", "--target", "redis", "--set", "profile=steady"];
+    let mut command = place.fast(&targets);
+    command.args(["--fleet", &format!("listen:{}:{port},1", namespace.address)]);
+    command.arg("--token-file").arg(&token);
+    let driver = Started::new(command);
+    wait_until("the token is there", PATIENCE, || token.exists().then_some(()));
+    let join = format!("{}:{port}", namespace.address);
+    let program = env!("CARGO_BIN_EXE_cachedyno");
+    let own = ["netns", "exec", &namespace.name, program, "worker", "--join", &join];
+    let mut worker = place.command_by("ip", &own);
+    worker.arg("--token-file").arg(&token);
+    let worker = Started::new(worker);
+    let summary = driver.finish_within(PATIENCE).code(3).json();
+    for target in summary["targets"].as_array().unwrap() {
+        let why = target["not_run"].as_str().unwrap();
+        assert!(why.contains("is on this machine only, and worker 1 on "), "{why}");
+    }
+    worker.finish_within(PATIENCE).code(0);
+    place.assert_nothing_left();
+}

@@ -32,8 +32,11 @@ impl Fleet {
         stop: &AtomicBool,
     ) -> Result<OpenedByFleet<'a>, Failure> {
         let opened = OpenedByFleet { fleet: self, opening };
-        if let Workload::AppCache(cache) = &opening.workload {
-            app_cache::introduce_tags(opening, cache, opened.workers())?;
+        match &opening.workload {
+            Workload::AppCache(cache) if opened.workers() > 1 => {
+                app_cache::introduce_tags(opening, cache, opened.workers())?;
+            }
+            _ => {}
         }
         let connected = opened.offer((Act::Open, "connect"), stop, &mut Unmetered, &mut |_| {});
         connected.failure.map_or(Ok(opened), Err)
@@ -101,6 +104,10 @@ impl Crew for FleetCrew<'_> {
 }
 
 fn part(offered: Offered) -> Part {
-    let Offered { phase, failure, .. } = offered;
+    let Offered { mut phase, failure, .. } = offered;
+    if let Some(point) = phase.points.last_mut() {
+        // Those who were stopped because another one failed know nothing of it.
+        point.failure = point.failure.take().or_else(|| failure.clone());
+    }
     Part { record: (!phase.points.is_empty()).then_some(phase), failure }
 }

@@ -2,7 +2,6 @@
 
 use model::Condition;
 use rig::{Guard, Pinning};
-use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,6 +14,7 @@ use super::endpoint::resolved;
 use super::link::{Arrived, Link};
 use super::local::Placed;
 use super::machines::Machines;
+use super::member::{self, Member};
 use super::messages::{Hello, PROTOCOL, ToDriver, ToWorker};
 use super::strangers::{Mail, Stranger, Strangers};
 use super::token::{Token, TokenFile, is_same};
@@ -62,30 +62,6 @@ impl Gathering {
     }
 }
 
-/// A worker of the fleet.
-pub(super) struct Member {
-    /// From 1.
-    number: u32,
-    /// Number of its connection.
-    pub(super) connection: usize,
-    pub(super) name: String,
-    pub(super) link: Link,
-    /// Its process id, if it runs on this machine.
-    pid: Option<u32>,
-    /// Its host and CPUs.
-    place: (String, Vec<usize>),
-    /// True if another one may run on one of its CPUs.
-    pub(super) shares_cpus: bool,
-}
-
-impl Member {
-    /// Its host with each of its CPUs.
-    fn cpus(&self) -> impl Iterator<Item = (String, usize)> {
-        let (host, cpus) = &self.place;
-        cpus.iter().map(|cpu| (host.clone(), *cpu))
-    }
-}
-
 /// Workers that offer loads together. Dropping it sends them away and ends those started here.
 pub struct Fleet {
     pub(super) members: Vec<Member>,
@@ -99,6 +75,8 @@ pub struct Fleet {
     _token_file: Option<TokenFile>,
     /// Facts about machines of workers; empty if it is this one.
     machines: Machines,
+    /// What is wrong with the CPUs of workers.
+    warnings: Vec<String>,
     /// Set when the fleet ends.
     is_over: Arc<AtomicBool>,
 }
@@ -164,12 +142,14 @@ impl Fleet {
             placed,
             _token_file: token_file,
             machines: Machines::default(),
+            warnings: Vec::new(),
             is_over: Arc::default(),
         };
         let terms = Terms { secret: token.secret, version: version.into() };
         let mut strangers = Strangers::new(listener, config);
         fleet.admit(&mut strangers, &terms, (workers, within), stop, notice)?;
-        fleet.note_shared_cpus(notice);
+        fleet.warnings = member::place(&mut fleet.members, &pinning.server);
+        fleet.warnings.iter().for_each(|warning| notice(warning));
         let is_complete = format!("the fleet has all of its workers ({workers})");
         let inbox = strangers.part(&ToWorker::Refused { why: is_complete.clone() });
         fleet.inbox = Mutex::new(inbox);
@@ -227,6 +207,10 @@ impl Fleet {
                     if !self.is_local() {
                         self.machines.add(&member.name, hello.machine);
                     }
+                    if !self.is_local() {
+                        let (name, joined) = (&member.name, self.members.len() + 1);
+                        notice(&format!("{name} has joined ({joined} of {workers})"));
+                    }
                     self.members.push(member);
                     self.members.sort_by_key(|member| member.number);
                 }
@@ -255,27 +239,6 @@ impl Fleet {
         (1..=self.members.len() as u32 + 1).find(is_free).unwrap_or(1)
     }
 
-    /// Finds the workers that share CPUs with others.
-    fn note_shared_cpus(&mut self, notice: &mut dyn FnMut(&str)) {
-        let mut users: BTreeMap<(String, usize), usize> = BTreeMap::new();
-        for cpu in self.members.iter().flat_map(Member::cpus) {
-            *users.entry(cpu).or_default() += 1;
-        }
-        for member in &mut self.members {
-            let shares_cpus = member.cpus().any(|cpu| users[&cpu] > 1);
-            member.shares_cpus = shares_cpus;
-        }
-        let sharing = self.members.iter().filter(|member| member.shares_cpus).count();
-        let cpus = users.values().filter(|users| **users > 1).count();
-        if sharing > cpus {
-            let plural = if cpus == 1 { "" } else { "s" };
-            notice(&format!(
-                "{sharing} workers share {cpus} CPU{plural}: they wait for each other, and offer \
-                 no more load than {cpus} would"
-            ));
-        }
-    }
-
     /// Process ids of the workers on this machine, for one of them if it shares CPUs with others.
     pub(super) fn siblings(&self, member: &Member, shares_cpus: bool) -> Vec<u32> {
         let has_siblings = shares_cpus && member.pid.is_some();
@@ -287,14 +250,22 @@ impl Fleet {
         lock(&self.gone).clone()
     }
 
-    /// True if its workers are processes that the driver started on its own machine.
-    pub(crate) fn is_local(&self) -> bool {
+    /// True if the driver started its workers, as processes on its own machine.
+    fn is_local(&self) -> bool {
         !self.placed.pids().is_empty()
     }
 
-    /// Facts about the machines of workers, for the record.
+    /// The first worker that is not on this machine; `None` if all are.
+    pub(crate) fn elsewhere(&self) -> Option<&str> {
+        let member = self.members.iter().find(|member| member.pid.is_none())?;
+        Some(&member.name)
+    }
+
+    /// Facts about the workers and their machines, for the record.
     pub fn conditions(&self) -> Vec<Condition> {
-        self.machines.conditions()
+        let mut all = self.machines.conditions();
+        all.push(member::condition(&self.members, &self.warnings));
+        all
     }
 
     /// Process ids of workers on this machine.

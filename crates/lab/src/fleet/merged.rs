@@ -35,17 +35,16 @@ pub(super) struct Contribution {
     pub(super) ready: bool,
     /// Its end, after [`Sum::take`].
     pub(super) ended: Option<SentEnd>,
+    /// True if the worker is gone.
+    pub(super) gone: bool,
 }
 
 impl Contribution {
-    /// Bound on the difference between its start and the planned one, nanoseconds.
-    fn start_skew_ns(&self, late_ns: u64) -> u64 {
-        let clock_ns = match (&self.before, &self.after) {
-            (Some(before), Some(after)) => before.bound_until(after),
-            // Without the second reading nothing is known of its drift.
-            _ => u64::MAX,
-        };
-        clock_ns.saturating_add(late_ns)
+    /// Bound on the difference between its start and the planned one, nanoseconds. `None` without
+    /// the second reading of its clock: then nothing is known of its drift.
+    fn start_skew_ns(&self, late_ns: u64) -> Option<u64> {
+        let (before, after) = self.before.as_ref().zip(self.after.as_ref())?;
+        Some(before.bound_until(after).saturating_add(late_ns))
     }
 }
 
@@ -98,12 +97,14 @@ impl Sum {
         let mut offered = Offered { phase: self.phase.unwrap_or_default(), ..Offered::default() };
         for (By { name, threads, shares_cpus }, mut contribution) in contributions {
             let Some(ended) = contribution.ended.take() else { continue };
-            let start_skew_ns = contribution.start_skew_ns(ended.late_ns);
+            let skew_ns = contribution.start_skew_ns(ended.late_ns);
             let SentEnd { points, written, before_start_ns, read_back, failure, .. } = ended;
             offered.failure = offered.failure.or(failure);
             if let Some(read) = read_back {
                 offered.read_back.get_or_insert_default().merge(read);
             }
+            let known = skew_ns.map(|start_skew_ns| (start_skew_ns, points));
+            let (start_skew_ns, points) = known.unwrap_or((u64::MAX, Vec::new()));
             for (whole, point) in offered.phase.points.iter_mut().zip(points) {
                 let name = name.clone();
                 let one = Contributor { name, start_skew_ns, threads, shares_cpus, point };

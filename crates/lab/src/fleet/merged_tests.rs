@@ -82,7 +82,13 @@ fn a_fleet_equals_one_histogram_in_every_bucket() {
         let mut ended: SentEnd = serde_json::from_str(&text).unwrap();
         sum.take(&mut ended);
         let (before, after) = (Some(read_at(zero, 0, 40)), Some(read_at(zero, 9_000, 60)));
-        contributions.push(Contribution { before, after, ready: true, ended: Some(ended) });
+        contributions.push(Contribution {
+            before,
+            after,
+            ready: true,
+            ended: Some(ended),
+            gone: false,
+        });
     }
     let by = ["a", "b", "c"].map(|name| By { name: name.into(), threads: 2, shares_cpus: false });
     let offered = sum.complete(by.into_iter().zip(contributions), (zero, zero));
@@ -135,7 +141,13 @@ fn an_hour_of_a_thousand_workers_is_merged() {
         for mut ended in arrived {
             sum.take(&mut ended);
             let (before, after) = (Some(read_at(zero, 0, 40)), Some(read_at(zero, 9_000, 60)));
-            contributions.push(Contribution { before, after, ready: true, ended: Some(ended) });
+            contributions.push(Contribution {
+                before,
+                after,
+                ready: true,
+                ended: Some(ended),
+                gone: false,
+            });
         }
     });
     let by = |worker| By { name: format!("worker {worker}"), threads: 1, shares_cpus: worker > 1 };
@@ -147,4 +159,26 @@ fn an_hour_of_a_thousand_workers_is_merged() {
     let peak = peak_bytes();
     assert!(peak < 2_000_000_000, "{peak} bytes");
     println!("{WORKERS} workers of {bytes} bytes: {took:.2?}, at most {peak} bytes of memory");
+}
+
+/// The rest of a load in which a worker was lost: nothing is known of its clock afterwards.
+#[test]
+fn a_worker_without_a_second_reading_of_its_clock_is_no_contributor() {
+    let mut random = SplitMix64::new(3);
+    let mut sum = Sum::default();
+    let (mut parts, zero) = (Vec::new(), Instant::now());
+    for number in 0..2 {
+        let mut ended = end(&mut random, 100, 10);
+        sum.take(&mut ended);
+        let before = Some(read_at(zero, 0, 40));
+        let after = (number == 0).then(|| read_at(zero, 9_000, 60));
+        let by = By { name: number.to_string(), threads: 1, shares_cpus: false };
+        let contribution =
+            Contribution { before, after, ready: true, ended: Some(ended), gone: number == 1 };
+        parts.push((by, contribution));
+    }
+    let offered = sum.complete(parts.into_iter(), (zero, zero));
+    let names: Vec<&str> =
+        offered.phase.points[0].contributors.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["0"]);
 }

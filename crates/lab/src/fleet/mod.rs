@@ -11,7 +11,7 @@
 //! - `clock`: difference between two clocks, from the shortest round trip.
 //! - `strangers`: connections that have not said who they are.
 //! - `joining`: workers join the driver; `local`: workers that it places, on this machine or by
-//!   `ray`; `machines`: what they say of their machines.
+//!   `ray`; `machines`: what they say of their machines; `member`: one of them.
 //! - `offering`: one load on all workers; `course`: its progress; `merged`: its results as one;
 //!   `crew`: blocking clients on all workers.
 //! - [`worker`]: the other side, `own_clients`: its blocking clients; `connecting`: connects to a
@@ -30,6 +30,7 @@ pub mod lending;
 mod link;
 mod local;
 mod machines;
+mod member;
 mod merged;
 mod messages;
 mod offering;

@@ -11,8 +11,9 @@ use super::FleetError;
 use super::clock::Reading;
 use super::course::{Course, Reported};
 use super::endpoint::SentEndpoint;
-use super::joining::{Fleet, Member, lock};
+use super::joining::{Fleet, lock};
 use super::link::Arrived;
+use super::member::Member;
 use super::merged::{By, Contribution, Offered, Sum};
 use super::messages::{Deed, Requests, SentEnd, SentJob, SentLoad, ToDriver, ToWorker};
 use super::strangers::Mail;
@@ -303,21 +304,22 @@ impl Offering<'_> {
         Ok(Some(begins))
     }
 
-    /// Measures the clocks of all workers at once.
+    /// Measures the clocks of all workers at once. A load that has failed is measured as well, by
+    /// those that are still there.
     fn clocks(&mut self, slot: impl Fn(&mut Contribution) -> &mut Option<Reading>) {
         self.members().iter().for_each(|member| member.link.measure_clock());
         let until = Instant::now() + ANSWER_WITHIN;
-        while self.contributions.iter_mut().any(|c| slot(c).is_none()) && self.failure.is_none() {
+        let is_missing = |c: &mut Contribution| !c.gone && slot(c).is_none();
+        while let Some(unread) = self.contributions.iter_mut().position(is_missing) {
             match self.next(LOOK_EVERY) {
                 Some((at, Arrived::Clock(reading))) => {
                     *slot(&mut self.contributions[at]) = Some(reading);
                 }
                 Some((at, arrived)) => self.take(at, arrived),
                 None if Instant::now() > until => {
-                    let unread = self.contributions.iter_mut().position(|c| slot(c).is_none());
-                    let name = unread.map_or("a worker", |at| &self.members()[at].name);
-                    let message = format!("{name} did not tell its time");
+                    let message = format!("{} did not tell its time", self.members()[unread].name);
                     self.fail(Failure { class: ErrorClass::Other, message });
+                    return;
                 }
                 None => {}
             }
@@ -381,6 +383,7 @@ impl Offering<'_> {
                 lock(&self.fleet.gone).get_or_insert(message.clone());
                 self.fail(Failure { class: ErrorClass::Lost, message });
                 self.contributions[at].ended.get_or_insert_default();
+                self.contributions[at].gone = true;
                 self.course.end(at);
             }
             // Of an earlier load.

@@ -36,6 +36,13 @@ pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut 
         let text = "the run ended before every cell was measured once: continue it with --resume";
         findings.invalid.push(text.into());
     }
+    let has_workers = recorded.header.plan.places.workers > 0;
+    if has_workers && recorded.seal.as_ref().is_some_and(|seal| seal.resumed) {
+        findings.footnotes.push(
+            "the run was resumed with new workers; the conditions describe those of its start"
+                .into(),
+        );
+    }
 }
 
 /// Why nothing was measured, if the record says so.
@@ -114,11 +121,11 @@ pub(super) fn failed_trials(
 fn measured_again(cell: &Cell, trials: &[&Trial], findings: &mut Findings) {
     let again: Vec<_> = trials.iter().filter_map(|trial| trial.lost_before.first()).collect();
     if let Some(first) = again.first() {
+        let (all, many) = (trials.len(), again.len());
+        let were = if many == 1 { "was" } else { "were" };
         findings.footnotes.push(format!(
-            "`{}`: {} of {} trials were measured again after a machine was lost, first: {first}",
-            cell.id,
-            again.len(),
-            trials.len()
+            "`{}`: {many} of {all} trials {were} measured again after a loss, the first: {first}",
+            cell.id
         ));
     }
 }

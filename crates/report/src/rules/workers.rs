@@ -152,10 +152,16 @@ fn sentence(broken: &[Broken<'_>], cure: &str) -> Option<String> {
         *phases.entry(&also.one.worker).or_default() += 1;
     }
     let Broken { label, one, what, .. } = &broken[worst];
-    Some(format!("{label}: {} {what}{}{}: {cure}", one.worker, without(one), others(&phases)))
+    let own = match phases.remove(one.worker.as_str()) {
+        None => String::new(),
+        Some(1) => ", and in another phase as well".into(),
+        Some(more) => format!(", and in {more} other phases as well"),
+    };
+    let others = others(&phases);
+    Some(format!("{label}: {} {what}{}{own}{others}: {cure}", one.worker, without(one)))
 }
 
-/// How often the same is true of other workers, or of this one in other phases.
+/// How often the same is true of other workers.
 fn others(phases: &BTreeMap<&str, usize>) -> String {
     if phases.is_empty() {
         return String::new();

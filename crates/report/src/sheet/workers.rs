@@ -7,8 +7,9 @@ use crate::view::{View, WorkerView};
 
 const NOTE: &str = "over all blocks, and of a search over all its hold runs; counts and histograms \
                     of the workers are added, and percentiles follow from the sum; own CPU and \
-                    waited: share of the time of its threads on a CPU, and waiting for one; lost: \
-                    share of the time that others used its CPUs or it was stopped; skew: bound on \
+                    waited: share of the time of its threads on a CPU, and waiting for one, which \
+                    counts as own where workers share CPUs; disturbed: share of the time that \
+                    others used its CPUs or it was stopped; skew: bound on \
                     the difference between its start and the planned one. `--format json` has the \
                     result recomputed with each worker left out";
 /// The same with a planned rate.
@@ -33,7 +34,7 @@ pub(crate) fn section(view: &View) -> Section {
     columns.extend(has_phases.then(|| Column::words("phase")));
     columns.extend(["clients", "rate", "p99"].map(Column::number));
     columns.extend(has_plan.then(|| Column::number("of its plan")));
-    columns.extend(["own CPU", "waited", "lost", "skew"].map(Column::number));
+    columns.extend(["own CPU", "waited", "disturbed", "skew"].map(Column::number));
     let line = |one: &WorkerView| {
         let mut cells: Vec<Cell> = vec![one.worker.as_str().into()];
         cells.extend(has_targets.then(|| Cell::target(&one.target)));
