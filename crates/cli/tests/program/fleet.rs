@@ -150,9 +150,16 @@ fn lost_workers_never_leave_a_valid_result() {
     println!("{runs} fleets, seed {seed}");
     for run in 0..runs {
         let (place, server) = (Place::new(), PortServer::redis(&[]));
-        let url = format!("x=redis://127.0.0.1:{}", server.port);
-        let load = ["--rate", "600", "--clients", "6", "--duration", "1s", "--blocks", "3"];
-        let command = bench(&place, &[&[&*url, "--fleet", "local:3"], &load[..]].concat());
+        let url = format!("redis=redis://127.0.0.1:{}", server.port);
+        let command = if run % 2 == 0 {
+            let load = ["--rate", "600", "--clients", "6", "--duration", "1s", "--blocks", "3"];
+            bench(&place, &[&[&*url, "--fleet", "local:3"], &load[..]].concat())
+        } else {
+            let sets = "profile=steady sessions=400 clients=8 measure_ms=200 blocks_max=3";
+            let mut arguments = vec!["sessions", "--scale", "quick", "--target", &url];
+            arguments.extend(sets.split(' ').flat_map(|set| ["--set", set]));
+            place.run(&[&arguments[..], &["--fleet", "local:3"]].concat())
+        };
         let mut driver = Started::new(command);
         std::thread::sleep(Duration::from_millis(random.below(4_000)));
         let found = workers(&place);
@@ -167,6 +174,10 @@ fn lost_workers_never_leave_a_valid_result() {
             trials.len() == 3 && trials.iter().all(|trial| trial["failure"].is_null())
         });
         assert!(!is_hit || is_whole || finished.code != Some(0), "run {run}: {finished:#?}");
+        if !place.all_records().is_empty() {
+            let shown = place.on_records(&["show", "latest"]);
+            assert!(shown.stderr.is_empty(), "run {run}: {shown:#?}");
+        }
         place.assert_nothing_left();
     }
 }
