@@ -36,6 +36,7 @@ pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut 
         let text = "the run ended before every cell was measured once: continue it with --resume";
         findings.invalid.push(text.into());
     }
+    findings.invalid.extend(lost_between_trials(recorded));
     let has_workers = recorded.header.plan.places.workers > 0;
     if has_workers && recorded.seal.as_ref().is_some_and(|seal| seal.resumed) {
         findings.footnotes.push(
@@ -43,6 +44,19 @@ pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut 
                 .into(),
         );
     }
+}
+
+/// The end of a run that lost a worker, or the machine of its servers, while no trial ran. A loss
+/// during a trial fails that trial.
+fn lost_between_trials(recorded: &Recorded) -> Option<String> {
+    let places = &recorded.header.plan.places;
+    let has_others = places.workers > 0 || places.servers_on.is_some();
+    let seal = recorded.seal.as_ref()?;
+    let is_lost = seal.status == SealStatus::Interrupted && seal.stopped_because != "interrupted";
+    let is_told = recorded.trials.iter().any(Trial::is_lost);
+    (has_others && is_lost && !is_told).then(|| {
+        format!("the run ended early: {}; --resume measures the rest", seal.stopped_because)
+    })
 }
 
 /// Why nothing was measured, if the record says so.
