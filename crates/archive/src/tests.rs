@@ -43,6 +43,7 @@ fn seal() -> Seal {
         blocks: 1,
         stopped_because: "budget".into(),
         resumed: false,
+        lost: false,
     }
 }
 

@@ -192,7 +192,7 @@ impl FleetFlags {
             let (cell, workers) = (&plan.cells[at], plan.places.workers);
             let clients = cell.load.clients;
             if plan.on_event_loops(cell).is_none() {
-                // Each client has a thread of its own already.
+                // Each client already has its own thread.
                 continue;
             }
             let Workload::Kv(kv) = &mut plan.cells[at].workload else { continue };

@@ -50,6 +50,7 @@ pub(crate) fn run() -> Vec<Event> {
             blocks: 1,
             stopped_because: "enough".into(),
             resumed: false,
+            lost: false,
         }),
     ]
 }

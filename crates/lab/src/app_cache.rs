@@ -7,7 +7,7 @@ use workloads::app_cache::{AppCacheClient, CleanMode, Ledger, Record, TaggedCach
 use workloads::{Client, Found, Share, StoreError};
 
 use crate::data_files;
-use crate::opening::{Opening, Those};
+use crate::opening::{Opening, Those, part};
 
 const ID: &str = "CACHEDYNO_VERIFY";
 const TAG: &str = "CACHEDYNO_VERIFY_TAG";
@@ -74,19 +74,11 @@ pub(crate) fn connect(
     workload: &AppCache,
     those: Those,
 ) -> Result<Vec<Box<dyn Client>>, Failure> {
-    let Those { clients, process, processes, .. } = those;
-    let workload = &shop(workload, (process, processes));
-    let seed = opening.seed.wrapping_add(u64::from(process));
-    let ledger = Arc::new(ledger(workload, seed, clients)?);
-    (0..clients)
-        .map(|client| {
-            let mut opened = open(opening, workload, those, (client, seed, &ledger))?;
-            if processes == 1 && client == 0 {
-                opened.introduce_tags().map_err(failure)?;
-            }
-            Ok(Box::new(opened) as Box<dyn Client>)
-        })
-        .collect()
+    let mut clients = of_shop(opening, workload, those)?;
+    if let Some(first) = clients.first_mut().filter(|_| those.processes == 1) {
+        first.introduce_tags().map_err(failure)?;
+    }
+    Ok(clients.into_iter().map(|client| Box::new(client) as Box<dyn Client>).collect())
 }
 
 /// Introduces the tags of several shops, where clients that did so at the same time would lose
@@ -97,42 +89,39 @@ pub(crate) fn introduce_tags(
     processes: u32,
 ) -> Result<(), Failure> {
     for process in 0..processes {
-        let those = Those { process, processes, ..Those::all(1) };
-        let workload = &shop(workload, (process, processes));
-        let seed = opening.seed.wrapping_add(u64::from(process));
-        let ledger = Arc::new(ledger(workload, seed, 1)?);
-        open(opening, workload, those, (0, seed, &ledger))?.introduce_tags().map_err(failure)?;
+        let one = Those { process, processes, ..Those::all(1) };
+        for mut client in of_shop(opening, workload, one)? {
+            client.introduce_tags().map_err(failure)?;
+        }
     }
     Ok(())
 }
 
-fn open(
+/// Clients of one shop.
+fn of_shop(
     opening: &Opening<Endpoint>,
     workload: &AppCache,
     those: Those,
-    (client, seed, ledger): (u32, u64, &Arc<Ledger>),
-) -> Result<AppCacheClient, Failure> {
+) -> Result<Vec<AppCacheClient>, Failure> {
     let Some(backend) = opening.backend else {
         let message = format!("{} is not an application cache", opening.endpoint()?);
         return Err(Failure { class: ErrorClass::Other, message });
     };
-    let store = drivers::open_tagged_cache(backend, &opening.cache_options())?;
+    let Those { clients, process, processes, .. } = those;
+    let part = |all| part(all, (process.into(), processes.into())).max(1);
+    let (keys, tags) = (part(workload.keys), part(workload.tags));
+    let workload = AppCache { keys, tags, ..workload.clone() };
+    let seed = opening.seed.wrapping_add(u64::from(process));
+    let ledger = Arc::new(ledger(&workload, seed, clients)?);
+    let options = opening.cache_options();
     // Only this run uses the store, so only shops need a prefix.
-    let prefix = match those.processes {
-        1 => String::new(),
-        _ => format!("SHOP{}_", those.process + 1),
+    let prefix = if processes == 1 { String::new() } else { format!("SHOP{}_", process + 1) };
+    let open = |client| {
+        let store = drivers::open_tagged_cache(backend, &options)?;
+        let share = Share { seed, client, clients, prefix: prefix.clone() };
+        Ok(AppCacheClient::new(store, workload.clone(), share, Arc::clone(&ledger)))
     };
-    let share = Share { seed, client, clients: those.clients, prefix };
-    Ok(AppCacheClient::new(store, workload.clone(), share, Arc::clone(ledger)))
-}
-
-/// The part of a workload that one of several shops has.
-fn shop(workload: &AppCache, (process, processes): (u32, u32)) -> AppCache {
-    let part = |all: u64| {
-        let of = u64::from(processes);
-        (all / of + u64::from(u64::from(process) < all % of)).max(1)
-    };
-    AppCache { keys: part(workload.keys), tags: part(workload.tags), ..workload.clone() }
+    (0..clients).map(open).collect()
 }
 
 /// State shared by all clients, with records and operation lists drawn or read from files.

@@ -137,7 +137,8 @@ pub fn run(
         stop,
     };
     let (blocks, stopped_because) = measuring.blocks();
-    let interrupted = stop.load(Ordering::Relaxed) || setup.lost().is_some();
+    let lost = setup.lost().is_some();
+    let interrupted = stop.load(Ordering::Relaxed) || lost;
     let again = if interrupted {
         Vec::new()
     } else {
@@ -149,6 +150,7 @@ pub fn run(
         blocks,
         stopped_because,
         resumed,
+        lost,
         null_rates: again,
     };
     let files = measuring.provisioner.into_files();

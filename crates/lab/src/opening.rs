@@ -48,15 +48,20 @@ impl Those {
 
     /// The clients of a process, of which there are at most as many as clients.
     pub(crate) fn of_process(clients: u32, (process, processes): (u32, u32)) -> Self {
-        let (each, more) = (clients / processes, clients % processes);
-        let first = process * each + process.min(more);
-        Self { first, clients: each + u32::from(process < more), process, processes }
+        let of = |process: u32| part(clients.into(), (process.into(), processes.into())) as u32;
+        let first = (0..process).map(of).sum();
+        Self { first, clients: of(process), process, processes }
     }
 
     /// Numbers of the clients.
     pub(crate) fn numbers(self) -> std::ops::Range<u32> {
         self.first..self.first + self.clients
     }
+}
+
+/// The part of `all` things that process `process`, from 0, of `processes` has.
+pub(crate) fn part(all: u64, (process, processes): (u64, u64)) -> u64 {
+    all / processes + u64::from(process < all % processes)
 }
 
 /// Number of a fleet's workers that have clients of a load. Clients that know what others wrote are

@@ -80,8 +80,8 @@ impl<'a> Threads<'a> {
         Self { clients, settings }
     }
 
-    /// Runs `work` with every client on a thread of its own. All start together, at a time that the
-    /// meter gives, while `coordinate` takes their results.
+    /// Runs `work` with every client on its own thread. All start together at a time that the meter
+    /// gives, while `coordinate` takes their results.
     fn each<T: Send + Default, R>(
         &mut self,
         shared: &Shared<'_>,

@@ -1,4 +1,4 @@
-//! What an engine asks of blocking clients, whoever runs them.
+//! Blocking clients as an engine uses them: threads of this process, or of others.
 
 use model::{Failure, ReadBack};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The phases of a trial with blocking clients, whoever runs the clients.
+//! The phases of a trial with blocking clients.
 
 use model::{ErrorClass, Failure, Load, PEAK, Phase};
 use std::sync::atomic::Ordering;

@@ -130,6 +130,9 @@ pub struct Seal {
     pub stopped_because: String,
     /// True if it was interrupted or killed before and then resumed.
     pub resumed: bool,
+    /// True if it ended because a worker of the fleet, or the machine of the servers, was lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
     /// The generator's rates on the null server after the trials, for cells in which a store was
     /// nearly as fast as in [`Header::null_rates`]; the higher rate counts.
     pub null_rates: Vec<NullRate>,

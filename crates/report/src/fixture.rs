@@ -188,6 +188,7 @@ pub(crate) fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
             blocks,
             stopped_because: format!("{blocks} blocks requested"),
             resumed: false,
+            lost: false,
         }),
     }
 }

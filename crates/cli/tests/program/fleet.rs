@@ -226,7 +226,7 @@ fn a_resumed_run_measures_a_lost_trial_again() {
     wait_for_load(&server);
     kill(Pid::from_raw(workers(&place)[1]), Signal::SIGKILL).unwrap();
     let summary = started.finish_within(PATIENCE).code(4).json();
-    assert!(summary["reasons"].to_string().contains("--resume measures what was lost again"));
+    assert!(summary["reasons"].to_string().contains("--resume measures the lost trial again"));
     let resume = ["--resume", "latest", "--target", &url, "--fleet", "local:3", "--format", "json"];
     let resume = place.run(&resume);
     let summary = Place::finish(resume).measured().json();

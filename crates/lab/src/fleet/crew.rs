@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::joining::Fleet;
 use super::merged::Offered;
 use super::messages::ToWorker;
-use super::offering::{Act, Job, Load};
+use super::offering::{Job, Load, Task};
 use crate::app_cache;
 use crate::opening::{self, Opening};
 
@@ -18,7 +18,7 @@ pub(crate) struct OpenedByFleet<'a> {
     opening: &'a Opening<Endpoint>,
 }
 
-/// They as a crew, until `stop` is set.
+/// These clients as a crew, until `stop` is set.
 pub(crate) struct FleetCrew<'a> {
     opened: &'a OpenedByFleet<'a>,
     stop: &'a AtomicBool,
@@ -32,13 +32,11 @@ impl Fleet {
         stop: &AtomicBool,
     ) -> Result<OpenedByFleet<'a>, Failure> {
         let opened = OpenedByFleet { fleet: self, opening };
-        match &opening.workload {
-            Workload::AppCache(cache) if opened.workers() > 1 => {
-                app_cache::introduce_tags(opening, cache, opened.workers())?;
-            }
-            _ => {}
+        let workers = opened.workers();
+        if let (Workload::AppCache(cache), 2..) = (&opening.workload, workers) {
+            app_cache::introduce_tags(opening, cache, workers)?;
         }
-        let connected = opened.offer((Act::Open, "connect"), stop, &mut Unmetered, &mut |_| {});
+        let connected = opened.offer((Task::Open, "connect"), stop, &mut Unmetered, &mut |_| {});
         connected.failure.map_or(Ok(opened), Err)
     }
 }
@@ -56,12 +54,12 @@ impl OpenedByFleet<'_> {
 
     fn offer(
         &self,
-        (act, phase): (Act<'_>, &str),
+        (task, phase): (Task<'_>, &str),
         stop: &AtomicBool,
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Offered {
-        let load = Load::Clients { opening: self.opening, act };
+        let load = Load::Clients { opening: self.opening, task };
         let job = Job { load, since: Instant::now(), phase };
         self.fleet.offer(&job, stop, meter, progress)
     }
@@ -75,7 +73,7 @@ impl Drop for OpenedByFleet<'_> {
 
 impl Crew for FleetCrew<'_> {
     fn fill(&mut self, meter: &mut dyn Meter, progress: &mut dyn FnMut(Progress<'_>)) -> Part {
-        part(self.opened.offer((Act::Fill, FILL), self.stop, meter, progress))
+        part(self.opened.offer((Task::Fill, FILL), self.stop, meter, progress))
     }
 
     fn step(
@@ -85,8 +83,8 @@ impl Crew for FleetCrew<'_> {
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Part {
-        let act = (Act::Step(step, first), step.phase.name.as_str());
-        part(self.opened.offer(act, self.stop, meter, progress))
+        let task = (Task::Step(step, first), step.phase.name.as_str());
+        part(self.opened.offer(task, self.stop, meter, progress))
     }
 
     fn read_back(&mut self) -> Option<ReadBack> {
@@ -94,8 +92,8 @@ impl Crew for FleetCrew<'_> {
             let why = "all workers wrote the same keys, and none knows the last write".into();
             return Some(ReadBack { unread: Some(why), ..ReadBack::default() });
         }
-        let act = (Act::ReadBack, "read back");
-        let offered = self.opened.offer(act, self.stop, &mut Unmetered, &mut |_| {});
+        let task = (Task::ReadBack, "read back");
+        let offered = self.opened.offer(task, self.stop, &mut Unmetered, &mut |_| {});
         let unread = offered
             .failure
             .map(|failure| ReadBack { unread: Some(failure.message), ..ReadBack::default() });

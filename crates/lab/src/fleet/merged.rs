@@ -103,18 +103,18 @@ impl Sum {
             if let Some(read) = read_back {
                 offered.read_back.get_or_insert_default().merge(read);
             }
-            let known = skew_ns.map(|start_skew_ns| (start_skew_ns, points));
-            let (start_skew_ns, points) = known.unwrap_or((u64::MAX, Vec::new()));
-            for (whole, point) in offered.phase.points.iter_mut().zip(points) {
-                let name = name.clone();
-                let one = Contributor { name, start_skew_ns, threads, shares_cpus, point };
-                whole.contributors.push(one);
+            if let Some(start_skew_ns) = skew_ns {
+                for (whole, point) in offered.phase.points.iter_mut().zip(points) {
+                    let name = name.clone();
+                    let one = Contributor { name, start_skew_ns, threads, shares_cpus, point };
+                    whole.contributors.push(one);
+                }
             }
             if let Some(mut written) = written {
                 let begins_ns = begins.saturating_duration_since(since).as_nanos() as u64;
                 written.count_from_earlier(begins_ns.saturating_sub(before_start_ns));
                 // Its clock may be off, so each write may have been earlier or later.
-                written.widen(start_skew_ns.min(begins_ns));
+                written.widen(skew_ns.map_or(begins_ns, |skew_ns| skew_ns.min(begins_ns)));
                 match &mut offered.written {
                     Some(all) => all.merge(written),
                     None => offered.written = Some(written),

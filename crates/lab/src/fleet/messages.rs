@@ -93,13 +93,13 @@ pub(super) enum SentLoad {
     /// Requests of event loops.
     Requests { endpoint: Box<SentEndpoint>, requests: Box<Requests>, offer: Box<Offer> },
     /// Something that blocking clients do, which stay connected until [`ToWorker::Close`].
-    Clients(Deed),
+    Clients(SentTask),
 }
 
 /// What blocking clients do at one time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Deed {
+pub(super) enum SentTask {
     /// Connects.
     Open(Box<Opening<SentEndpoint>>, Those),
     Fill,

@@ -15,7 +15,7 @@ use super::joining::{Fleet, lock};
 use super::link::Arrived;
 use super::member::Member;
 use super::merged::{By, Contribution, Offered, Sum};
-use super::messages::{Deed, Requests, SentEnd, SentJob, SentLoad, ToDriver, ToWorker};
+use super::messages::{Requests, SentEnd, SentJob, SentLoad, SentTask, ToDriver, ToWorker};
 use super::strangers::Mail;
 use crate::opening::{self, Opening, Those};
 use crate::request_form::RequestForm;
@@ -53,12 +53,12 @@ pub(crate) enum Load<'a> {
         work: &'a Work,
     },
     /// Something that blocking clients do.
-    Clients { opening: &'a Opening<Endpoint>, act: Act<'a> },
+    Clients { opening: &'a Opening<Endpoint>, task: Task<'a> },
 }
 
 /// What all blocking clients do at one time.
 #[derive(Clone, Copy)]
-pub(crate) enum Act<'a> {
+pub(crate) enum Task<'a> {
     /// They connect.
     Open,
     Fill,
@@ -100,42 +100,53 @@ impl Job<'_> {
         matches!(&self.load, Load::Clients { opening, .. } if !opening.more_cpus.is_empty())
     }
 
-    /// What worker `at` of `workers` does.
-    fn sent(&self, at: u32, workers: u32, shares_cpus: bool) -> Result<SentLoad, FleetError> {
+    /// What one worker would do alone. Errors: a file of TLS cannot be read.
+    fn whole(&self) -> Result<SentLoad, FleetError> {
         Ok(match &self.load {
-            Load::Requests { endpoint, requests, offer, .. } => {
-                let threads = self.threads(at, workers);
-                let part = Part { first: at * threads, threads: threads * workers };
-                let spin = offer.spin && !shares_cpus;
-                SentLoad::Requests {
-                    endpoint: Box::new(SentEndpoint::of(endpoint)?),
-                    requests: Box::new(requests.clone()),
-                    offer: Box::new(Offer { threads, part, spin, ..(*offer).clone() }),
+            Load::Requests { endpoint, requests, offer, .. } => SentLoad::Requests {
+                endpoint: Box::new(SentEndpoint::of(endpoint)?),
+                requests: Box::new(requests.clone()),
+                offer: Box::new((*offer).clone()),
+            },
+            Load::Clients { opening, task } => SentLoad::Clients(match task {
+                Task::Open => {
+                    let sent = (*opening).clone().try_map(|one| SentEndpoint::of(&one))?;
+                    SentTask::Open(Box::new(sent), Those::all(opening.load.clients))
                 }
-            }
-            Load::Clients { opening, act } => SentLoad::Clients(match act {
-                Act::Open => {
-                    let opening = (*opening).clone().try_map(|one| SentEndpoint::of(&one))?;
-                    let those = Those::of_process(opening.load.clients, (at, workers));
-                    Deed::Open(Box::new(opening), those)
-                }
-                Act::Fill => Deed::Fill,
-                Act::Step(step, _) => {
-                    let all = opening.load.clients;
-                    let own = Those::of_process(all, (at, workers)).numbers();
-                    Deed::Step(Box::new(step.of_clients(own, all)))
-                }
-                Act::ReadBack => Deed::ReadBack,
+                Task::Fill => SentTask::Fill,
+                Task::Step(step, _) => SentTask::Step(Box::new((*step).clone())),
+                Task::ReadBack => SentTask::ReadBack,
             }),
         })
+    }
+
+    /// The part that worker `at` of `workers` has of the whole.
+    fn part(&self, mut whole: SentLoad, (at, workers): (u32, u32), shares_cpus: bool) -> SentLoad {
+        let threads = self.threads(at, workers);
+        let own = |clients| Those::of_process(clients, (at, workers));
+        match &mut whole {
+            SentLoad::Requests { offer, .. } => {
+                offer.part = Part { first: at * threads, threads: threads * workers };
+                (offer.threads, offer.spin) = (threads, offer.spin && !shares_cpus);
+            }
+            SentLoad::Clients(SentTask::Open(opening, those)) => *those = own(opening.load.clients),
+            SentLoad::Clients(SentTask::Step(step)) => {
+                if let Load::Clients { opening, .. } = &self.load {
+                    let all = opening.load.clients;
+                    **step = step.of_clients(own(all).numbers(), all);
+                }
+            }
+            SentLoad::Clients(SentTask::Fill | SentTask::ReadBack) => {}
+        }
+        whole
     }
 
     fn observer(&self, begins: Instant) -> Observer {
         match &self.load {
             Load::Requests { offer, work, .. } => Observer::new(offer, work, begins),
-            Load::Clients { opening, act } => {
-                let step = match act {
-                    Act::Step(step, _) => Some(*step),
+            Load::Clients { opening, task } => {
+                let step = match task {
+                    Task::Step(step, _) => Some(*step),
                     _ => None,
                 };
                 Observer::of_clients(opening.load.clients, step, begins)
@@ -148,7 +159,7 @@ impl Job<'_> {
         let (mut from_ns, mut planned_per_s) = (0, None);
         let is_measured = match &self.load {
             Load::Requests { requests, .. } => requests.are_measured(),
-            Load::Clients { act: Act::Step(step, first), .. } => {
+            Load::Clients { task: Task::Step(step, first), .. } => {
                 planned_per_s = step.planned_per_s();
                 let since = first.map(|first| measured_from.saturating_duration_since(first));
                 from_ns = since.unwrap_or_default().as_nanos() as u64;
@@ -162,7 +173,7 @@ impl Job<'_> {
 
     /// True if a worker may have nothing to do.
     fn may_be_idle(&self) -> bool {
-        matches!(&self.load, Load::Clients { act: Act::Fill, .. })
+        matches!(&self.load, Load::Clients { task: Task::Fill, .. })
     }
 }
 
@@ -276,13 +287,14 @@ impl Offering<'_> {
     /// Measures clocks, sends the job and starts it once all workers are connected. Returns the
     /// time of the start; `None` if the user stopped it.
     fn prepare(&mut self, job: &Job<'_>, stop: &AtomicBool) -> Result<Option<Instant>, Failure> {
+        let whole = job.whole().map_err(failed)?;
         self.clocks(|contribution| &mut contribution.before);
         self.failure.take().map_or(Ok(()), Err)?;
         for (at, member) in (0..self.workers).zip(self.members()) {
             let shares_cpus = member.shares_cpus || job.shares_cpus();
             let job = SentJob {
                 number: self.number,
-                load: job.sent(at, self.workers, shares_cpus).map_err(failed)?,
+                load: job.part(whole.clone(), (at, self.workers), shares_cpus),
                 siblings: self.fleet.siblings(member, shares_cpus),
             };
             member.link.send(&ToWorker::Load { job: Box::new(job) });

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::FleetError;
-use super::messages::{Deed, SentEnd};
+use super::messages::{SentEnd, SentTask};
 use crate::clients;
 use crate::opening::Opening;
 
@@ -30,14 +30,14 @@ pub(super) struct Place<'a> {
 /// Does what a driver asks of a worker's clients, once the meter lets it begin.
 pub(super) fn perform(
     own: &mut Option<OwnClients>,
-    deed: Deed,
+    task: SentTask,
     place: Place<'_>,
     stop: &AtomicBool,
     meter: &mut dyn Meter,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<SentEnd, Failure> {
     let failed = |message: String| Failure { class: ErrorClass::Other, message };
-    if let Deed::Open(opening, those) = deed {
+    if let SentTask::Open(opening, those) = task {
         let Place { cpus, directory } = place;
         *own = None;
         let mut number = 0;
@@ -59,10 +59,10 @@ pub(super) fn perform(
         return Err(failed("its clients are not connected".into()));
     };
     let mut threads = Threads::new(clients, opening.settings(cpus, stop));
-    let part = match deed {
-        Deed::Fill => threads.fill(meter, progress),
-        Deed::Step(planned) => threads.step(&planned, None, meter, progress),
-        Deed::ReadBack | Deed::Open(..) => {
+    let part = match task {
+        SentTask::Fill => threads.fill(meter, progress),
+        SentTask::Step(planned) => threads.step(&planned, None, meter, progress),
+        SentTask::ReadBack | SentTask::Open(..) => {
             meter.begins(stop);
             return Ok(SentEnd { read_back: threads.read_back(), ..SentEnd::default() });
         }

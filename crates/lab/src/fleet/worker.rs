@@ -17,7 +17,8 @@ use super::connecting::connect;
 use super::endpoint::SentEndpoint;
 use super::link::{Arrived, Link};
 use super::messages::{
-    Deed, Hello, PROTOCOL, Requests, SentEnd, SentJob, SentLoad, SentProgress, ToDriver, ToWorker,
+    Hello, PROTOCOL, Requests, SentEnd, SentJob, SentLoad, SentProgress, SentTask, ToDriver,
+    ToWorker,
 };
 use super::own_clients::{self, OwnClients, Place};
 use super::token::Token;
@@ -185,7 +186,7 @@ impl Worker<'_> {
                     let load = (*endpoint, &*requests, *offer);
                     request(load, place, &own_stop, &mut meter)
                 }
-                SentLoad::Clients(deed) => perform(&clients, deed, place, &own_stop, &mut meter),
+                SentLoad::Clients(task) => perform(&clients, task, place, &own_stop, &mut meter),
             };
             let ended = ended
                 .unwrap_or_else(|failure| SentEnd { failure: Some(failure), ..SentEnd::default() });
@@ -243,7 +244,7 @@ fn request(
 /// Does something with the worker's blocking clients.
 fn perform(
     clients: &Mutex<Option<OwnClients>>,
-    deed: Deed,
+    task: SentTask,
     place: Place<'_>,
     stop: &AtomicBool,
     meter: &mut WorkerMeter,
@@ -253,7 +254,7 @@ fn perform(
         return Err(Failure { class: ErrorClass::Other, message });
     };
     let mut reporter = Reporter::new(meter.job, Arc::clone(&meter.link));
-    let ended = own_clients::perform(&mut own, deed, place, stop, meter, &mut |progress| {
+    let ended = own_clients::perform(&mut own, task, place, stop, meter, &mut |progress| {
         if let Some(latest) = progress.latest {
             reporter.take(latest, false);
         }

@@ -49,12 +49,9 @@ pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut 
 /// The end of a run that lost a worker, or the machine of its servers, while no trial ran. A loss
 /// during a trial fails that trial.
 fn lost_between_trials(recorded: &Recorded) -> Option<String> {
-    let places = &recorded.header.plan.places;
-    let has_others = places.workers > 0 || places.servers_on.is_some();
-    let seal = recorded.seal.as_ref()?;
-    let is_lost = seal.status == SealStatus::Interrupted && seal.stopped_because != "interrupted";
+    let seal = recorded.seal.as_ref().filter(|seal| seal.lost)?;
     let is_told = recorded.trials.iter().any(Trial::is_lost);
-    (has_others && is_lost && !is_told).then(|| {
+    (!is_told).then(|| {
         format!("the run ended early: {}; --resume measures the rest", seal.stopped_because)
     })
 }
@@ -121,7 +118,7 @@ pub(super) fn failed_trials(
             && failures.iter().all(|failure| failure.class == ErrorClass::Refused)
     };
     if is_lost {
-        findings.invalid.push(sentence + "; --resume measures what was lost again");
+        findings.invalid.push(sentence + "; --resume measures the lost trial again");
     } else if cell.workload.may_fail() && trials.iter().copied().any(acted) {
         findings.footnotes.push(format!("{sentence}; means cover the other trials"));
     } else if is_of_limit() || is_of_tier() {

@@ -80,35 +80,43 @@ pub(super) fn slow(_: &Recorded, all: &[Measurement<'_>], findings: &mut Finding
 /// generator's own work kept from sending.
 pub(super) fn busy(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let broken = find(all, |measurement, one| {
+        let share = limiting_share(measurement, one)?;
         // If all are busy, the rules on the generator say so, and know whether the server was.
-        let limited = limited(measurement, one)?;
-        if of(measurement).iter().all(|one| self::limited(measurement, one).is_some()) {
+        if of(measurement).iter().all(|one| limiting_share(measurement, one).is_some()) {
             return None;
         }
-        Some(limited)
+        let shown = show::percent(share);
+        let what = if is_of_keys(measurement) {
+            format!("is generator-bound, its threads used {shown} of their CPUs")
+        } else {
+            format!(
+                "is generator-bound, its clients spent {shown} of their time on the generator's \
+                 own work"
+            )
+        };
+        Some((share, what))
     });
     let cure = "give it more CPUs and --threads, or use more workers";
     findings.invalid.extend(sentence(&broken, cure));
 }
 
-/// How a worker limited a closed load, and by what share; `None` if it did not.
-fn limited(measurement: &Measurement<'_>, one: &WorkerView) -> Option<(f64, String)> {
+fn is_of_keys(measurement: &Measurement<'_>) -> bool {
+    matches!(measurement.cell.workload, Workload::Kv(_))
+}
+
+/// The share by which a worker limited a closed load: of its CPUs, or of its clients' time; `None`
+/// if it did not.
+fn limiting_share(measurement: &Measurement<'_>, one: &WorkerView) -> Option<f64> {
     let Measurement { cell, products, planned, .. } = measurement;
     if one.share_of_plan.is_some() {
         return None;
     }
-    if matches!(cell.workload, Workload::Kv(_)) {
-        let share = show::percent(one.cpu_share);
-        let what = format!("is generator-bound, its threads used {share} of their CPUs");
-        return (one.cpu_share > BUSY_SHARE_MAX).then_some((one.cpu_share, what));
+    if is_of_keys(measurement) {
+        return Some(one.cpu_share).filter(|share| *share > BUSY_SHARE_MAX);
     }
     // Without a server the clients do all the work, and also when they restore cleaned records.
-    let is_own = !is_serverless(products) && !restores_cleaned(&cell.workload, *planned);
-    let share = show::percent(one.own_share);
-    let what = format!(
-        "is generator-bound, its clients spent {share} of their time on the generator's own work"
-    );
-    (is_own && one.own_share > OWN_SHARE_MAX).then_some((one.own_share, what))
+    let is_exempt = is_serverless(products) || restores_cleaned(&cell.workload, *planned);
+    Some(one.own_share).filter(|share| !is_exempt && *share > OWN_SHARE_MAX)
 }
 
 /// Workers that waited for a CPU, whose CPUs others used, or that were stopped.

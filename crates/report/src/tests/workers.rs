@@ -191,16 +191,16 @@ fn a_rule_names_the_worst_worker_once_and_counts_the_others() {
 
 #[test]
 fn a_run_that_lost_a_worker_between_trials_is_not_valid() {
-    let ended = |because: &str| {
+    let ended = |because: &str, lost: bool| {
         let mut recorded = kv_run();
         if let Some(seal) = &mut recorded.seal {
             seal.status = model::SealStatus::Interrupted;
-            seal.stopped_because = because.into();
+            (seal.stopped_because, seal.lost) = (because.into(), lost);
         }
         divided(recorded, |_, _| {})
     };
-    let view = ended("worker 2 on host left the fleet: the connection was closed");
+    let view = ended("worker 2 on host left the fleet: the connection was closed", true);
     assert_eq!(view.validity, Validity::Invalid);
     assert!(view.reasons[0].contains("ended early: worker 2 on host left"), "{:?}", view.reasons);
-    assert_eq!(ended("interrupted").validity, Validity::Valid, "by the user");
+    assert_eq!(ended("interrupted", false).validity, Validity::Valid, "by the user");
 }
