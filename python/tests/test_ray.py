@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import argparse
+import json
 import os
 import signal
 import subprocess
@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+import cachedyno
 from cachedyno import _ray
-from conftest import Fake
+from conftest import SHORT
 
 WORKER = """#!/bin/sh
 # Stands in for `cachedyno worker --join HOST:PORT --token-file FILE`.
@@ -30,19 +31,6 @@ esac
 """
 
 
-def test_missing_nodes_are_counted() -> None:
-    assert _ray.missing_nodes([4, 2, 2], 3, 2) is None
-    said = _ray.missing_nodes([4, 2, 1], 8, 2)
-    assert said is not None
-    assert said.startswith(
-        "8 workers with 2 CPUs each need 8 nodes with 2 CPUs; the cluster has 3 (CPUs: 4, 2, 1), "
-        "2 of them large enough, so 6 missing"
-    )
-    said = _ray.missing_nodes([1], 1, 2)
-    assert said is not None
-    assert said.startswith("1 worker with 2 CPUs needs 1 node with 2 CPUs; the cluster has 1")
-
-
 class NoFreeNode:
     """A Ray whose one node has one CPU, and to which no other is added."""
 
@@ -55,9 +43,6 @@ class NoFreeNode:
 
     def available_resources(self) -> dict[str, float]:
         return {"CPU": 1.0}
-
-    def put(self, value: bytes) -> bytes:
-        return value
 
     def placement_group(self, bundles: list[dict[str, int]], strategy: str) -> NoFreeNode:
         assert (bundles, strategy) == ([{"CPU": 2}] * 3, "STRICT_SPREAD")
@@ -76,7 +61,7 @@ class NoFreeNode:
 
 
 def test_the_autoscaler_is_asked_and_released(
-    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[object] = []
 
@@ -86,20 +71,12 @@ def test_the_autoscaler_is_asked_and_released(
     sdk = types.SimpleNamespace(request_resources=request_resources)
     monkeypatch.setitem(sys.modules, "ray.autoscaler.sdk", sdk)
     monkeypatch.setattr(signal, "signal", lambda number, _: number)  # pyright: ignore
-    assert fake.path.exists()
-    token = tmp_path / "token"
-    token.write_text("hush")
-    options = argparse.Namespace(
-        workers=3, cpus=2, join="h:1", token_file=str(token), wait=0.7, within=300.0
-    )
+    plan = {"workers": 3, "cpus": 2, "join": "h:1", "autoscaler_s": 0.7, "others_s": 20.0}
     ray = NoFreeNode()
-    with pytest.raises(_ray.PlacementError, match=r"after 0.7 s, .* nodes \(1\) have 1 free"):
-        _ray.run(ray, options)
+    assert _ray.run(ray, plan) == {"busy": {"nodes": [1.0], "free": 1.0, "after_s": 0.7}}
     assert asked == [[{"CPU": 2}] * 3, []]
     assert ray.removed == 2
-    options.wait = 0.0
-    with pytest.raises(_ray.PlacementError, match=r"the cluster has 1 \(CPUs: 1\)"):
-        _ray.run(ray, options)
+    assert _ray.run(ray, {**plan, "autoscaler_s": 0.0}) == {"missing": {"nodes": [1.0]}}
     assert len(asked) == 2
 
 
@@ -118,21 +95,28 @@ class Cluster:
             self.cluster.add_node(num_cpus=2)
         self.environment = {
             **os.environ,
-            "CACHEDYNO": str(program),
             "PYTHONPATH": os.pathsep.join(sys.path),
             "RAY_ADDRESS": self.cluster.address,
         }
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "cachedyno._ray", "--token-file", f"{self.place}/token"]
-        return subprocess.Popen(
-            [*command, *arguments], env=self.environment, stderr=subprocess.PIPE, text=True
-        )
+    def start(self, workers: int, join: str, **others: float) -> subprocess.Popen[str]:
+        plan = {
+            "program": str(self.place / "cachedyno"),
+            "token_file": str(self.place / "token"),
+            "join": join,
+            "workers": workers,
+            "cpus": 2,
+            "autoscaler_s": 0.0,
+            "others_s": 20.0,
+            **others,
+        }
+        command = [sys.executable, "-m", "cachedyno._ray", json.dumps(plan)]
+        return subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
 
-    def ends(self, *arguments: str) -> tuple[int, str]:
-        process = self.start(*arguments)
+    def ends(self, workers: int, join: str, **others: float) -> tuple[int, dict[str, Any]]:
+        process = self.start(workers, join, **others)
         _, said = process.communicate(timeout=120)
-        return process.returncode, said
+        return process.returncode, json.loads(said.splitlines()[-1]) if said else {}
 
     def lines(self, name: str) -> list[str]:
         path = self.place / name
@@ -153,25 +137,22 @@ def place() -> Iterator[Path]:
 
 def check(cluster: Cluster, workers: int) -> None:
     """Check fleets that end well, fail, do not fit, find others' workers, and are ended."""
-    count = ("--workers", str(workers), "--cpus", "2")
-    assert cluster.ends(*count, "--join", "works:1")[0] == 0
+    assert cluster.ends(workers, "works:1") == (0, {})
     assert cluster.lines("log") == ["worker --join works:1 --token-file 600 700 hush "] * workers
-    code, said = cluster.ends(*count, "--join", "fails:1")
-    assert code == 7
-    assert "ended with exit code 7\n  warming up\n  error: bad\n" in said
-    code, said = cluster.ends("--workers", str(workers + 1), "--cpus", "2", "--join", "works:1")
-    assert (code, f"need {workers + 1} nodes with 2 CPUs; the" in said) == (3, True)
+    code, failure = cluster.ends(workers, "fails:1")
+    assert (code, failure["ended"]["exit_code"]) == (1, 7)
+    assert failure["ended"]["said"] == "warming up\nerror: bad\n"
+    assert 0 <= failure["ended"]["worker"] < workers
+    assert cluster.ends(workers + 1, "works:1") == (1, {"missing": {"nodes": [2.0] * workers}})
     before = len(cluster.lines("pids"))
-    process = cluster.start(*count, "--join", "hangs:1")
+    process = cluster.start(workers, "hangs:1")
     until = time.monotonic() + 60
     while len(cluster.lines("pids")) < before + workers and time.monotonic() < until:
         time.sleep(0.1)
     # A second fleet finds the CPUs of the first in use, and says so before its driver gives up.
-    code, said = cluster.ends(*count, "--join", "works:1", "--within", "3")
-    assert code == 3
-    assert "2 free CPUs; after 1.5 s, the cluster's nodes" in said
-    assert "0 free CPUs in all" in said
-    second = cluster.start(*count, "--join", "works:1")
+    busy = {"busy": {"nodes": [2.0] * workers, "free": 0, "after_s": 1.5}}
+    assert cluster.ends(workers, "works:1", others_s=1.5) == (1, busy)
+    second = cluster.start(workers, "works:1")
     time.sleep(3)
     second.send_signal(signal.SIGTERM)
     second.communicate(timeout=10)
@@ -185,23 +166,45 @@ def check(cluster: Cluster, workers: int) -> None:
     assert list(cluster.place.glob("cachedyno-worker-*")) == []
 
 
-def test_a_worker_on_a_node(place: Path) -> None:
+def measure(cluster: Cluster, workers: int) -> None:
+    """Check that the real program measures with workers on all nodes, and counts missing ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PYTHONPATH", "RAY_ADDRESS"):
+            patch.setenv(name, cluster.environment[name])
+        short: dict[str, Any] = {**SHORT, "clients": workers + 1, "rate": 500}
+        record = cachedyno.bench("redis", **short, fleet=cachedyno.fleet("ray", workers=workers))
+        with pytest.raises(cachedyno.CachedynoError, match="the cluster has") as raised:
+            cachedyno.bench("redis", **short, fleet=cachedyno.fleet("ray", workers=workers + 1))
+    shares = record.summary["workers"]
+    names = [share["worker"].partition(" on ")[0] for share in shares]
+    assert names == [f"worker {number}" for number in range(1, workers + 1)]
+    mixed = record.rows("results")[0]
+    assert (mixed["operation"], mixed["error"]) == ("mixed", 0)
+    assert "so 1 missing (start fewer workers" in str(raised.value)
+
+
+def test_a_worker_on_a_node(place: Path, program: str, redis: str) -> None:
+    assert program
+    assert redis
     cluster = Cluster(place, nodes=1)
     try:
         check(cluster, workers=1)
+        measure(cluster, workers=1)
     finally:
         cluster.cluster.shutdown()
-    for address in (cluster.environment["RAY_ADDRESS"], ""):
-        cluster.environment["RAY_ADDRESS"] = address
-        code, said = cluster.ends("--workers", "1", "--join", "works:1")
-        assert (code, f"no Ray cluster at `{address or 'auto'}`" in said) == (3, True)
+    cluster.environment["RAY_ADDRESS"] = ""
+    code, failure = cluster.ends(1, "works:1")
+    assert (code, list(failure)) == (1, ["no_cluster"])
 
 
 @pytest.mark.soak
 @pytest.mark.skipif("CACHEDYNO_SOAK" not in os.environ, reason="only with CACHEDYNO_SOAK=1")
-def test_workers_on_three_nodes(place: Path) -> None:
+def test_workers_on_three_nodes(place: Path, program: str, redis: str) -> None:
+    assert program
+    assert redis
     cluster = Cluster(place, nodes=3)
     try:
         check(cluster, workers=3)
+        measure(cluster, workers=3)
     finally:
         cluster.cluster.shutdown()

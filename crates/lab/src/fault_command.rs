@@ -4,6 +4,7 @@
 
 use model::target::mask_text;
 use model::{Act, Endpoint, ErrorClass, EventKind, Failure, Secret};
+use nix::sys::signal::Signal;
 use rig::{Guard, run_shell};
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
@@ -44,8 +45,8 @@ impl FaultCommand {
             ("CACHEDYNO_ADDRESS", &address),
         ];
         let begun = Instant::now();
-        let is_over = &mut |wait| is_over_by(stopped, Instant::now() + wait);
-        let ended = run_shell(&self.guard, &self.text, &variables, is_over);
+        let end = &mut |wait| is_over_by(stopped, Instant::now() + wait).then_some(Signal::SIGKILL);
+        let ended = run_shell(&self.guard, &self.text, &variables, end);
         let ended_at = Instant::now();
         ended.map_err(|how| {
             let after = stats::format_ns(ended_at.duration_since(begun).as_nanos() as f64);

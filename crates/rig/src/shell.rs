@@ -16,15 +16,15 @@ use std::time::Duration;
 const POLL: Duration = Duration::from_millis(5);
 
 /// Runs `text` with `sh -c`, in the user's environment with additional variables, without passwords
-/// of targets, and without standard input or output. `is_over` waits for the given time and returns
-/// true if the command must end; then it is killed with the processes that it started. Processes
-/// that a successful command leaves in the background keep running. Errors: how it failed, as a
-/// predicate, with the last line of its standard error.
+/// of targets, and without standard input or output. `end` waits for the given time and returns a
+/// signal if the command must end: it goes to the command and the processes that it started, and
+/// `SIGKILL` is the last one. Processes that a successful command leaves in the background keep
+/// running. Errors: how it failed, as a predicate, with the last line of its standard error.
 pub fn run_shell(
     guard: &Guard,
     text: &str,
     variables: &[(&str, &str)],
-    is_over: &mut dyn FnMut(Duration) -> bool,
+    end: &mut dyn FnMut(Duration) -> Option<Signal>,
 ) -> Result<(), String> {
     let cannot = |e: io::Error| format!("cannot be run: {e}");
     let log = memfd_create("cachedyno-command", MFdFlags::MFD_CLOEXEC);
@@ -44,13 +44,15 @@ pub fn run_shell(
     let ended = loop {
         match child.try_wait() {
             Ok(Some(status)) => break result(status),
-            Ok(None) if is_over(POLL) => {
+            Ok(None) => {
+                let Some(signal) = end(POLL) else { continue };
                 // Not reaped yet, so the id still belongs to its group.
-                let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
-                let _ = child.wait();
-                break Err("did not end in time and was killed".into());
+                let _ = killpg(Pid::from_raw(pid.cast_signed()), signal);
+                if signal == Signal::SIGKILL {
+                    let _ = child.wait();
+                    break Err("did not end in time and was killed".into());
+                }
             }
-            Ok(None) => {}
             Err(e) => break Err(cannot(e)),
         }
     };

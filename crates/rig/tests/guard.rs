@@ -156,7 +156,7 @@ fn run_command(text: &str, limit: Duration) -> Result<(), String> {
     let until = Instant::now() + limit;
     run_shell(&guard(), text, &[("GIVEN", "a b")], &mut |wait| {
         thread::sleep(wait);
-        Instant::now() > until
+        (Instant::now() > until).then_some(Signal::SIGKILL)
     })
 }
 
