@@ -20,8 +20,7 @@ from conftest import SHORT
 
 WORKER = """#!/bin/sh
 # Stands in for `cachedyno worker --join HOST:PORT --token-file FILE`.
-printf '%s ' "$1 $2 $3 $4" $(stat -c %a "$5" "$(dirname "$5")") "$(cat "$5")" >> 'PLACE/log'
-echo >> 'PLACE/log'
+echo "$* $(cat "$5")" >> 'PLACE/log'
 echo $$ >> 'PLACE/pids'
 echo "warming up" >&2
 case "$3" in
@@ -138,7 +137,7 @@ def place() -> Iterator[Path]:
 def check(cluster: Cluster, workers: int) -> None:
     """Check fleets that end well, fail, do not fit, find others' workers, and are ended."""
     assert cluster.ends(workers, "works:1") == (0, {})
-    assert cluster.lines("log") == ["worker --join works:1 --token-file 600 700 hush "] * workers
+    assert cluster.lines("log") == ["worker --join works:1 --token-file /dev/stdin hush"] * workers
     code, failure = cluster.ends(workers, "fails:1")
     assert (code, failure["ended"]["exit_code"]) == (1, 7)
     assert failure["ended"]["said"] == "warming up\nerror: bad\n"
@@ -163,7 +162,6 @@ def check(cluster: Cluster, workers: int) -> None:
     started = cluster.lines("pids")[before:]
     assert len(started) == workers
     assert not any(Path(f"/proc/{pid}").exists() for pid in started)
-    assert list(cluster.place.glob("cachedyno-worker-*")) == []
 
 
 def measure(cluster: Cluster, workers: int) -> None:
@@ -192,7 +190,7 @@ def test_a_worker_on_a_node(place: Path, program: str, redis: str) -> None:
         measure(cluster, workers=1)
     finally:
         cluster.cluster.shutdown()
-    cluster.environment["RAY_ADDRESS"] = ""
+    cluster.environment["RAY_ADDRESS"] = "no-address"
     code, failure = cluster.ends(1, "works:1")
     assert (code, list(failure)) == (1, ["no_cluster"])
 

@@ -1,12 +1,12 @@
 //! A process of this program with other arguments, such as a neighbour or a worker of a fleet.
 
+use crate::child::own_program;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 /// A process of this program, started again. Dropping it ends it.
 #[derive(Debug)]
@@ -26,11 +26,9 @@ impl OwnProcess {
         arguments: Vec<OsString>,
         cpus: &[usize],
     ) -> Result<Self> {
-        let program = PathBuf::from("/proc/self/exe");
-        let program = program.read_link().map_err(RigError::io("find", &program))?;
         let scratch = Scratch::for_sockets(guard)?;
         let search = SearchPath::of_process();
-        let launch = Launch::installer(name, program, arguments, scratch.path(), &search);
+        let launch = Launch::installer(name, own_program(), arguments, scratch.path(), &search);
         let cpus = (!cpus.is_empty()).then(|| cpus.to_vec());
         let process = Process::spawn(guard, Launch { cpus, ..launch })?;
         Ok(Self { process, scratch, name })

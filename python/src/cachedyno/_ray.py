@@ -2,7 +2,7 @@
 
 The program starts `python -m cachedyno._ray PLAN` for `--fleet ray:N`. PLAN is a JSON object:
 
-    program, token_file   paths of the files that each worker gets
+    program, token_file   paths of the files that each worker gets, in memory
     join                  [HOST]:PORT of the driver; without a host, this node
     workers, cpus         number of workers, CPUs of each
     autoscaler_s          seconds for an autoscaler to add nodes; 0 does not ask for them
@@ -25,7 +25,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -44,18 +43,26 @@ def worker_class() -> type:
 
         def run(self, program: bytes, token: bytes, join: str) -> tuple[int, str]:
             """Run the worker; return its exit code and the end of its standard error."""
-            with tempfile.TemporaryDirectory(prefix="cachedyno-worker-") as place:
-                path, token_file = Path(place, "cachedyno"), Path(place, "token")
-                for file, content, mode in ((path, program, 0o700), (token_file, token, 0o600)):
-                    file.touch(mode)
-                    file.write_bytes(content)
-                command = [path, "worker", "--join", join, "--token-file", token_file]
+            # Nothing is left on the node even if Ray kills this process: the program is a file in
+            # memory, and the token only passes through a pipe.
+            descriptor = os.memfd_create("cachedyno")
+            try:
+                with open(descriptor, "wb", closefd=False) as file:
+                    file.write(program)
                 if self.is_stopped:
                     return 0, ""
-                pipe, null = subprocess.PIPE, subprocess.DEVNULL
-                self.process = subprocess.Popen(command, stdin=null, stdout=null, stderr=pipe)
-                said = self.process.communicate()[1].decode(errors="replace")
+                self.process = subprocess.Popen(
+                    ["cachedyno", "worker", "--join", join, "--token-file", "/dev/stdin"],
+                    executable=f"/proc/self/fd/{descriptor}",
+                    pass_fds=[descriptor],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                )
+                said = self.process.communicate(token)[1].decode(errors="replace")
                 return self.process.returncode, said[-2000:]
+            finally:
+                os.close(descriptor)
 
         def stop(self) -> None:
             self.is_stopped = True

@@ -50,8 +50,7 @@ struct Inner {
 impl Guard {
     /// Starts this program again as the guard, with [`GUARD_ARGUMENT`].
     pub fn start() -> Result<Self> {
-        let program = std::env::current_exe().map_err(|e| failed("could not be started", &e))?;
-        let mut command = child::command(program);
+        let mut command = child::command(child::own_program());
         command.arg(GUARD_ARGUMENT);
         Self::start_as(command)
     }
