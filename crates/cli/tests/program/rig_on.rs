@@ -53,6 +53,17 @@ fn servers(place: &Place) -> Vec<String> {
 }
 
 #[test]
+fn a_worker_cannot_join_one_that_starts_servers() {
+    let place = Place::new();
+    let rig = Rig::start(&place);
+    let mut command = place.command();
+    command.args(["worker", "--join", &rig.address, "--token-file"]).arg(&rig.token);
+    let joining = Started::new(command).finish_within(PATIENCE).code(1);
+    joining.error(&["cannot join the driver at", "a `worker --listen` serves drivers with"]);
+    rig.end(&place);
+}
+
+#[test]
 fn servers_run_on_the_machine_of_a_worker() {
     if !installed(&["redis-server", "memcached", "mariadbd", "postgres"]) {
         return;

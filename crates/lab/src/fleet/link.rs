@@ -23,6 +23,8 @@ use super::clock::{PINGS, Reading};
 
 /// A peer that is silent for longer is gone.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// Why a link ended whose peer is gone without a word.
+pub(super) const CLOSED: &str = "the connection was closed";
 const PING_EVERY: Duration = Duration::from_secs(1);
 /// Longest message before the peer is known, and after.
 const STRANGER_BYTES_MAX: usize = 65_536;
@@ -145,6 +147,12 @@ impl Drop for Link {
     }
 }
 
+/// True if the peer ended without a word, as a killed process does with data on the way.
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
+}
+
 fn framed<M: Serialize>(frame: &Frame<M>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; LENGTH];
     serde_json::to_writer(&mut bytes, frame)?;
@@ -204,7 +212,8 @@ impl<D> Served<D> {
         let why = loop {
             match self.turn() {
                 Ok(true) => {}
-                Ok(false) => break "the connection was closed".to_string(),
+                Ok(false) => break CLOSED.to_string(),
+                Err(e) if is_closed(&e) => break CLOSED.to_string(),
                 Err(e) => break e.to_string(),
             }
         };

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::FleetError;
 use super::connecting::connect;
 use super::endpoint::SentEndpoint;
-use super::link::{Arrived, Link};
+use super::link::{Arrived, CLOSED, Link};
 use super::messages::{
     Hello, PROTOCOL, Requests, SentEnd, SentJob, SentLoad, SentProgress, SentTask, ToDriver,
     ToWorker,
@@ -154,7 +154,14 @@ impl Worker<'_> {
                 Arrived::Gone(why) => {
                     let address = self.joining.address;
                     let what = if self.has_joined { "lost" } else { "cannot join" };
-                    return Err(FleetError(format!("{what} the driver at {address}: {why}")));
+                    let is_other = !self.has_joined && why == CLOSED;
+                    let cure = if is_other {
+                        " (expected the address and the token of a driver with --fleet listen: a \
+                         `worker --listen` serves drivers with --rig-on)"
+                    } else {
+                        ""
+                    };
+                    return Err(FleetError(format!("{what} the driver at {address}: {why}{cure}")));
                 }
             }
         }

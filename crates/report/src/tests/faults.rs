@@ -67,7 +67,7 @@ fn a_run_without_trials_took_no_time() {
     recorded.trials.clear();
     recorded.seal = None;
     let shown = text::summary(&judge(&recorded), 400, false);
-    assert!(shown.contains(" 0 blocks, 0 s of trials"), "{shown}");
+    assert!(shown.contains(" no complete block, 0 s of trials"), "{shown}");
 }
 
 #[test]

@@ -153,15 +153,19 @@ pub(crate) fn painted(validity: Validity, paint: Paint) -> String {
 
 /// One line with study, scale, size and status of the run.
 pub(crate) fn facts(view: &View) -> String {
-    let plural = if view.course.blocks == 1 { "" } else { "s" };
+    let blocks = match view.course.blocks {
+        0 => "no complete block".into(),
+        1 => "1 block".into(),
+        blocks => format!("{blocks} blocks"),
+    };
     let (mut took, run) = (show::duration(view.course.took_s), &view.run);
     if view.course.resumed {
         took += " of trials (resumed)";
     } else if view.course.status == Status::Unsealed {
         took += " of trials";
     }
-    let (study, scale, blocks) = (&view.asked.study, &view.asked.scale, view.course.blocks);
-    let mut facts = format!("{study}, {scale} scale, {blocks} block{plural}, {took}, run {run}");
+    let (study, scale) = (&view.asked.study, &view.asked.scale);
+    let mut facts = format!("{study}, {scale} scale, {blocks}, {took}, run {run}");
     if view.course.status != Status::Complete {
         facts += &format!(", {}", view.course.status);
     }
