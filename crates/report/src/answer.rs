@@ -223,7 +223,10 @@ fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
         let what = show::listed(&alone.iter().map(|g| doing(g.operation)).collect::<Vec<_>>());
         let who = by_best(&alone).into_iter().map(|(name, _)| vec![target(name)]).collect();
         let who = joined(who, ", ", " and ");
-        let what = vec![plain(format!("{what} was only measured on "))];
+        // Others have too few blocks.
+        let is_partial = alone.iter().any(|group| group.standings.len() > 1);
+        let on = if is_partial { "in enough blocks on" } else { "on" };
+        let what = vec![plain(format!("{what} was only measured {on} "))];
         clauses.push([what, who].concat());
     }
     if clauses.is_empty() {

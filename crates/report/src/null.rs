@@ -10,8 +10,8 @@ use crate::limits::BUSY_SHARE_MAX;
 use crate::show;
 
 /// Remedy for a ramp if the generator is the limit.
-pub(crate) const RAMP_CURE: &str =
-    "give it more threads (--set threads=N) and CPUs, or measure on a larger machine";
+pub(crate) const RAMP_CURE: &str = "give it more threads (--threads, --set threads=N for a \
+    study) and CPUs, or measure on a larger machine";
 
 /// Remedy for other loads if the generator is the limit.
 pub(crate) const NULL_CURE: &str =

@@ -43,7 +43,7 @@ pub(super) fn header(
     reach::check(&plan, &setup.endpoints)?;
     let mut facts = doctor::conditions(&setup.disk);
     disks::describe(&plan, setup, &mut facts);
-    facts.extend(setup.rig_on.iter().flat_map(|rig| rig.conditions()));
+    facts.extend(setup.rig_on.iter().flat_map(|rig| rig.conditions(&setup.pinning.generator)));
     facts.extend(setup.fleet.iter().flat_map(Fleet::conditions));
     facts.extend(unprotected_stores(setup));
     facts.extend(tls_flags::warnings(&setup.endpoints));

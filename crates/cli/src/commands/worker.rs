@@ -26,7 +26,7 @@ const AFTER_HELP: &str = "Examples:\n  \
     cachedyno worker --listen 10.0.0.7:7000\n\n\
     With --join, the worker needs the token file that its driver writes: a `run`, `bench`, \
     `find-max` or `redis-benchmark` with --fleet listen:10.0.0.1:7000,3. It tries to connect for \
-    30 s, and ends with the driver, at the latest 5 s after that is gone.\n\n\
+    30 s, and ends with the driver, at most 5 s after the driver is gone.\n\n\
     With --listen, the worker writes the token file that drivers need for --rig-on and \
     --rig-token. It serves one driver after the other until it is interrupted.\n\n\
     Connections use TLS with the certificate in the token file. Exit codes: 0 the driver is done, \
@@ -49,7 +49,7 @@ pub(crate) struct WorkerArguments {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// CPUs for its threads or servers, such as 2,3 [default: all that it may use]
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',', value_parser = cpu)]
     cpus: Vec<usize>,
     /// With --listen: directory for the data of servers
     #[arg(long, value_name = "DIR", default_value = ".", conflicts_with = "join")]
@@ -68,6 +68,10 @@ pub(crate) fn run(arguments: &WorkerArguments) -> Result<ExitCode, CliError> {
         (None, address) => lend_machine(arguments, address.as_deref().unwrap_or_default(), cpus)?,
     };
     ended.map(ExitCode::from).map_err(|e| CliError::failed(e.to_string()))
+}
+
+fn cpu(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected CPU numbers such as 2,3".into())
 }
 
 /// The CPUs for threads or servers.
@@ -155,6 +159,7 @@ fn lend_machine(
     let facts = rig::conditions(&arguments.disk).facts.into_iter();
     let named = |fact: Condition| Condition {
         group: format!("{} of the servers' machine {host}", fact.group),
+        warning: fact.warning.map(|warning| format!("servers' machine {host}: {warning}")),
         ..fact
     };
     let lending = Lending {

@@ -95,6 +95,21 @@ fn assert_by_two(place: &Place, points_min: usize) {
 }
 
 #[test]
+fn a_worker_without_a_request_in_its_plan_is_not_called_slow() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let url = format!("x=redis://127.0.0.1:{}", server.port);
+    let load = ["--rate", "1", "--clients", "8", "--duration", "4s", "--blocks", "1"];
+    let finished =
+        Place::finish(bench(&place, &[&[&*url, "--fleet", "local:8"], &load[..]].concat()));
+    let shown = finished.measured().json().to_string();
+    assert!(!shown.contains("per client and the others"), "{shown}");
+    place.assert_nothing_left();
+}
+
+#[test]
 fn a_fleet_fills_and_climbs_like_one_process() {
     if !installed(&["memcached"]) {
         return;

@@ -80,6 +80,7 @@ fn servers_run_on_the_machine_of_a_worker() {
     }
     let groups = summary["conditions"].to_string();
     assert!(groups.contains("of the servers' machine"), "{groups}");
+    assert!(groups.contains("servers and clients share CPU"), "{groups}");
     // Its memory is checked, not that of the driver.
     let mut large = place.command();
     large.args(["bench", "redis", "--keys", "900000000", "--value", "10000"]);

@@ -57,10 +57,13 @@ fn tcp(
         }
         if Instant::now() > until || stop.load(Ordering::Relaxed) {
             let why = last.map_or_else(String::new, |e| format!(": {e}"));
+            let expected = if flag == "--join" {
+                "a run with --fleet listen: that waits there"
+            } else {
+                "`cachedyno worker --listen` there"
+            };
             return Err(FleetError(format!(
-                "cannot connect to {flag} `{address}` within {} s{why} (expected a cachedyno that \
-                 waits there: a run with --fleet for --join, `cachedyno worker --listen` for \
-                 --rig-on)",
+                "cannot connect to {flag} `{address}` within {} s{why} (expected {expected})",
                 WITHIN.as_secs()
             )));
         }

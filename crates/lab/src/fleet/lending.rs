@@ -74,10 +74,9 @@ pub fn lend(
         })?;
     let _token_file = token.write(lending.token_file)?;
     let path = lending.token_file.display();
-    notice(&format!(
-        "waiting for a driver: start it with --rig-on {} --rig-token {path}",
-        lending.address
-    ));
+    // With port 0, the one that was chosen.
+    let address = listener.local_addr().map_or(lending.address.into(), |own| own.to_string());
+    notice(&format!("waiting for a driver: start it with --rig-on {address} --rig-token {path}"));
     let mut strangers = Strangers::<Numbered<ToRig>>::new(listener, config);
     while !stop.load(Ordering::Relaxed) {
         match strangers.hear(LOOK_EVERY) {
@@ -92,6 +91,9 @@ pub fn lend(
                 let mut lender = Lender::new(lending, host, &token);
                 match lender.serve((number, stranger), &first, &mut strangers, (stop, notice)) {
                     Ok(()) => notice(&format!("the driver at {from} is done")),
+                    Err(_) if stop.load(Ordering::Relaxed) => {
+                        notice(&format!("interrupted while the driver at {from} used it"));
+                    }
                     Err(FleetError(why)) => notice(&format!("the driver at {from} is gone: {why}")),
                 }
             }
@@ -173,7 +175,8 @@ impl<'a> Lender<'a> {
             });
             let Lending { host, conditions, disk, .. } = lending;
             let (host, conditions) = (host.clone(), conditions.clone());
-            let lent = Lent { host, conditions, free: FreeSpace::on(disk) };
+            let (cpus, free) = (lending.cpus.clone(), FreeSpace::on(disk));
+            let lent = Lent { host, conditions, cpus, free };
             link.send(&Numbered { number: first.number, message: FromRig::Lent(lent) });
             let ended = self.answer_all(connection, &link, &inbox, (stop, notice));
             is_over.store(true, Ordering::Relaxed);

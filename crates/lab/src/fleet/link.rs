@@ -251,11 +251,8 @@ impl<D> Served<D> {
         self.obey()?;
         if now.duration_since(self.heard) > SILENCE_MAX {
             let silent_s = SILENCE_MAX.as_secs();
-            let more = if self.connection.is_handshaking() {
-                " and may not be a cachedyno that waits for this one"
-            } else {
-                ""
-            };
+            let more =
+                if self.connection.is_handshaking() { " and may not be cachedyno" } else { "" };
             return Err(io::Error::other(format!("it was silent for {silent_s} s{more}")));
         }
         if now.duration_since(self.pinged) >= PING_EVERY && !self.connection.is_handshaking() {
@@ -347,7 +344,7 @@ impl<D> Served<D> {
                 "it refused the TLS connection, perhaps since it has another token file ({error})"
             ),
             _ if self.connection.is_handshaking() => {
-                format!("it does not speak TLS as a cachedyno that waits here does ({error})")
+                format!("it does not speak TLS as cachedyno does ({error})")
             }
             _ => format!("TLS failed: {error}"),
         }
@@ -369,8 +366,12 @@ impl<D> Served<D> {
             }
             let from = at + LENGTH;
             let Some(text) = self.received.get(from..from + bytes) else { break };
-            let frame: Frame<R> = serde_json::from_slice(text)
-                .map_err(|e| io::Error::other(format!("a message cannot be read: {e}")))?;
+            let frame: Frame<R> = serde_json::from_slice(text).map_err(|e| {
+                io::Error::other(format!(
+                    "a message cannot be read, perhaps since one side has --rig-on or --listen \
+                     and the other --fleet or --join ({e})"
+                ))
+            })?;
             at = from + bytes;
             match frame {
                 Frame::Ping(number) => {

@@ -60,7 +60,7 @@ pub(super) fn place(members: &mut [Member], server: &[usize]) -> Vec<String> {
     }
     if let Some(member) = members.iter().find(|member| member.is_on(server)) {
         warnings.push(format!(
-            "{} may use the CPUs of the servers ({}): start it on others, for example with taskset",
+            "{} may use the CPUs of the servers ({}): start it on others, with its --cpus",
             member.name,
             list(server)
         ));
@@ -82,7 +82,7 @@ pub(super) fn condition(members: &[Member], warnings: &[String]) -> Condition {
     }
 }
 
-fn list(cpus: &[usize]) -> String {
+pub(super) fn list(cpus: &[usize]) -> String {
     let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
     cpus.join(", ")
 }

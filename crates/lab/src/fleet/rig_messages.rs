@@ -64,6 +64,8 @@ pub(super) struct Lent {
     pub(super) host: String,
     /// Facts about it.
     pub(super) conditions: Vec<Condition>,
+    /// CPUs on which servers may run.
+    pub(super) cpus: Vec<usize>,
     /// Its free memory and disk.
     pub(super) free: FreeSpace,
 }

@@ -4,6 +4,7 @@
 
 use model::{Condition, Endpoint, ErrorClass, Failure, PlannedTarget, Product};
 use rig::{FreeSpace, Scratch};
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
@@ -11,8 +12,10 @@ use std::time::{Duration, Instant};
 
 use super::FleetError;
 use super::connecting::connect;
+use super::endpoint::resolved;
 use super::joining::lock;
 use super::link::{Arrived, Link};
+use super::member::list;
 use super::rig_messages::{Asked, FromRig, Lent, Numbered, RigReading, ToRig};
 use super::token::Token;
 
@@ -138,9 +141,33 @@ impl RigOn {
         &self.lent.host
     }
 
-    /// Facts about the machine, for the record.
-    pub fn conditions(&self) -> Vec<Condition> {
-        self.lent.conditions.clone()
+    /// Facts about the machine, for the record. It is this one if servers may run on some of the
+    /// `generator`'s CPUs.
+    pub fn conditions(&self, generator: &[usize]) -> Vec<Condition> {
+        let Lent { host, conditions, cpus, .. } = &self.lent;
+        let shared: Vec<usize> =
+            cpus.iter().copied().filter(|cpu| generator.contains(cpu)).collect();
+        let is_shared = self.is_here() && !shared.is_empty();
+        let warning = is_shared.then(|| {
+            format!(
+                "servers and clients share CPU {} of this machine, which --rig-on is to avoid: \
+                 start the worker on another machine, or on other CPUs, with its --cpus",
+                list(&shared)
+            )
+        });
+        let own = Condition {
+            group: format!("cpu of the servers' machine {host}"),
+            name: "CPUs for servers".into(),
+            value: list(cpus),
+            warning,
+        };
+        conditions.iter().cloned().chain([own]).collect()
+    }
+
+    /// True if the machine is this one: only then an own port can have its address.
+    fn is_here(&self) -> bool {
+        let addresses = resolved(&self.address, "--rig-on").unwrap_or_default();
+        addresses.iter().any(|address| TcpListener::bind((address.ip(), 0)).is_ok())
     }
 
     /// Free memory and disk of the machine before it started a server.

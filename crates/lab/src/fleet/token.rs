@@ -55,8 +55,13 @@ impl Token {
 
     /// The worker's side of TLS: trusts nothing but the driver's certificate.
     pub(super) fn client(&self) -> Result<Arc<ClientConfig>, FleetError> {
-        let certificate = CertificateDer::from_pem_slice(self.certificate.as_bytes())
-            .map_err(|e| FleetError(format!("the certificate in the token is damaged: {e}")))?;
+        let certificate =
+            CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(|e| {
+                FleetError(format!(
+                    "the certificate in the token file is damaged: {e} (expected an unchanged copy \
+                     of the file that the other side wrote)"
+                ))
+            })?;
         let mut roots = RootCertStore::empty();
         roots.add(certificate).map_err(unusable)?;
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -90,7 +95,7 @@ impl Token {
             FleetError(format!("`{name}` exists and {what} (expected another --token-file)"))
         };
         if path.exists() {
-            Self::read("--token-file", path).map_err(|_| wrong("is not a token of a fleet"))?;
+            Self::read("--token-file", path).map_err(|_| wrong("is not a token"))?;
             let held = File::open(path).is_ok_and(|file| file.try_lock().is_err());
             if held {
                 return Err(wrong("is the token of another cachedyno that still runs"));
@@ -106,7 +111,11 @@ impl Token {
             file.write_all(text.as_bytes())?;
             Ok(file)
         });
-        let file = written.map_err(|e| FleetError(format!("cannot write `{name}`: {e}")))?;
+        let file = written.map_err(|e| {
+            FleetError(format!(
+                "cannot write the token file `{name}`: {e} (--token-file names another)"
+            ))
+        })?;
         Ok(TokenFile { path: path.into(), file })
     }
 }

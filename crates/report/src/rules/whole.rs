@@ -175,8 +175,8 @@ pub(super) fn missing_cells(
         let why = if trials.is_empty() {
             ""
         } else {
-            ": what comes before the measurement, such as its warm-up, used up the time; with a \
-             planned rate, request a lower one"
+            ": no request was due in its time, or the warm-up used that up: measure longer, or \
+             change the planned rate"
         };
         findings.invalid.push(format!("`{}` was never measured{why}", cell.id));
     }

@@ -37,7 +37,7 @@ pub(super) fn start(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findin
         let what = format!("may have started {time} too early or too late");
         (skew_ns > START_SKEW_NS_MAX).then_some((skew_ns as f64, what))
     });
-    let cure = "use a network with shorter round trips, or CPUs that others do not use";
+    let cure = "give workers CPUs that others do not use, and a network with short round trips";
     findings.invalid.extend(sentence(&broken, cure));
 }
 
@@ -60,7 +60,7 @@ pub(super) fn share(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findin
 /// Workers of a closed load whose clients were much slower than those of the others.
 pub(super) fn slow(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let broken = find(all, |measurement, one| {
-        if one.share_of_plan.is_some() {
+        if is_planned(measurement) {
             return None;
         }
         let clients: u32 = of(measurement).iter().map(|one| one.clients).sum();
@@ -100,6 +100,11 @@ pub(super) fn busy(_: &Recorded, all: &[Measurement<'_>], findings: &mut Finding
     findings.invalid.extend(sentence(&broken, cure));
 }
 
+/// True if a plan says when requests are sent, also if a worker had none to send.
+fn is_planned(measurement: &Measurement<'_>) -> bool {
+    measurement.points.iter().any(|at| measurement.is_paced(*at))
+}
+
 fn is_of_keys(measurement: &Measurement<'_>) -> bool {
     matches!(measurement.cell.workload, Workload::Kv(_))
 }
@@ -108,7 +113,7 @@ fn is_of_keys(measurement: &Measurement<'_>) -> bool {
 /// if it did not.
 fn limiting_share(measurement: &Measurement<'_>, one: &WorkerView) -> Option<f64> {
     let Measurement { cell, products, planned, .. } = measurement;
-    if one.share_of_plan.is_some() {
+    if is_planned(measurement) || one.share_of_plan.is_some() {
         return None;
     }
     if is_of_keys(measurement) {
