@@ -46,14 +46,14 @@ def worker_class() -> type:
             # Nothing is left on the node even if Ray kills this process: the program is a file in
             # memory, and the token only passes through a pipe.
             descriptor = os.memfd_create("cachedyno")
+            path = f"/proc/self/fd/{descriptor}"
             try:
                 with open(descriptor, "wb", closefd=False) as file:
                     file.write(program)
                 if self.is_stopped:
                     return 0, ""
                 self.process = subprocess.Popen(
-                    ["cachedyno", "worker", "--join", join, "--token-file", "/dev/stdin"],
-                    executable=f"/proc/self/fd/{descriptor}",
+                    [path, "worker", "--join", join, "--token-file", "/dev/stdin"],
                     pass_fds=[descriptor],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
