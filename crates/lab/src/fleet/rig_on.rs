@@ -141,8 +141,8 @@ impl RigOn {
         &self.lent.host
     }
 
-    /// Facts about the machine, for the record. It is this one if servers may run on some of the
-    /// `generator`'s CPUs.
+    /// Facts about the machine, for the record, with a warning if it is this one and servers may
+    /// run on CPUs of the `generator`.
     pub fn conditions(&self, generator: &[usize]) -> Vec<Condition> {
         let Lent { host, conditions, cpus, .. } = &self.lent;
         let shared: Vec<usize> =
