@@ -13,6 +13,8 @@ mod redis_benchmark {
     mod form;
     mod guide;
     mod keep_alive;
+    #[path = "../program/common/memory.rs"]
+    mod memory;
     mod remarks;
     mod tls;
 }

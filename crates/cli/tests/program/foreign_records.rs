@@ -18,7 +18,7 @@ use nix::unistd::mkfifo;
 use serde_json::{Value, json};
 use stats::SplitMix64;
 
-use super::common::{Finished, Place, installed};
+use super::common::{Finished, Place, installed, peak_memory_kib};
 
 const FILES: [&str; 8] = [
     "header.json",
@@ -201,13 +201,9 @@ fn measured(mut command: Command) -> Measured {
     command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err"));
     let since = Instant::now();
     let mut child = command.spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
     let mut memory_bytes = 0;
     let code = loop {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib = peak.and_then(|peak| peak.split_whitespace().next()?.parse::<u64>().ok());
-        memory_bytes = memory_bytes.max(kib.unwrap_or(0) * 1024);
+        memory_bytes = memory_bytes.max(peak_memory_kib(child.id()).unwrap_or(0) * 1024);
         if let Some(status) = child.try_wait().unwrap() {
             break status.code();
         }

@@ -8,6 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::common::{Ran, Server, ours, tools};
+use super::memory::peak_memory_kib;
 
 /// Far less than the size of a gigantic or an endless reply.
 const MEMORY_KIB_MAX: u64 = 200 << 10;
@@ -38,12 +39,6 @@ impl Drop for Scripted {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn peak_memory_kib(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 /// Starts cachedyno against a port.

@@ -7,10 +7,12 @@
 //! - `fake`: a faulty server of the Redis protocol.
 //! - `scripted`: a scripted server with known service times and faults.
 //! - `mount`: a small file system.
+//! - `memory`: memory of processes.
 //! - `one_block`: runs of a study with one block.
 //! - `proc`: processes listed in /proc.
 
 mod fake;
+mod memory;
 mod mount;
 mod network;
 pub(crate) mod one_block;
@@ -22,10 +24,11 @@ mod servers;
 mod started;
 
 pub(crate) use fake::{Defect, Fake};
+pub(crate) use memory::peak_memory_kib;
 pub(crate) use mount::Tmpfs;
 pub(crate) use network::{Certificates, Cluster, PortServer};
 pub(crate) use place::{FAST, Place};
-pub(crate) use proc::{child_named, child_with, command_line, freeze, peak_memory_kib, wait_until};
+pub(crate) use proc::{child_named, child_with, command_line, freeze, wait_until};
 pub(crate) use record::{Record, points_so_far, trials_so_far};
 pub(crate) use scripted::Scripted;
 pub(crate) use servers::{MariadbServer, RedisServer};

@@ -62,13 +62,6 @@ pub(crate) fn command_line(pid: u32) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ")
 }
 
-/// Peak resident memory of a process; `None` if it does not exist.
-pub(crate) fn peak_memory_kib(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok()
-}
-
 /// Running processes whose command line, environment or working directory contains `path`.
 pub(crate) fn mentioning(path: &Path) -> Vec<String> {
     let wanted = path.to_str().unwrap();
