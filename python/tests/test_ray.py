@@ -19,8 +19,8 @@ from cachedyno import _ray
 from conftest import SHORT
 
 WORKER = """#!/bin/sh
-# Stands in for `cachedyno worker --join HOST:PORT --token-file FILE`.
-echo "$* $(cat "$5")" >> 'PLACE/log'
+# Stands in for `cachedyno worker --join HOST:PORT --own-cpus N --token-file FILE`.
+echo "$* $(cat "$7")" >> 'PLACE/log'
 echo $$ >> 'PLACE/pids'
 echo "warming up" >&2
 case "$3" in
@@ -137,7 +137,8 @@ def place() -> Iterator[Path]:
 def check(cluster: Cluster, workers: int) -> None:
     """Check fleets that end well, fail, do not fit, find others' workers, and are ended."""
     assert cluster.ends(workers, "works:1") == (0, {})
-    assert cluster.lines("log") == ["worker --join works:1 --token-file /dev/stdin hush"] * workers
+    line = "worker --join works:1 --own-cpus 2 --token-file /dev/stdin hush"
+    assert cluster.lines("log") == [line] * workers
     code, failure = cluster.ends(workers, "fails:1")
     assert (code, failure["ended"]["exit_code"]) == (1, 7)
     assert failure["ended"]["said"] == "warming up\nerror: bad\n"
@@ -178,6 +179,11 @@ def measure(cluster: Cluster, workers: int) -> None:
     assert names == [f"worker {number}" for number in range(1, workers + 1)]
     mixed = record.rows("results")[0]
     assert (mixed["operation"], mixed["error"]) == ("mixed", 0)
+    facts = record.summary["conditions"]["facts"]
+    cpus = next(fact["value"] for fact in facts if fact["name"] == "CPUs of the workers")
+    is_container = Path("/proc/self/ns/pid").readlink() != Path("pid:[4026531836]")
+    if not is_container and len(os.sched_getaffinity(0)) > workers:
+        assert "," not in cpus, cpus
     assert "so 1 missing (start fewer workers" in str(raised.value)
 
 

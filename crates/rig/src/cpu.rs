@@ -58,7 +58,7 @@ pub fn allowed_cpus() -> Vec<usize> {
 }
 
 /// Package and core of a CPU; the CPU itself if the kernel does not report them.
-fn core_of(cpu: usize) -> (i64, i64) {
+pub(crate) fn core_of(cpu: usize) -> (i64, i64) {
     let read = |name: &str| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/{name}");
         std::fs::read_to_string(path).ok()?.trim().parse::<i64>().ok()

@@ -10,8 +10,8 @@
 //! - [`size`]: memory and disk space used by a store.
 //! - [`usage`], [`interface`], [`device`] and `pressure`: resource usage of processes, network
 //!   traffic of a server, use of its disk, and how long tasks waited, sampled during a trial.
-//! - [`cpu`]: CPU pinning, and CPU time from the process CPU clock; [`tree`]: CPU time of a server
-//!   including its children.
+//! - [`cpu`]: CPU pinning, and CPU time from the process CPU clock; `own_cpus`: CPUs that workers
+//!   keep apart; [`tree`]: CPU time of a server including its children.
 //! - [`noise`]: disturbances during a trial.
 //! - [`host`]: the conditions under which a run was measured.
 //! - `cpu_group`, `disk_group`, `network`: limits of a server's CPU time, disk and bandwidth.
@@ -46,6 +46,7 @@ pub mod neighbour;
 mod network;
 pub mod noise;
 pub mod orphaned;
+mod own_cpus;
 mod own_process;
 mod owner;
 pub mod page_cache;
@@ -86,6 +87,7 @@ pub use memory_group::{MemoryGroup, anonymous_bytes, killed_by_limit};
 pub use neighbour::{NEIGHBOUR_ARGUMENT, RunningNeighbour, neighbour_main};
 pub use network::{Network, Purpose};
 pub use noise::{NoiseRecorder, StolenCpuReader, StolenCpuTime};
+pub use own_cpus::OwnCpus;
 pub use own_process::OwnProcess;
 pub use page_cache::empty_page_cache;
 pub use pressure::PressureReader;

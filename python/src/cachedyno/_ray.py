@@ -41,7 +41,7 @@ def worker_class() -> type:
         process: subprocess.Popen[bytes] | None = None
         is_stopped = False
 
-        def run(self, program: bytes, token: bytes, join: str) -> tuple[int, str]:
+        def run(self, program: bytes, token: bytes, join: list[str]) -> tuple[int, str]:
             """Run the worker; return its exit code and the end of its standard error."""
             # Nothing is left on the node even if Ray kills this process: the program is a file in
             # memory, and the token only passes through a pipe.
@@ -53,7 +53,7 @@ def worker_class() -> type:
                 if self.is_stopped:
                     return 0, ""
                 self.process = subprocess.Popen(
-                    [path, "worker", "--join", join, "--token-file", "/dev/stdin"],
+                    [path, "worker", *join, "--token-file", "/dev/stdin"],
                     pass_fds=[descriptor],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
@@ -115,7 +115,9 @@ def release(ray: Any, actors: list[Any], results: list[Any], asked: bool) -> Non
 def run(ray: Any, plan: dict[str, Any]) -> dict[str, Any] | None:
     """Place and watch the workers in the cluster that Ray is connected to; return a failure."""
     host, _, port = plan["join"].rpartition(":")
-    join = f"{host or ray.util.get_node_ip_address()}:{port}"
+    join = ["--join", f"{host or ray.util.get_node_ip_address()}:{port}"]
+    # Ray reserves a number of CPUs, but not certain ones.
+    join += ["--own-cpus", str(plan["cpus"])]
     bundles = [{"CPU": plan["cpus"]}] * plan["workers"]
     nodes = [node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]]
     are_missing = sum(cpus >= plan["cpus"] for cpus in nodes) < plan["workers"]

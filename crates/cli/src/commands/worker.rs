@@ -2,14 +2,14 @@
 //! for one.
 
 use archive::{RECORDS, read_calibration};
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, value_parser};
 use lab::calibrate::machine::host;
 use lab::fleet::lending::{Lending, lend};
 use lab::fleet::worker::{Joining, work};
 use lab::fleet::{FleetError, Token};
 use model::Condition;
 use model::calibration::ShapeCost;
-use rig::{Guard, Pinning, Scratch};
+use rig::{Guard, OwnCpus, Pinning, Scratch};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -51,6 +51,11 @@ pub(crate) struct WorkerArguments {
     /// CPUs for its threads or servers, such as 2,3 [default: all that it may use]
     #[arg(long, value_name = "CPU,...", value_delimiter = ',', value_parser = cpu)]
     cpus: Vec<usize>,
+    /// With --join: use only this number of CPUs, and not those of other workers with this flag;
+    /// all if too few are left, or in a container
+    #[arg(long, value_name = "N", conflicts_with_all = ["cpus", "listen"])]
+    #[arg(value_parser = value_parser!(u32).range(1..))]
+    own_cpus: Option<u32>,
     /// With --listen: directory for the data of servers
     #[arg(long, value_name = "DIR", default_value = ".", conflicts_with = "join")]
     disk: PathBuf,
@@ -101,6 +106,8 @@ fn join(
     let stop = watch_signals(None)?;
     let guard = Guard::start()?;
     let directory = Scratch::for_sockets(&guard)?;
+    let own = arguments.own_cpus.and_then(|count| OwnCpus::take(count as usize));
+    let cpus = own.as_ref().map_or(cpus, |own| own.cpus.clone());
     let joining = Joining {
         address,
         token: &token,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::common::{Place, PortServer, Started, count, installed, row, wait_until};
+use super::common::{Place, PortServer, Started, count, installed, row, skipped, wait_until};
 
 /// Timeout, far more than any run here takes even on a loaded machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
@@ -400,6 +400,59 @@ fn workers_join_with_the_token_and_end_with_the_driver() {
     assert!(conditions.contains("cpu of all workers"), "{conditions}");
     assert!(!driver.token.exists(), "the token is removed");
     fs::remove_file(place.path().join("forged")).unwrap();
+    place.assert_nothing_left();
+}
+
+/// Lists of CPUs of a process's threads, as the kernel writes them.
+fn cpus_of_threads(pid: u32) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let statuses =
+        threads.filter_map(|one| fs::read_to_string(one.ok()?.path().join("status")).ok());
+    let list = |status: String| {
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.map(|list| list.trim().to_owned())
+    };
+    statuses.filter_map(list).collect()
+}
+
+#[test]
+fn workers_keep_to_their_own_cpus() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let first = rig::OwnCpus::take(2);
+    if first.is_none() {
+        skipped("two CPUs of this machine cannot be taken: it has one, or this is a container");
+        return;
+    }
+    drop(first);
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let driver = Driver::start(&place, &server, "3s", &[]);
+    let worker = || {
+        let mut command = place.command();
+        command.args(["worker", "--join", &format!("127.0.0.1:{}", driver.port)]);
+        command.args(["--own-cpus", "1", "--token-file"]).arg(&driver.token);
+        Started::new(command)
+    };
+    let workers = [worker(), worker()];
+    wait_for_load(&server);
+    let mut used: Vec<String> = Vec::new();
+    for one in &workers {
+        let lists = cpus_of_threads(one.pid());
+        used.extend(lists.into_iter().filter(|list| list.parse::<u32>().is_ok()));
+    }
+    let summary = driver.started.finish_within(PATIENCE).measured().json();
+    for one in workers {
+        one.finish_within(PATIENCE).code(0);
+    }
+    used.sort();
+    assert_eq!(used.len(), 2, "a thread of each worker is pinned to one CPU: {used:?}");
+    assert_ne!(used[0], used[1]);
+    let conditions = summary["conditions"]["facts"].as_array().unwrap();
+    let cpus = conditions.iter().find(|one| one["name"] == "CPUs of the workers").unwrap();
+    let listed = cpus["value"].as_str().unwrap();
+    assert!(used.iter().all(|cpu| listed.contains(&format!(": {cpu}"))), "{cpus}");
+    assert!(!cpus.to_string().contains("workers share"), "{cpus}");
     place.assert_nothing_left();
 }
 

@@ -190,10 +190,11 @@ impl Plan {
                 )
             }
             PlacementFailure::Busy { nodes, free, after_s } => format!(
-                "{}; after {after_s} s, the cluster's nodes ({}) have {free} free CPUs in all \
+                "{}; after {after_s} s, the cluster's nodes ({}) have {free} free CPU{} in all \
                  (wait until other jobs end, or start fewer workers)",
                 self.needs("free "),
-                nodes.len()
+                nodes.len(),
+                if (*free - 1.0).abs() < f64::EPSILON { "" } else { "s" }
             ),
             PlacementFailure::Lost { worker, error } => {
                 format!("{} was lost: {error}", self.worker(*worker))
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(plan(3, 1).words(&lost), "worker 3 of 3 was lost: node died");
         let busy = PlacementFailure::Busy { nodes: vec![1.0, 1.0], free: 1.0, after_s: 1.5 };
         let words = "2 workers with 1 CPU each need 2 nodes with 1 free CPU; after 1.5 s, the \
-                     cluster's nodes (2) have 1 free CPUs in all";
+                     cluster's nodes (2) have 1 free CPU in all";
         assert!(plan(2, 1).words(&busy).starts_with(words));
     }
 
