@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,8 +95,14 @@ def test_the_program_is_found(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> No
         _program.find()
 
 
-def test_the_real_program_reports_errors(program: str) -> None:
+def test_the_real_program_reports_errors(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     del program
+    # As in a notebook.
+    monkeypatch.setenv("CLICOLOR_FORCE", "1")
+    with pytest.raises(cachedyno.UsageError) as wrong:
+        cachedyno.bench("redis", rate="fast")
+    assert str(wrong.value).startswith("invalid value 'fast' for '--rate <PER SECOND>': `fast` is")
+    assert str(wrong.value).endswith("for example 50000, 20k or 1.5M")
     with pytest.raises(cachedyno.UsageError, match="--no-such-flag") as usage:
         cachedyno.bench("redis", no_such_flag=True)
     assert usage.value.record is None
@@ -134,6 +141,24 @@ def test_an_interrupt_seals_the_record(program: str, redis: str) -> None:
     code, status, path = last.split(" ", 2)
     assert (process.returncode, code, status) == (0, "130", "interrupted")
     assert (Path(path) / "seal.json").is_file()
+
+
+def test_a_run_ends_with_a_killed_interpreter(program: str, redis: str, tmp_path: Path) -> None:
+    del program, redis
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "measuring\n"
+        process.kill()
+    until = time.monotonic() + 30
+    while not (sealed := list(tmp_path.glob("*/*/seal.json"))) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert len(sealed) == 1
+    assert cachedyno.open("latest").summary["status"] == "interrupted"
 
 
 def test_an_exception_of_the_callback_stops_the_run(program: str, redis: str) -> None:

@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return clap_exit(&error),
     };
+    signals::end_with_parent();
     let done = match arguments.command {
         Command::Run(run) => commands::run::run(&run),
         Command::DataSet(data_set) => commands::data_set::run(&data_set),

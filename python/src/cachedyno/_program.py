@@ -76,8 +76,16 @@ def run(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # The program starts workers on Ray with this interpreter.
-        env={**os.environ, "CACHEDYNO_PYTHON": sys.executable, **(variables or {})},
+        env={
+            **os.environ,
+            # Notebooks ask for colours.
+            "NO_COLOR": "1",
+            # It starts workers on Ray with this interpreter.
+            "CACHEDYNO_PYTHON": sys.executable,
+            # It ends as on Ctrl-C if this process is killed, for example with a notebook's kernel.
+            "CACHEDYNO_PARENT": str(os.getpid()),
+            **(variables or {}),
+        },
         # In a group of its own, a Ctrl-C in the terminal reaches it only through this package:
         # a second SIGINT would make it exit without sealing the record.
         start_new_session=True,
@@ -139,8 +147,11 @@ class _Reader:
 
 
 def _message(said: str) -> str:
-    """Return the text from the last `error: ` on; all of it without one."""
-    lines = said.strip().splitlines()
+    """Return the text from the last `error: ` on; all of it without one.
+
+    The pointer to `--help`, which is for a terminal, is left out.
+    """
+    lines = said.partition("\nFor more information, try")[0].strip().splitlines()
     starts = [at for at, line in enumerate(lines) if line.startswith("error: ")]
     return "\n".join(lines[starts[-1] :]).removeprefix("error: ") if starts else "\n".join(lines)
 
