@@ -126,17 +126,24 @@ except cachedyno.Interrupted as e:
 """
 
 
-def test_an_interrupt_seals_the_record(program: str, redis: str) -> None:
-    del program, redis
-    with subprocess.Popen(
+def measuring() -> subprocess.Popen[str]:
+    """Return an interpreter that measures."""
+    process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
         text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "measuring\n"
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "measuring\n"
+    return process
+
+
+def test_an_interrupt_seals_the_record(program: str, redis: str) -> None:
+    del program, redis
+    with measuring() as process:
         process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
         last = process.stdout.read().splitlines()[-1]
     code, status, path = last.split(" ", 2)
     assert (process.returncode, code, status) == (0, "130", "interrupted")
@@ -145,14 +152,7 @@ def test_an_interrupt_seals_the_record(program: str, redis: str) -> None:
 
 def test_a_run_ends_with_a_killed_interpreter(program: str, redis: str, tmp_path: Path) -> None:
     del program, redis
-    with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "measuring\n"
+    with measuring() as process:
         process.kill()
     until = time.monotonic() + 30
     while not (sealed := list(tmp_path.glob("*/*/seal.json"))) and time.monotonic() < until:
