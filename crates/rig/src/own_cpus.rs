@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::cpu::{allowed_cpus, core_of};
 
 /// Namespace of the machine's own process ids: `PROC_PID_INIT_INO` of the kernel.
 const OF_THE_MACHINE: &str = "pid:[4026531836]";
+
+/// How long others may choose their CPUs: some milliseconds, unless one was stopped meanwhile.
+const OTHERS_CHOOSE_WITHIN: Duration = Duration::from_secs(2);
 
 /// CPUs that are taken until this is dropped or its process ends.
 #[derive(Debug)]
@@ -35,10 +40,24 @@ impl OwnCpus {
         count: usize,
         name: &str,
     ) -> Option<Self> {
+        let bound = |what: &str| {
+            let address = SocketAddr::from_abstract_name(format!("{name}/{what}")).ok()?;
+            UnixDatagram::bind_addr(&address).ok()
+        };
+        // One at a time, since all free CPUs are held while choosing.
+        let until = Instant::now() + OTHERS_CHOOSE_WITHIN;
+        let _choosing = loop {
+            if let Some(choosing) = bound("choosing") {
+                break choosing;
+            }
+            if Instant::now() > until {
+                return None;
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
         let mut cores: BTreeMap<C, Vec<(usize, UnixDatagram)>> = BTreeMap::new();
         for cpu in allowed {
-            let address = SocketAddr::from_abstract_name(format!("{name}/{cpu}")).ok()?;
-            let Ok(socket) = UnixDatagram::bind_addr(&address) else { continue };
+            let Some(socket) = bound(&cpu.to_string()) else { continue };
             cores.entry(core_of(*cpu)).or_default().push((*cpu, socket));
         }
         let mut cores: Vec<_> = cores.into_values().collect();
@@ -71,6 +90,21 @@ mod tests {
         drop(first);
         assert_eq!(take(|cpu| cpu, 3, "once").unwrap().cpus, [0, 1, 3]);
         assert!(take(|cpu| cpu, 0, "once").is_none());
+    }
+
+    #[test]
+    fn those_who_take_at_the_same_time_get_different_cpus() {
+        for round in 0..50 {
+            let name = format!("together {round}");
+            let all: Vec<OwnCpus> = thread::scope(|scope| {
+                let one = || scope.spawn(|| take(|cpu| cpu, 1, &name).unwrap());
+                let started = [one(), one(), one(), one()];
+                started.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            let mut cpus: Vec<usize> = all.iter().flat_map(|own| own.cpus.clone()).collect();
+            cpus.sort_unstable();
+            assert_eq!(cpus, [0, 1, 2, 3]);
+        }
     }
 
     #[test]
