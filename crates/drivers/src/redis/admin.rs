@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use load::wire::route::{Route, Single};
 use model::{BackgroundWrite, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
+use workloads::values;
 
 use super::counters::{counters, facts, info, last_failed, memory_stats};
 use super::errors::known;
@@ -21,9 +22,9 @@ use crate::{Admin, CleanupDeadline, Facts, MemoryStats, SessionOptions, admin, f
 
 /// How long cleanup retries while a server is unavailable or busy.
 const RETRY_MAX: Duration = Duration::from_secs(10);
-/// Keys written to check which servers are behind a proxy: one with a tenth of the keys is missed
-/// once in 800 times.
-const KEYS_BEHIND: u32 = 64;
+/// Keys written to check which servers are behind a proxy: one with a twentieth of the keys is
+/// missed twice in a million times.
+const KEYS_BEHIND: u32 = 256;
 /// Pause between these retries.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -121,6 +122,12 @@ fn is_temporary(e: &StoreError) -> bool {
         || temporary.iter().any(|code| e.message.contains(code))
 }
 
+/// One of the keys that show which servers are behind a proxy. Hashes of a proxy such as FNV-1a put
+/// keys that differ only in their last digits next to each other, and thus on one server.
+fn key_behind(prefix: &str, n: u32) -> String {
+    format!("{prefix}behind-{:016x}", values::mix(&[u64::from(n)]))
+}
+
 /// Adds a hint if the given server turned out to be a member of a cluster.
 fn with_cluster_hint(failure: Failure) -> Failure {
     if !failure.message.contains("`MOVED ") {
@@ -156,7 +163,7 @@ impl Admin for RedisAdmin {
         let Some(proxy) = &mut self.proxy else { return Ok(()) };
         let mut elsewhere = 0;
         for n in 0..KEYS_BEHIND {
-            let key = format!("{prefix}behind-{n}");
+            let key = key_behind(prefix, n);
             let key = key.as_bytes();
             proxy.wire.ask(&[b"SET", key, b"cachedyno", b"EX", b"60"])?;
             let servers = self.servers.iter_mut();
@@ -336,6 +343,24 @@ fn unsaved(error: &str) -> Option<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// FNV-1a as proxies use it: 32 bits, with the low half of the prime and start of 64 bits.
+    fn fnv1a(key: &str) -> u32 {
+        let start = 0x8422_2325;
+        key.bytes().fold(start, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x1b3))
+    }
+
+    #[test]
+    fn keys_behind_a_proxy_reach_every_server_of_twenty() {
+        for prefix in ["", "cdyno:d57ce9bb:", "cdyno:0123abcd:x:"] {
+            let keys = (0..KEYS_BEHIND).map(|n| key_behind(prefix, n));
+            let mut reached: Vec<u64> =
+                keys.map(|key| values::pick(u64::from(fnv1a(&key)) << 32, 20)).collect();
+            reached.sort_unstable();
+            reached.dedup();
+            assert_eq!(reached, (0..20).collect::<Vec<u64>>(), "{prefix}");
+        }
+    }
 
     #[test]
     fn a_save_that_cannot_fork_names_the_setting_of_the_kernel() {
