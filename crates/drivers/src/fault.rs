@@ -52,21 +52,26 @@ pub(crate) fn of_one_call(mut e: StoreError) -> StoreError {
     e
 }
 
+/// The error of a host name without an address, in words of its own.
+pub(crate) fn unknown_host() -> io::Error {
+    let words = "its host name has no address (expected a known host)";
+    io::Error::new(io::ErrorKind::HostUnreachable, words)
+}
+
 /// An error while connecting to `address`.
-pub(crate) fn connecting(kind: io::ErrorKind, address: &str, timeout: Duration) -> StoreError {
-    let at = format!("`{address}`");
+pub(crate) fn connecting(e: &io::Error, address: &str, timeout: Duration) -> StoreError {
+    let (at, kind) = (format!("`{address}`"), e.kind());
     match (class(kind), kind) {
         (ErrorClass::Timeout, _) => {
             StoreError::fatal(ErrorClass::Timeout, format!("{at}: {}", no_answer(timeout)))
         }
-        (ErrorClass::Refused, _) | (_, io::ErrorKind::NotFound) => StoreError::fatal(
+        (_, io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => StoreError::fatal(
             ErrorClass::Refused,
             format!("nothing is listening at {at} (expected a running server: start it)"),
         ),
-        (class, io::ErrorKind::AddrNotAvailable) => StoreError::fatal(
-            class,
-            format!("cannot connect to {at}: its host name has no address (expected a known host)"),
-        ),
+        (class @ ErrorClass::Refused, _) => {
+            StoreError::fatal(class, format!("cannot connect to {at}: {}", text(e)))
+        }
         (class, _) => StoreError::fatal(class, format!("cannot connect to {at}: {kind}")),
     }
 }

@@ -52,7 +52,7 @@ impl Socket {
         };
         socket.map_err(|e| match tls_fault::problem(&e) {
             Some(words) => StoreError::fatal(ErrorClass::Refused, format!("{address}: {words}")),
-            None => fault::connecting(e.kind(), &address.to_string(), timeout),
+            None => fault::connecting(&e, &address.to_string(), timeout),
         })
     }
 
@@ -121,7 +121,7 @@ fn over(tls: Option<&Tls>, socket: Bounded<TcpStream>) -> io::Result<Socket> {
 
 fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
     let until = Instant::now() + timeout;
-    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let mut last = fault::unknown_host();
     for address in addresses(host, port, timeout)? {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -154,7 +154,7 @@ fn addresses(host: &str, port: u16, timeout: Duration) -> io::Result<Vec<SocketA
         let _ = answer.send(found);
     });
     match answered.recv_timeout(timeout) {
-        Ok(found) => found.map_err(|_| io::ErrorKind::AddrNotAvailable.into()),
+        Ok(found) => found.map_err(|_| fault::unknown_host()),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }
 }

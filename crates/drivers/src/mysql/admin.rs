@@ -48,7 +48,8 @@ pub(crate) fn open_admin(
 /// Connects within the timeout. The library only limits each read of the handshake, so it runs on a
 /// separate thread, which is abandoned when it is late.
 fn connect(server: Server) -> Result<(Server, Conn), StoreError> {
-    let late = fault::connecting(std::io::ErrorKind::TimedOut, &server.address, server.timeout);
+    let late =
+        fault::connecting(&std::io::ErrorKind::TimedOut.into(), &server.address, server.timeout);
     let timeout = server.timeout;
     let (answer, answered) = mpsc::channel();
     thread::spawn(move || {

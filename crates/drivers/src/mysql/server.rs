@@ -68,10 +68,10 @@ impl Server {
     pub(super) fn connect(&self) -> Result<Conn, StoreError> {
         Conn::new(self.options.clone()).map_err(|e| match e {
             Error::DriverError(DriverError::ConnectTimeout) => {
-                fault::connecting(io::ErrorKind::TimedOut, &self.address, self.timeout)
+                fault::connecting(&io::ErrorKind::TimedOut.into(), &self.address, self.timeout)
             }
             Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => {
-                fault::connecting(kind, &self.address, self.timeout)
+                fault::connecting(&kind.into(), &self.address, self.timeout)
             }
             other => self.error(&other),
         })
