@@ -143,10 +143,10 @@ pub(crate) fn gather(
 }
 
 /// The error of a load with fewer clients than threads.
-pub(crate) fn too_few_clients(threads: u32, clients: u32, workers: u32) -> String {
+pub(crate) fn too_few_clients(flag: &str, threads: u32, clients: u32, workers: u32) -> String {
     format!(
         "--fleet: `{clients}` clients for {} with {threads} threads (expected at least one client \
-         for each thread)",
+         for each thread: raise {flag}, or use fewer workers or --threads)",
         counted_workers(workers)
     )
 }
@@ -198,7 +198,12 @@ impl FleetFlags {
             let Workload::Kv(kv) = &mut plan.cells[at].workload else { continue };
             kv.threads *= workers;
             if kv.threads > clients {
-                return Err(CliError::usage(too_few_clients(kv.threads, clients, workers)));
+                return Err(CliError::usage(too_few_clients(
+                    "--clients",
+                    kv.threads,
+                    clients,
+                    workers,
+                )));
             }
         }
         Ok(())

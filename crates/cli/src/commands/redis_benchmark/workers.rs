@@ -25,7 +25,7 @@ pub(super) fn gathering(options: &Options, each: u32) -> Result<Option<Gathering
     let (workers, clients) = (gathering.workers(), options.load.clients);
     let threads = each.saturating_mul(workers);
     if threads > clients {
-        let why = fleet_flags::too_few_clients(threads, clients, workers);
+        let why = fleet_flags::too_few_clients("-c", threads, clients, workers);
         return Err(CliError::failed(why));
     }
     Ok(Some(gathering))
