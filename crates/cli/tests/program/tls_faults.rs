@@ -215,6 +215,8 @@ fn a_proxy_needs_the_servers_behind_it() {
         assert_not_run(&[&url], &["of 256 keys written through", "on none", "`?behind=`"], &[]);
     }
     assert!(servers.iter().all(|server| server.ask(&["DBSIZE"]) == "0"), "nothing is left");
+    let unknown = format!("{url}?behind=nowhere.invalid");
+    assert_not_run(&[&unknown], &["`nowhere.invalid:6379`", "has no address"], &[]);
     let whole = format!("{url}?behind={behind}");
     servers[1].ask(&["SET", "foreign", "1"]);
     assert_not_run(&[&whole], &["is not empty", "--allow-shared"], &[]);
@@ -224,4 +226,26 @@ fn a_proxy_needs_the_servers_behind_it() {
     assert!(servers.iter().all(|server| server.calls("get") > 10), "both have keys");
     let sizes = servers.each_ref().map(|server| server.ask(&["DBSIZE"]));
     assert_eq!(sizes, ["0", "1"], "only the foreign key is left");
+}
+
+/// As the original does; what the servers hold is unknown, and the user is told.
+#[test]
+fn redis_benchmark_measures_through_a_proxy() {
+    if !installed(&["redis-server", "redis-cli", "nutcracker", "setpriv"]) {
+        return;
+    }
+    let server = PortServer::redis(&[]);
+    let proxy = PortServer::nutcracker(&[&server]);
+    for more in [&[][..], &["--fleet", "local:2"]] {
+        let place = Place::new();
+        let mut command = place.command();
+        command.args(["redis-benchmark", "-p", &proxy.port.to_string()]);
+        command.args(["-t", "set,get", "-n", "1000", "-c", "4", "-q"]).args(more);
+        let finished = Started::new(command).finish_within(PATIENCE).code(0);
+        let rates = finished.stdout.matches(" requests per second").count();
+        assert_eq!(rates, 2, "{finished:?}");
+        let warning = "does not report whether it holds keys (the server closed the connection";
+        assert!(finished.stderr.contains(warning), "{finished:?}");
+    }
+    assert_eq!(["set", "get"].map(|command| server.calls(command)), [2_000, 2_000]);
 }

@@ -119,7 +119,11 @@ impl Queries<'_> {
         let Some(control) = self.deployment.controls.get_mut(server) else {
             return Err("no such server".into());
         };
-        ask(control, words)
+        let answer = ask(control, words);
+        if answer.is_err() {
+            self.deployment.reconnect(&self.options.server);
+        }
+        answer
     }
 
     /// Number of keys by database: of all databases in `INFO`, or only of the selected one together

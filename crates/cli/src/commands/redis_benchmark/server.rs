@@ -42,6 +42,9 @@ pub(super) fn open(server: &Server) -> Result<Deployment, String> {
         return open_cluster(server, first, tls, warnings);
     }
     let configuration = configuration(&mut first, &address_of(server), &mut warnings)?;
+    if !first.is_open() {
+        first = log_in(server, &place(server), tls.as_ref())?;
+    }
     let nodes = vec![first.address().clone()];
     let servers = servers(server, nodes, tls, Box::new(Single));
     Ok(Deployment {
@@ -152,6 +155,8 @@ pub(super) fn endpoint(server: &Server) -> Result<Endpoint, String> {
         tls,
         is_cluster: server.is_cluster,
         is_resp3: server.is_resp3,
+        // It can be a proxy, to which nothing but the tests must be sent, as without a fleet.
+        behind: if server.is_cluster { Vec::new() } else { vec![place(server)] },
         ..RedisOptions::default()
     };
     Ok(Endpoint::Redis {
@@ -208,15 +213,19 @@ fn error_reply(server: &Server, address: &str, answer: &[u8]) -> String {
     format!("node {address} replied with error: {text}")
 }
 
-/// The server's persistence settings; `None` if it does not allow `CONFIG GET`.
+/// The server's persistence settings; `None` if it does not allow `CONFIG GET`. A proxy that does
+/// not know the command closes the connection.
 fn configuration(
     control: &mut Control,
     address: &str,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Configuration>, String> {
     let mut read = |name: &[u8]| -> Result<Option<String>, String> {
-        let answer = control.ask(&[b"CONFIG", b"GET", name]);
-        match answer.map_err(|e| format!("{address}: {}", e.message))? {
+        let answer = match control.ask(&[b"CONFIG", b"GET", name]) {
+            Err(e) if e.class == ErrorClass::Closed => return Ok(None),
+            answer => answer.map_err(|e| format!("{address}: {}", e.message))?,
+        };
+        match answer {
             Tree::List(pair) => Ok(match pair.get(1) {
                 Some(Tree::Text(value)) => Some(plain(&String::from_utf8_lossy(value)).into()),
                 _ => None,
@@ -237,6 +246,17 @@ fn configuration(
 }
 
 impl Deployment {
+    /// Connects to the server again if it has closed the connection for queries, as a proxy does on
+    /// a command that it does not know.
+    pub(super) fn reconnect(&mut self, server: &Server) {
+        if let ([control], false) = (&mut self.controls[..], server.is_cluster)
+            && !control.is_open()
+            && let Ok(again) = log_in(server, &place(server), self.servers.tls.as_ref())
+        {
+            *control = again;
+        }
+    }
+
     /// Number of threads as reported: in a cluster one per server, unless set by the user.
     pub(super) fn threads(&self, options: &Options) -> u32 {
         match (&self.info, options.load.threads) {
