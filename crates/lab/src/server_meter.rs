@@ -109,7 +109,9 @@ impl Meter for ServerMeter {
             server_cpu_ns,
             taken_from_server_ns,
             other_processes_on_generator_ns: taken.on_generator_ns,
+            siblings_on_generator_ns: taken.by_siblings_ns,
             stolen_from_generator_ns: taken.stolen_from_generator_ns,
+            paused_ns: taken.paused_ns,
         }
     }
 

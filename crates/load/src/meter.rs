@@ -20,8 +20,12 @@ pub struct Reading {
     /// CPU time of other processes on the generator's CPUs: an upper bound for how long its threads
     /// waited for them.
     pub other_processes_on_generator_ns: u64,
+    /// CPU time there of other processes that offer parts of the same load.
+    pub siblings_on_generator_ns: u64,
     /// Time that the hypervisor took from the generator's CPUs.
     pub stolen_from_generator_ns: u64,
+    /// Time for which the generator was stopped, frozen or throttled.
+    pub paused_ns: u64,
 }
 
 /// A meter reading with its time.
@@ -47,15 +51,20 @@ impl ReadAt {
     }
 
     /// Time taken between this reading and `later` from the server, and from the generator, whose
-    /// threads waited `waited_ns` each for a CPU on average.
+    /// threads waited `waited_ns` each for a CPU on average. They waited for others, and for
+    /// processes of the same load, in proportion to the CPU time of these.
     pub(crate) fn disturbance(&self, later: &Self, waited_ns: u64) -> Disturbance {
         let since =
             |get: fn(&Reading) -> u64| get(&later.reading).saturating_sub(get(&self.reading));
         let (before, after) = (self.reading, later.reading);
-        let waited_ns = waited_ns.min(since(|r| r.other_processes_on_generator_ns));
+        let others_ns = since(|r| r.other_processes_on_generator_ns);
+        let all_ns = others_ns + since(|r| r.siblings_on_generator_ns);
+        let for_others_ns = waited_ns as f64 * others_ns as f64 / all_ns.max(1) as f64;
+        let waited_ns = (for_others_ns as u64).min(others_ns);
         Disturbance {
             generator_ns: waited_ns + since(|r| r.stolen_from_generator_ns),
             server_ns: difference(before.taken_from_server_ns, after.taken_from_server_ns),
+            paused_ns: since(|r| r.paused_ns),
         }
     }
 }
@@ -240,5 +249,29 @@ impl PhaseRecord {
     /// All operations of a steady phase together; `None` if there were none.
     pub fn whole(&self) -> Option<&OperationResult> {
         self.points.first().filter(|point| point.stage.is_none())?.whole()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_divided_between_others_and_processes_of_the_same_load() {
+        let taken = |others, siblings, waited_ns| {
+            let reading = Reading {
+                other_processes_on_generator_ns: others,
+                siblings_on_generator_ns: siblings,
+                ..Reading::default()
+            };
+            let (before, after) = (ReadAt::default(), ReadAt { at_ns: 1_000, reading });
+            before.disturbance(&after, waited_ns).generator_ns
+        };
+        assert_eq!(taken(100, 0, 60), 60);
+        // Part of the wait is for threads of the generator itself.
+        assert_eq!(taken(100, 0, 250), 100);
+        assert_eq!(taken(100, 300, 200), 50);
+        assert_eq!(taken(0, 300, 200), 0);
+        assert_eq!(taken(0, 0, 200), 0);
     }
 }

@@ -99,6 +99,10 @@ pub const HITS_APART_MAX: f64 = 0.05;
 /// more, requests were sent late, or answered late, for lack of a CPU.
 pub const WAITED_SHARE_MAX: f64 = 0.1;
 
+/// Share of a trial at a planned rate for which the generator may be stopped, frozen or throttled:
+/// the share of requests beyond p99. With more, the requests due meanwhile decide it.
+pub const PAUSED_SHARE_MAX: f64 = 0.01;
+
 /// Share of the stages of a way up that may contradict its knee.
 pub const AGAINST_SHARE_MAX: f64 = 0.1;
 

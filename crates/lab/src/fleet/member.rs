@@ -54,8 +54,8 @@ pub(super) fn place(members: &mut [Member], server: &[usize]) -> Vec<String> {
     if sharing > cpus {
         let plural = if cpus == 1 { "" } else { "s" };
         warnings.push(format!(
-            "{sharing} workers share {cpus} CPU{plural}: they wait for each other, and offer no \
-             more load than {cpus} would"
+            "{sharing} workers share {cpus} CPU{plural}: they wait for each other, which delays \
+             requests, and offer no more load than {cpus} would (expected at most {cpus} of them)"
         ));
     }
     if let Some(member) = members.iter().find(|member| member.is_on(server)) {

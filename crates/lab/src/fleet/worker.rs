@@ -332,7 +332,9 @@ impl Meter for WorkerMeter {
             server_cpu_ns: None,
             taken_from_server_ns: None,
             other_processes_on_generator_ns: stolen.on_generator_ns,
+            siblings_on_generator_ns: stolen.by_siblings_ns,
             stolen_from_generator_ns: stolen.stolen_from_generator_ns,
+            paused_ns: stolen.paused_ns,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::counts::is_zero;
+
 /// CPU time stolen from a measurement by other processes, and by other virtual machines through the
 /// hypervisor. No figure is corrected for it; too much of it makes a run NOT-STEADY.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +15,10 @@ pub struct Disturbance {
     /// The same for the server's threads, weighted by their work; `None` without a server or if its
     /// processes are not visible.
     pub server_ns: Option<u64>,
+    /// Time for which the generator was stopped, frozen or throttled, in pauses of 10 ms or more;
+    /// nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub paused_ns: u64,
 }
 
 impl Disturbance {
@@ -29,6 +35,10 @@ impl Disturbance {
             (Some(own), Some(theirs)) => Some(own + theirs),
             (own, theirs) => own.or(theirs),
         };
-        Self { generator_ns: self.generator_ns + other.generator_ns, server_ns }
+        Self {
+            generator_ns: self.generator_ns + other.generator_ns,
+            server_ns,
+            paused_ns: self.paused_ns + other.paused_ns,
+        }
     }
 }

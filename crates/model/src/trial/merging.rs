@@ -42,8 +42,9 @@ impl Point {
         self.generator_cpu_ns += other.generator_cpu_ns;
         self.generator_run_delay_ns += other.generator_run_delay_ns;
         // Whichever contributor was delayed the most.
-        self.disturbance.generator_ns =
-            self.disturbance.generator_ns.max(other.disturbance.generator_ns);
+        let (own, theirs) = (&mut self.disturbance, &other.disturbance);
+        own.generator_ns = own.generator_ns.max(theirs.generator_ns);
+        own.paused_ns = own.paused_ns.max(theirs.paused_ns);
         if let Some(theirs) = &other.due {
             self.due.get_or_insert_default().contribute(theirs);
         }

@@ -5,7 +5,9 @@ use model::{Point, Trial, Workload};
 
 use crate::blocks::median;
 use crate::findings::Findings;
-use crate::limits::{BUSY_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, WAITED_SHARE_MAX};
+use crate::limits::{
+    BUSY_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, PAUSED_SHARE_MAX, WAITED_SHARE_MAX,
+};
 use crate::measurement::Measurement;
 use crate::null::{self, NULL_CURE, Nearness, busy};
 use crate::outages;
@@ -88,24 +90,72 @@ pub(super) fn busy_threads(measurement: &Measurement<'_>, findings: &mut Finding
 /// the store's limit; above it, requests are also late because all clients are busy.
 pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
     let threads = f64::from(measurement.cell.threads());
-    let below = measurement.decisive.iter().filter_map(|(trial, groups)| {
-        let first = groups.first()?.iter();
-        Some(first.filter(|point| measurement.is_paced((trial, point))))
-    });
-    let shares: Vec<f64> = below.flatten().map(|point| null::waited(point, threads)).collect();
-    let waited = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+    let below: Vec<&Point> = paced(measurement).into_iter().flatten().collect();
+    let shares = below.iter().map(|point| null::waited(point, threads));
+    let waited = shares.sum::<f64>() / below.len().max(1) as f64;
     if waited > WAITED_SHARE_MAX {
-        let place = if measurement.ramp.is_some() {
-            format!("`{}`: up to the knee", measurement.cell.id)
-        } else {
-            format!("{}:", measurement.label())
+        let share_cpus = |point: &&&Point| point.contributors.iter().any(|one| one.shares_cpus);
+        let cure = match below.iter().find(share_cpus) {
+            Some(_) => SHARED_CURE,
+            None => {
+                "stop other processes on its CPUs, give it CPUs of its own, or measure on a \
+                 quieter machine"
+            }
         };
         let sentence = format!(
-            "{place} the generator waited {} of the time for a CPU: stop other processes on its \
-             CPUs, give it CPUs of its own, or measure on a quieter machine",
+            "{} the generator waited {} of the time for a CPU: {cure}",
+            place_of_paced(measurement),
             show::percent(waited)
         );
         findings.not_steady("the generator had no CPU", sentence);
+    }
+}
+
+/// The cure if workers of a fleet wait for each other.
+pub(super) const SHARED_CURE: &str =
+    "workers share CPUs and wait for each other, so use fewer workers or more machines";
+
+/// A generator that was stopped, frozen or throttled sends all requests late that were due
+/// meanwhile. A single trial is enough: results are means over trials, also of p99. Judged at the
+/// same points as waits.
+pub(super) fn stopped(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let share = |points: &Vec<&Point>| {
+        let sum = |get: fn(&Point) -> u64| points.iter().map(|point| get(point)).sum::<u64>();
+        sum(|point| point.disturbance.paused_ns) as f64 / sum(|p| p.length_ns).max(1) as f64
+    };
+    let trials = paced(measurement);
+    let stopped = || trials.iter().filter(|points| share(points) > PAUSED_SHARE_MAX);
+    let Some(worst) = stopped().max_by(|a, b| share(a).total_cmp(&share(b))) else { return };
+    let contributors = worst.iter().flat_map(|point| &point.contributors);
+    let most = contributors.max_by_key(|one| one.point.disturbance.paused_ns);
+    let who = most.map_or("the generator", |one| &one.name);
+    let sentence = format!(
+        "{} {who} was stopped, frozen or throttled for {} of the time in {} of {} trials, and p99 \
+         consists of the requests that were due meanwhile: let it run without interruption or \
+         limit of its CPU time, or measure on a quieter machine",
+        place_of_paced(measurement),
+        show::percent(share(worst)),
+        stopped().count(),
+        trials.len()
+    );
+    findings.not_steady("the generator was stopped", sentence);
+}
+
+/// Points with a planned rate below the store's limit, by trial.
+fn paced<'a>(measurement: &Measurement<'a>) -> Vec<Vec<&'a Point>> {
+    let of_trial = |(trial, groups): &(&'a Trial, Vec<Vec<&'a Point>>)| {
+        let first = groups.first()?.iter().copied();
+        Some(first.filter(|point| measurement.is_paced((trial, point))).collect())
+    };
+    measurement.decisive.iter().filter_map(of_trial).collect()
+}
+
+/// These points as the start of a sentence.
+fn place_of_paced(measurement: &Measurement<'_>) -> String {
+    if measurement.ramp.is_some() {
+        format!("`{}`: up to the knee", measurement.cell.id)
+    } else {
+        format!("{}:", measurement.label())
     }
 }
 

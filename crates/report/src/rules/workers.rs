@@ -126,11 +126,16 @@ fn limiting_share(measurement: &Measurement<'_>, one: &WorkerView) -> Option<f64
 
 /// Workers that waited for a CPU, whose CPUs others used, or that were stopped.
 pub(super) fn disturbed(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
-    let broken = find(all, |_, one| {
+    let broken = find(all, |measurement, one| {
         let is_late = one.share_of_plan.is_some() && one.waited_share > WAITED_SHARE_MAX;
         let is_disturbed = one.disturbed_share > TAKEN_SHARE_MAX;
         let (waited, taken) = (show::percent(one.waited_share), show::percent(one.disturbed_share));
-        let waited = is_late.then(|| format!("waited {waited} of the time for a CPU"));
+        let shared = if shares_cpus(measurement, &one.worker) {
+            " that it shares with other workers"
+        } else {
+            ""
+        };
+        let waited = is_late.then(|| format!("waited {waited} of the time for a CPU{shared}"));
         let taken = is_disturbed.then(|| format!("could not use its CPUs for {taken} of the time"));
         let what: Vec<String> = waited.into_iter().chain(taken).collect();
         let by = one.waited_share.max(one.disturbed_share);
@@ -140,6 +145,12 @@ pub(super) fn disturbed(_: &Recorded, all: &[Measurement<'_>], findings: &mut Fi
     if let Some(text) = sentence(&broken, cure) {
         findings.not_steady("a worker was disturbed", text);
     }
+}
+
+/// True if a worker uses the same CPUs as others of the fleet.
+fn shares_cpus(measurement: &Measurement<'_>, name: &str) -> bool {
+    let contributors = measurement.points.iter().flat_map(|(_, point)| &point.contributors);
+    contributors.filter(|one| one.name == name).any(|one| one.shares_cpus)
 }
 
 /// The workers that break a rule; `check` returns by how much and what they did.

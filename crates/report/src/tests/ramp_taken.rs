@@ -19,7 +19,11 @@ fn delay(stage: &mut Point, (generator, server): (f64, f64)) {
         own.service.merge(&slow);
     }
     let ns = |share: f64| (stage.length_ns as f64 * share) as u64;
-    stage.disturbance = Disturbance { generator_ns: ns(generator), server_ns: Some(ns(server)) };
+    stage.disturbance = Disturbance {
+        generator_ns: ns(generator),
+        server_ns: Some(ns(server)),
+        ..Disturbance::default()
+    };
 }
 
 fn delayed(taken: (f64, f64)) -> View {

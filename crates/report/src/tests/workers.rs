@@ -175,6 +175,35 @@ fn a_worker_that_waits_for_cpus_is_disturbed() {
     assert_named(&view, Validity::NotSteady, "waited 20 % of the time for a CPU");
     // Clients of a closed load only send less.
     assert_eq!(closed(of_second(waited)).validity, Validity::Valid);
+    let view = planned(of_second(|one| {
+        one.shares_cpus = true;
+        waited(one);
+    }));
+    assert_named(&view, Validity::NotSteady, "for a CPU that it shares with other workers");
+}
+
+/// A single stop moves p99 of its trial, and so the mean over trials.
+#[test]
+fn a_generator_that_is_stopped_in_one_trial_makes_a_planned_load_not_steady() {
+    let of = |share: f64, is_open: bool| {
+        let mut recorded = run(&["redis"], 5, usual);
+        if is_open {
+            as_kv(&mut recorded, &open(), 1.0);
+        }
+        let point = &mut recorded.trials[2].points[0];
+        point.disturbance.paused_ns = (point.length_ns as f64 * share) as u64;
+        recorded
+    };
+    let view = judge(&of(0.02, true));
+    assert_eq!(view.validity, Validity::NotSteady, "{:?}", view.reasons);
+    let words = "the generator was stopped, frozen or throttled for 2 % of the time in 1 of 5";
+    assert!(view.reasons[0].contains(words), "{:?}", view.reasons);
+    assert_eq!(judge(&of(0.009, true)).validity, Validity::Valid);
+    assert_eq!(judge(&of(0.02, false)).validity, Validity::Valid, "clients wait for each answer");
+
+    let stopped = of_second(|one| one.point.disturbance.paused_ns = one.point.length_ns / 50);
+    let view = divided(of(0.02, true), stopped);
+    assert!(view.reasons[0].contains("worker 2 on host was stopped"), "{:?}", view.reasons);
 }
 
 #[test]

@@ -8,39 +8,71 @@
 use crate::procfs::SchedStat;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 const SLEEP: Duration = Duration::from_millis(20);
 /// Shorter delays are those of timers and of an ordinary scheduler.
 const SHORTEST: Duration = Duration::from_millis(10);
+/// After a pause the reader can run before the thread that notices it: how long to wait for that.
+const NOTICED_WITHIN: Duration = Duration::from_millis(10);
 
-/// Adds up the pauses of this process. Dropping it ends its thread.
+/// Records the pauses of this process. Dropping it ends its thread.
 #[derive(Debug)]
 pub(super) struct Pauses {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
-    paused_ns: AtomicU64,
+    noticed: Mutex<Noticed>,
     stop: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Noticed {
+    /// When the thread last ran.
+    at: Instant,
+    /// Start and end of each pause since the last reading.
+    pauses: Vec<(Instant, Instant)>,
+}
+
+impl Shared {
+    fn noticed(&self) -> MutexGuard<'_, Noticed> {
+        self.noticed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if the process may have been paused since the thread last ran.
+    fn is_late(&self) -> bool {
+        self.noticed().at.elapsed() > SLEEP + SHORTEST
+    }
 }
 
 impl Pauses {
     pub(super) fn watch() -> Self {
-        let shared = Arc::new(Shared::default());
+        let noticed = Noticed { at: Instant::now(), pauses: Vec::new() };
+        let shared =
+            Arc::new(Shared { noticed: Mutex::new(noticed), stop: AtomicBool::new(false) });
         let own = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("pauses".into()).spawn(move || watch(&own));
+        let thread = thread::Builder::new().name("pauses".into()).spawn(move || watch(&own));
         Self { shared, thread: thread.ok() }
     }
 
-    /// Length of all pauses since the start, nanoseconds.
-    pub(super) fn total_ns(&self) -> u64 {
-        self.shared.paused_ns.load(Ordering::Relaxed)
+    /// Length of the pauses since the last reading, at `since`, nanoseconds. A pause that began
+    /// before counts from then on only.
+    pub(super) fn take_ns(&self, since: Instant) -> u64 {
+        let until = Instant::now() + NOTICED_WITHIN;
+        while self.thread.is_some() && self.shared.is_late() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let pauses = std::mem::take(&mut self.shared.noticed().pauses);
+        let length_ns = |(from, to): (Instant, Instant)| {
+            to.saturating_duration_since(from.max(since)).as_nanos() as u64
+        };
+        pauses.into_iter().map(length_ns).sum()
     }
 }
 
@@ -64,14 +96,37 @@ fn watch(shared: &Shared) {
     };
     let (mut before, mut waited_before_ns) = (Instant::now(), waited_ns());
     while !shared.stop.load(Ordering::Relaxed) {
-        std::thread::park_timeout(SLEEP);
+        thread::park_timeout(SLEEP);
         let (now, waited_now_ns) = (Instant::now(), waited_ns());
         let over = now.duration_since(before).saturating_sub(SLEEP);
         let waited_ns = waited_now_ns.zip(waited_before_ns).map_or(0, |(now, was)| now - was);
         let paused = over.saturating_sub(Duration::from_nanos(waited_ns));
+        let mut noticed = shared.noticed();
+        noticed.at = now;
         if paused >= SHORTEST {
-            shared.paused_ns.fetch_add(paused.as_nanos() as u64, Ordering::Relaxed);
+            noticed.pauses.push((before + SLEEP + Duration::from_nanos(waited_ns), now));
         }
+        drop(noticed);
         (before, waited_before_ns) = (now, waited_now_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_counts_from_the_last_reading_on() {
+        let at = |ms| Instant::now() + Duration::from_millis(ms);
+        let (start, before, from, to) = (at(0), at(100), at(200), at(260));
+        let noticed = Noticed { at: start, pauses: vec![(start, before), (before, from)] };
+        let shared = Shared { noticed: Mutex::new(noticed), stop: AtomicBool::new(false) };
+        let pauses = Pauses { shared: Arc::new(shared), thread: None };
+        // One ended before the last reading, the other began before it.
+        let ms = pauses.take_ns(before + Duration::from_millis(60)) / 1_000_000;
+        assert!((39..=41).contains(&ms), "{ms}");
+        assert_eq!(pauses.take_ns(start), 0, "they were counted");
+        pauses.shared.noticed().pauses.push((from, to));
+        assert_eq!(pauses.take_ns(start), to.duration_since(from).as_nanos() as u64);
     }
 }

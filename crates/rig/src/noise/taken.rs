@@ -30,9 +30,13 @@ pub struct StolenCpuTime {
     /// Time that other processes ran on the generator's CPUs. The generator's threads measure their
     /// waits themselves.
     pub on_generator_ns: u64,
+    /// CPU time of the generator's other processes on the same CPUs; 0 if there are none.
+    pub by_siblings_ns: u64,
     /// Time stolen by the hypervisor from the generator's CPUs: the maximum over these CPUs. If the
     /// generator was paused for longer, that time.
     pub stolen_from_generator_ns: u64,
+    /// Time for which the generator was paused.
+    pub paused_ns: u64,
 }
 
 /// Accumulates stolen CPU time from one reading to the next.
@@ -43,6 +47,8 @@ pub struct StolenCpuReader {
     /// True if both can run on the same CPUs.
     is_shared: bool,
     servers: ProcessTree,
+    /// True if these are other processes of the generator.
+    are_siblings: bool,
     /// `None` if only servers are watched.
     pauses: Option<Pauses>,
     last: Option<Sample>,
@@ -66,6 +72,7 @@ impl StolenCpuReader {
             server: server.to_vec(),
             is_shared: overlaps || generator.is_empty() || server.is_empty(),
             servers,
+            are_siblings: false,
             pauses: None,
             last: None,
             stolen: StolenCpuTime::default(),
@@ -75,14 +82,16 @@ impl StolenCpuReader {
     /// A reader for a generator in this process, which other processes on the same CPUs belong to.
     pub fn beside(generator: &[usize], siblings: &[u32]) -> Self {
         // Without CPUs of their own, servers count as part of the generator.
-        Self::new(generator, &[], ProcessTree::new(siblings))
+        let reader = Self::new(generator, &[], ProcessTree::new(siblings));
+        Self { are_siblings: true, ..reader }
     }
 
     /// Returns the CPU time stolen since the first reading. Once a server has ended, its value no
     /// longer grows.
     pub fn read(&mut self) -> StolenCpuTime {
-        let paused_ns = self.pauses.as_ref().map_or(0, Pauses::total_ns);
-        let now = Sample::take(&self.servers, paused_ns);
+        let since = self.last.as_ref().map_or_else(Instant::now, |last| last.at);
+        let paused_ns = self.pauses.as_ref().map_or(0, |pauses| pauses.take_ns(since));
+        let now = Sample::take(&self.servers);
         let has_servers = !self.servers.is_empty();
         let Some(before) = self.last.replace(now) else {
             self.stolen.from_servers_ns = has_servers.then_some(0);
@@ -98,7 +107,8 @@ impl StolenCpuReader {
         };
         let generator = CpuSlice::of(&self.generator, (&before, now), on_generator_ns);
         self.stolen.on_generator_ns += generator.foreign_ns;
-        let paused_ns = now.paused_ns.saturating_sub(before.paused_ns);
+        self.stolen.by_siblings_ns += if self.are_siblings { servers_ns } else { 0 };
+        self.stolen.paused_ns += paused_ns;
         self.stolen.stolen_from_generator_ns += generator.stolen_ns.max(paused_ns);
         let server = CpuSlice::of(&self.server, (&before, now), on_server_ns);
         let from_servers = self.stolen.from_servers_ns.as_mut();
@@ -149,19 +159,16 @@ struct Sample {
     servers_ns: u64,
     /// Threads of the servers, by id.
     threads: BTreeMap<u32, SchedStat>,
-    /// Total length of the generator's pauses.
-    paused_ns: u64,
 }
 
 impl Sample {
-    fn take(servers: &ProcessTree, paused_ns: u64) -> Self {
+    fn take(servers: &ProcessTree) -> Self {
         Self {
             at: Instant::now(),
             cpus: cpu_times(&fs::read_to_string("/proc/stat").unwrap_or_default()),
             own_ns: own_cpu_ns(),
             servers_ns: servers.cpu_ns().unwrap_or(0),
             threads: servers.roots().iter().flat_map(|pid| threads_of(*pid)).collect(),
-            paused_ns,
         }
     }
 }
