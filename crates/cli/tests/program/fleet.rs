@@ -272,6 +272,29 @@ fn a_stopped_worker_is_given_up_after_some_seconds() {
     place.assert_nothing_left();
 }
 
+/// The driver cannot end a worker that it did not start, and that can write again.
+#[test]
+fn a_stopped_worker_writes_nothing_once_it_was_given_up() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let driver = Driver::start(&place, &server, "20s", &[]);
+    let (first, second) = (driver.worker(&place), driver.worker(&place));
+    wait_for_load(&server);
+    first.signal(Signal::SIGSTOP);
+    let summary = driver.started.finish_within(PATIENCE).code(4).json();
+    let left = summary["left_behind"].to_string();
+    assert!(left.contains("silent for 5 s, and may still write if it continues"), "{summary}");
+    assert!(left.contains("cachedyno clean "), "{left}");
+    first.signal(Signal::SIGCONT);
+    for worker in [first, second] {
+        worker.finish_within(PATIENCE);
+    }
+    assert_eq!(server.ask(&["DBSIZE"]), "0");
+    place.assert_nothing_left();
+}
+
 /// For less time than it takes to give it up. Nothing else uses its CPUs meanwhile.
 #[test]
 fn a_worker_that_is_stopped_for_a_moment_is_named() {

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::endpoint::resolved;
-use super::link::{Arrived, Link};
+use super::link::{Arrived, Link, SILENT};
 use super::local::Placed;
 use super::machines::Machines;
 use super::member::{self, Member};
@@ -248,6 +248,13 @@ impl Fleet {
     /// Which worker has left, and why; `None` while all are there.
     pub(crate) fn lost(&self) -> Option<String> {
         lock(&self.gone).clone()
+    }
+
+    /// Why data that was removed can appear again; `None` if that cannot be. A worker that was only
+    /// stopped, or cut off, sends what was due if it continues; the driver kills those it started.
+    pub(crate) fn may_write_again(&self) -> Option<String> {
+        let lost = self.lost().filter(|why| !self.is_local() && why.contains(SILENT))?;
+        Some(format!("{lost}, and may still write if it continues"))
     }
 
     /// True if the driver started its workers, as processes on its own machine.

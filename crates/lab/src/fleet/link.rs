@@ -23,6 +23,8 @@ use super::clock::{PINGS, Reading};
 
 /// A peer that is silent for longer is gone.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// Why a link to such a peer ended.
+pub(super) const SILENT: &str = "it was silent for";
 /// Why a link ended whose peer is gone without a word.
 pub(super) const CLOSED: &str = "the connection was closed";
 const PING_EVERY: Duration = Duration::from_secs(1);
@@ -253,7 +255,7 @@ impl<D> Served<D> {
             let silent_s = SILENCE_MAX.as_secs();
             let more =
                 if self.connection.is_handshaking() { " and may not be cachedyno" } else { "" };
-            return Err(io::Error::other(format!("it was silent for {silent_s} s{more}")));
+            return Err(io::Error::other(format!("{SILENT} {silent_s} s{more}")));
         }
         if now.duration_since(self.pinged) >= PING_EVERY && !self.connection.is_handshaking() {
             self.pinged = now;

@@ -3,7 +3,8 @@
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use model::{ErrorClass, Failure};
 
@@ -15,6 +16,11 @@ use super::surveying::Surveying;
 use super::work::Work;
 use crate::meter::Meter;
 use crate::stall::{Pulse, StallWatch};
+
+/// A pause after which the driver of a fleet may have given this process up.
+const PAUSE_NS: u64 = 2_000_000_000;
+/// How long the thread that notices that may take to run after the pause.
+const RESUMED_WITHIN: Duration = Duration::from_millis(100);
 
 /// A thread's slot for handing over records.
 #[derive(Debug)]
@@ -103,6 +109,17 @@ impl Shared<'_> {
 
     pub(crate) fn is_over(&self) -> bool {
         self.failed.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// True if the load ended while this process was stopped: a thread that reads the clock again
+    /// after a long pause must not send what was due meanwhile. First lets the thread run that ends
+    /// the load.
+    pub(super) fn ended_during_pause(&self, before_ns: u64) -> bool {
+        if self.now_ns() - before_ns < PAUSE_NS {
+            return false;
+        }
+        thread::sleep(RESUMED_WITHIN);
+        self.is_over()
     }
 
     pub(crate) fn fail(&self, class: ErrorClass, message: String) {

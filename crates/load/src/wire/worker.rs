@@ -208,8 +208,11 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                     self.shared.hand_over(self.index, &mut self.recorder);
                 }
             }
+            if self.shared.is_over() {
+                break;
+            }
             self.dispatch(now);
-            if self.shared.is_over() || (self.all_sent(now) && self.requests.in_flight == 0) {
+            if self.all_sent(now) && self.requests.in_flight == 0 {
                 break;
             }
             self.wait(tick_ns);
@@ -439,6 +442,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 return self.shared.fail(ErrorClass::Other, message);
             }
         };
+        if self.shared.ended_during_pause(now) {
+            return;
+        }
         if polls && count == 0 {
             self.spinning.found_nothing(now, self.requests.drawn);
         }
