@@ -45,6 +45,24 @@ def test_exit_codes_have_exceptions(fake: Fake, code: int, kind: type[BaseExcept
     assert (type(copied), copied.exit_code, str(copied)) == (kind, code, str(error))
 
 
+def test_a_target_that_cannot_be_used_is_named_with_its_reason(fake: Fake) -> None:
+    targets = [
+        {"name": "own", "not_run": None},
+        {"name": "x", "not_run": "refused: database 0 is not empty (pass --allow-shared)"},
+    ]
+    fake.ends(3, output=json.dumps({**json.loads(SUMMARY), "targets": targets}))
+    with pytest.raises(cachedyno.TargetError) as caught:
+        cachedyno.bench("own", "x=redis://h")
+    assert str(caught.value) == "x: refused: database 0 is not empty (pass --allow-shared)"
+
+
+def test_how_workers_join_is_printed(fake: Fake, capfd: pytest.CaptureFixture[str]) -> None:
+    waits = "waiting for 2 workers: start each with `cachedyno worker --join h:1`\n"
+    fake.ends(0, error=f"note: other\n{waits}worker 1 has joined\n", output=SUMMARY)
+    cachedyno.bench("redis", fleet=cachedyno.fleet("listen", workers=2, address="h:1"))
+    assert capfd.readouterr().err == waits
+
+
 def test_an_unmet_requirement_is_named_with_its_value(fake: Fake) -> None:
     required: list[dict[str, Any]] = [
         {"requirement": "p99<1000000ns", "words": "p99 < 1 ms", "is_met": False},

@@ -52,8 +52,13 @@ class Interrupted(_Ended, KeyboardInterrupt):
 
 
 INTERRUPTED = 130
+UNUSABLE = 3
 UNMET = 5
-_CLASSES: dict[int, type[CachedynoError]] = {2: UsageError, 3: TargetError, UNMET: RequirementError}
+_CLASSES: dict[int, type[CachedynoError]] = {
+    2: UsageError,
+    UNUSABLE: TargetError,
+    UNMET: RequirementError,
+}
 RESULT_CODES = (0, 4)
 """Exit codes of a run with a result: VALID or UNREPLICATED, and INVALID or NOT-STEADY."""
 

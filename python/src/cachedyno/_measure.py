@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cachedyno import _flags, _program
-from cachedyno._errors import RESULT_CODES, UNMET, CachedynoError, failure
+from cachedyno._errors import RESULT_CODES, UNMET, UNUSABLE, CachedynoError, failure
 from cachedyno._fleet import Fleet
 from cachedyno._progress import Events, Progress
 from cachedyno._record import Record
@@ -133,18 +133,23 @@ def _measured(
         summary = _summary(ended.output)
         record = Record(_path(summary["run"], out, flags.get("resume")), summary, tables=tables)
     if ended.exit_code not in RESULT_CODES or record is None:
-        unmet = _unmet(record) if ended.exit_code == UNMET else ""
-        raise failure(ended.exit_code, unmet or ended.error, record)
+        reasons = {UNMET: _unmet, UNUSABLE: _unusable}.get(ended.exit_code)
+        reason = reasons(record.summary) if reasons and record is not None else ""
+        raise failure(ended.exit_code, reason or ended.error, record)
     return record
 
 
-def _unmet(record: Record | None) -> str:
+def _unusable(summary: dict[str, Any]) -> str:
+    """Say why targets were not run."""
+    targets = summary.get("targets", [])
+    return "; ".join(f"{one['name']}: {one['not_run']}" for one in targets if one.get("not_run"))
+
+
+def _unmet(summary: dict[str, Any]) -> str:
     """Name the requirements that a run does not meet, with what it measured."""
-    if record is None:
-        return ""
     unmet = [
         f"{row['target']} {row['operation']}: {one['words']}, measured {_measured_value(one)}"
-        for row in record.summary.get("cells", [])
+        for row in summary.get("cells", [])
         for one in row.get("required", [])
         if not one["is_met"]
     ]

@@ -19,6 +19,8 @@ from cachedyno._progress import Events, Progress
 
 _MASKED_CHARACTERS_MIN = 3
 """Minimum length of a password that is masked in messages, as in the program."""
+_WAITING = b"waiting for "
+"""How the line begins that says how workers join."""
 _TICK_S = 0.2
 """How often the end of the program is looked for between two events."""
 
@@ -90,7 +92,7 @@ def run(
         # a second SIGINT would make it exit without sealing the record.
         start_new_session=True,
     )
-    output, errors = _Reader(process.stdout), _Reader(process.stderr)
+    output, errors = _Reader(process.stdout), _Reader(process.stderr, shown=_WAITING)
     raised: BaseException | None = None
     while process.poll() is None:
         try:
@@ -128,22 +130,30 @@ def _follow(
 
 
 class _Reader:
-    """Reads a pipe to its end in a thread, so that the program never waits for it."""
+    """Reads a pipe to its end in a thread, so that the program never waits for it.
 
-    def __init__(self, pipe: IO[bytes] | None) -> None:
-        self._bytes = b""
+    Lines that begin with `shown` are printed on standard error at once.
+    """
+
+    def __init__(self, pipe: IO[bytes] | None, shown: bytes | None = None) -> None:
+        self._lines: list[bytes] = []
         self._pipe = pipe
+        self._shown = shown
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
-        if self._pipe is not None:
-            with self._pipe:
-                self._bytes = self._pipe.read()
+        if self._pipe is None:
+            return
+        with self._pipe:
+            for line in self._pipe:
+                self._lines.append(line)
+                if self._shown is not None and line.startswith(self._shown):
+                    print(line.decode(errors="replace"), end="", file=sys.stderr, flush=True)
 
     def text(self) -> str:
         self._thread.join()
-        return self._bytes.decode(errors="replace")
+        return b"".join(self._lines).decode(errors="replace")
 
 
 def _message(said: str) -> str:
