@@ -130,8 +130,8 @@ pub(super) fn stopped(measurement: &Measurement<'_>, findings: &mut Findings) {
     let most = contributors.max_by_key(|one| one.point.disturbance.paused_ns);
     let who = most.map_or("the generator", |one| &one.name);
     let sentence = format!(
-        "{} {who} was stopped, frozen or throttled for {} of the time in {} of {} trials, and p99 \
-         consists of the requests that were due meanwhile: let it run without interruption or \
+        "{} {who} was stopped, frozen or throttled for {} of the time in {} of {} trials, and the \
+         requests that were due meanwhile decide p99: let it run without interruption or \
          limit of its CPU time, or measure on a quieter machine",
         place_of_paced(measurement),
         show::percent(share(worst)),
