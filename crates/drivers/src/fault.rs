@@ -52,7 +52,7 @@ pub(crate) fn of_one_call(mut e: StoreError) -> StoreError {
     e
 }
 
-/// The error of a host name without an address, in words of its own.
+/// The error for a host name that does not resolve.
 pub(crate) fn unknown_host() -> io::Error {
     let words = "its host name has no address (expected a known host)";
     io::Error::new(io::ErrorKind::HostUnreachable, words)

@@ -151,11 +151,10 @@ fn measure(
     let is_own = !ready.server_pids().is_empty();
     // Clean up even after an error or interruption: what we wrote to an existing store is ours.
     let cleaned = ready.finish(limits.stop);
-    trial.not_removed = cleaned.as_ref().err().cloned().or_else(|| {
-        let message = provisioner.setup.fleet.as_ref()?.may_write_again()?;
-        Some(Failure { class: ErrorClass::Lost, message })
-    });
-    trial.not_removed.take_if(|_| is_own);
+    if !is_own {
+        let may_write_again = || provisioner.setup.fleet.as_ref()?.may_write_again();
+        trial.not_removed = cleaned.as_ref().err().cloned().or_else(may_write_again);
+    }
     let intervals = offered?;
     memory?;
     let is_whole = intervals.is_some();

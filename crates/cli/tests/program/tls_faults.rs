@@ -228,7 +228,7 @@ fn a_proxy_needs_the_servers_behind_it() {
     assert_eq!(sizes, ["0", "1"], "only the foreign key is left");
 }
 
-/// As the original does; what the servers hold is unknown, and the user is told.
+/// As the original does, with a warning that the keys on the servers are unknown.
 #[test]
 fn redis_benchmark_measures_through_a_proxy() {
     if !installed(&["redis-server", "redis-cli", "nutcracker", "setpriv"]) {

@@ -1,6 +1,6 @@
 //! The driver's side: workers join, and are known by number and host.
 
-use model::Condition;
+use model::{Condition, ErrorClass, Failure};
 use rig::{Guard, Pinning};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -250,11 +250,12 @@ impl Fleet {
         lock(&self.gone).clone()
     }
 
-    /// Why data that was removed can appear again; `None` if that cannot be. A worker that was only
-    /// stopped, or cut off, sends what was due if it continues; the driver kills those it started.
-    pub(crate) fn may_write_again(&self) -> Option<String> {
+    /// Why removed keys can come back; `None` if they cannot. A worker that was stopped or cut off
+    /// may send more requests when it continues. The driver kills only the workers it started.
+    pub(crate) fn may_write_again(&self) -> Option<Failure> {
         let lost = self.lost().filter(|why| !self.is_local() && why.contains(SILENT))?;
-        Some(format!("{lost}, and may still write if it continues"))
+        let message = format!("{lost}, and may still write if it continues");
+        Some(Failure { class: ErrorClass::Lost, message })
     }
 
     /// True if the driver started its workers, as processes on its own machine.

@@ -19,7 +19,7 @@ use crate::stall::{Pulse, StallWatch};
 
 /// A pause after which the driver of a fleet may have given this process up.
 const PAUSE_NS: u64 = 2_000_000_000;
-/// How long the thread that notices that may take to run after the pause.
+/// After the pause, time for the thread that ends the load to run.
 const RESUMED_WITHIN: Duration = Duration::from_millis(100);
 
 /// A thread's slot for handing over records.
@@ -111,9 +111,8 @@ impl Shared<'_> {
         self.failed.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed)
     }
 
-    /// True if the load ended while this process was stopped: a thread that reads the clock again
-    /// after a long pause must not send what was due meanwhile. First lets the thread run that ends
-    /// the load.
+    /// True if the load ended while this process was stopped, so that overdue requests must not be
+    /// sent. After a long pause since `before_ns`, gives the thread that ends the load time to run.
     pub(super) fn ended_during_pause(&self, before_ns: u64) -> bool {
         if self.now_ns() - before_ns < PAUSE_NS {
             return false;

@@ -94,13 +94,12 @@ pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
     let shares = below.iter().map(|point| null::waited(point, threads));
     let waited = shares.sum::<f64>() / below.len().max(1) as f64;
     if waited > WAITED_SHARE_MAX {
-        let share_cpus = |point: &&&Point| point.contributors.iter().any(|one| one.shares_cpus);
-        let cure = match below.iter().find(share_cpus) {
-            Some(_) => SHARED_CURE,
-            None => {
-                "stop other processes on its CPUs, give it CPUs of its own, or measure on a \
-                 quieter machine"
-            }
+        let mut contributors = below.iter().flat_map(|point| &point.contributors);
+        let cure = if contributors.any(|one| one.shares_cpus) {
+            "workers share CPUs and wait for each other, so use fewer workers or more machines"
+        } else {
+            "stop other processes on its CPUs, give it CPUs of its own, or measure on a quieter \
+             machine"
         };
         let sentence = format!(
             "{} the generator waited {} of the time for a CPU: {cure}",
@@ -111,21 +110,18 @@ pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
     }
 }
 
-/// The cure if workers of a fleet wait for each other.
-pub(super) const SHARED_CURE: &str =
-    "workers share CPUs and wait for each other, so use fewer workers or more machines";
-
 /// A generator that was stopped, frozen or throttled sends all requests late that were due
 /// meanwhile. A single trial is enough: results are means over trials, also of p99. Judged at the
 /// same points as waits.
 pub(super) fn stopped(measurement: &Measurement<'_>, findings: &mut Findings) {
-    let share = |points: &Vec<&Point>| {
+    let share = |points: &[&Point]| {
         let sum = |get: fn(&Point) -> u64| points.iter().map(|point| get(point)).sum::<u64>();
         sum(|point| point.disturbance.paused_ns) as f64 / sum(|p| p.length_ns).max(1) as f64
     };
     let trials = paced(measurement);
-    let stopped = || trials.iter().filter(|points| share(points) > PAUSED_SHARE_MAX);
-    let Some(worst) = stopped().max_by(|a, b| share(a).total_cmp(&share(b))) else { return };
+    let shares = trials.iter().map(|points| (share(points), points));
+    let stopped: Vec<_> = shares.filter(|(share, _)| *share > PAUSED_SHARE_MAX).collect();
+    let Some((share, worst)) = stopped.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
     let contributors = worst.iter().flat_map(|point| &point.contributors);
     let most = contributors.max_by_key(|one| one.point.disturbance.paused_ns);
     let who = most.map_or("the generator", |one| &one.name);
@@ -134,8 +130,8 @@ pub(super) fn stopped(measurement: &Measurement<'_>, findings: &mut Findings) {
          requests that were due meanwhile decide p99: let it run without interruption or \
          limit of its CPU time, or measure on a quieter machine",
         place_of_paced(measurement),
-        show::percent(share(worst)),
-        stopped().count(),
+        show::percent(*share),
+        stopped.len(),
         trials.len()
     );
     findings.not_steady("the generator was stopped", sentence);

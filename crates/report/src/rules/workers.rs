@@ -130,12 +130,11 @@ pub(super) fn disturbed(_: &Recorded, all: &[Measurement<'_>], findings: &mut Fi
         let is_late = one.share_of_plan.is_some() && one.waited_share > WAITED_SHARE_MAX;
         let is_disturbed = one.disturbed_share > TAKEN_SHARE_MAX;
         let (waited, taken) = (show::percent(one.waited_share), show::percent(one.disturbed_share));
-        let shared = if shares_cpus(measurement, &one.worker) {
-            " that it shares with other workers"
-        } else {
-            ""
-        };
-        let waited = is_late.then(|| format!("waited {waited} of the time for a CPU{shared}"));
+        let waited = is_late.then(|| {
+            let is_shared = shares_cpus(measurement, &one.worker);
+            let shared = if is_shared { " that it shares with other workers" } else { "" };
+            format!("waited {waited} of the time for a CPU{shared}")
+        });
         let taken = is_disturbed.then(|| format!("could not use its CPUs for {taken} of the time"));
         let what: Vec<String> = waited.into_iter().chain(taken).collect();
         let by = one.waited_share.max(one.disturbed_share);

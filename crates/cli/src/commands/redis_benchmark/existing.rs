@@ -116,14 +116,11 @@ impl Queries<'_> {
         if Instant::now() >= self.until {
             return Err("queries exceeded their time limit".into());
         }
+        self.deployment.reconnect(&self.options.server);
         let Some(control) = self.deployment.controls.get_mut(server) else {
             return Err("no such server".into());
         };
-        let answer = ask(control, words);
-        if answer.is_err() {
-            self.deployment.reconnect(&self.options.server);
-        }
-        answer
+        ask(control, words)
     }
 
     /// Number of keys by database: of all databases in `INFO`, or only of the selected one together

@@ -42,9 +42,6 @@ pub(super) fn open(server: &Server) -> Result<Deployment, String> {
         return open_cluster(server, first, tls, warnings);
     }
     let configuration = configuration(&mut first, &address_of(server), &mut warnings)?;
-    if !first.is_open() {
-        first = log_in(server, &place(server), tls.as_ref())?;
-    }
     let nodes = vec![first.address().clone()];
     let servers = servers(server, nodes, tls, Box::new(Single));
     Ok(Deployment {
@@ -246,8 +243,8 @@ fn configuration(
 }
 
 impl Deployment {
-    /// Connects to the server again if it has closed the connection for queries, as a proxy does on
-    /// a command that it does not know.
+    /// Reconnects to the server if it has closed the connection for queries. A proxy does so on a
+    /// command that it does not know.
     pub(super) fn reconnect(&mut self, server: &Server) {
         if let ([control], false) = (&mut self.controls[..], server.is_cluster)
             && !control.is_open()
