@@ -1,5 +1,7 @@
 //! Test servers on unix sockets in temporary directories, and checks that apply to every store.
 
+use std::fs::{self, DirEntry};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -231,6 +233,22 @@ impl Server {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
+    }
+
+    /// Stops the server and waits until each of its threads has stopped: a thread on another CPU
+    /// can still serve a request after `kill` has returned.
+    pub(crate) fn freeze(&self) {
+        self.signal(Signal::SIGSTOP);
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let is_stopped = |task: io::Result<DirEntry>| {
+            let stat = fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+            stat.rsplit_once(')').unwrap().1.starts_with(" T")
+        };
+        let since = Instant::now();
+        while !fs::read_dir(&tasks).unwrap().all(is_stopped) {
+            assert!(since.elapsed() < Duration::from_secs(5), "the server does not stop");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     pub(crate) fn end(&mut self) {

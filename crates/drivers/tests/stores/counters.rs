@@ -199,7 +199,7 @@ fn a_stopped_server_times_out() {
     }
     let server = Server::redis(&[]);
     let mut admin = admin(&server.redis_endpoint(None), Duration::from_millis(200)).unwrap();
-    server.signal(Signal::SIGSTOP);
+    server.freeze();
     let failure = admin.counters().unwrap_err();
     server.signal(Signal::SIGCONT);
     assert_eq!(failure.class, model::ErrorClass::Timeout);

@@ -196,7 +196,7 @@ fn ends(mut server: Server, base: &SessionOptions) {
     let mut other = open_session_store(&endpoint, &short).unwrap();
     let per_call = SessionOptions { connections: Connections::As2019, ..short.clone() };
     let mut third = open_session_store(&endpoint, &per_call).unwrap();
-    server.signal(Signal::SIGSTOP);
+    server.freeze();
     let limit = Duration::from_secs(2);
     let (result, took) = timed(|| store.create("a", b"x"));
     let e = result.unwrap_err();

@@ -172,7 +172,7 @@ fn ends(mut server: Server, base: &SessionOptions) {
     let per_call = SessionOptions { connections: Connections::As2019, ..short.clone() };
     let mut third = open_session_store(&endpoint, &per_call).unwrap();
     // Each connection has its own process: existing ones continue, but new ones are rejected.
-    server.signal(Signal::SIGSTOP);
+    server.freeze();
     let (result, took) = timed(|| third.create("b", b"x"));
     let e = result.unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Timeout, false), "{e}");

@@ -142,7 +142,7 @@ fn errors_have_the_right_class() {
     let refused = open_session_store(&endpoint, &options).err().unwrap();
     assert_eq!(refused.class, ErrorClass::Refused, "{refused}");
 
-    server.signal(Signal::SIGSTOP);
+    server.freeze();
     let limit = Duration::from_secs(2);
     let (result, took) = timed(|| store.create("a", b"x"));
     let e = result.unwrap_err();

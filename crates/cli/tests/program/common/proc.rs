@@ -1,6 +1,7 @@
 //! Processes listed in /proc.
 
-use std::fs;
+use std::fs::{self, DirEntry};
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,7 +28,11 @@ pub(crate) fn pids() -> Vec<u32> {
 
 /// Name, state and parent of a process; `None` if it does not exist.
 fn stat(pid: u32) -> Option<(String, char, u32)> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat_in(Path::new(&format!("/proc/{pid}")))
+}
+
+fn stat_in(directory: &Path) -> Option<(String, char, u32)> {
+    let text = fs::read_to_string(directory.join("stat")).ok()?;
     let (before, after) = text.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_string();
     let mut fields = after.split_whitespace();
@@ -47,11 +52,15 @@ pub(crate) fn child_with(parent: u32, word: &str) -> Option<u32> {
     children.into_iter().find(|pid| command_line(*pid).split(' ').any(|own| own == word))
 }
 
-/// Stops a server with SIGSTOP and waits until it and its clients have stalled.
+/// Stops a server with SIGSTOP and waits until all its threads have stopped and its clients have
+/// stalled.
 pub(crate) fn freeze(pid: u32) {
     kill(Pid::from_raw(pid.cast_signed()), Signal::SIGSTOP).unwrap();
+    let is_stopped = |task: io::Result<DirEntry>| {
+        stat_in(&task.unwrap().path()).is_some_and(|(_, state, _)| state == 'T')
+    };
     wait_until("the server has stopped", Duration::from_secs(5), || {
-        stat(pid).filter(|(_, state, _)| *state == 'T')
+        fs::read_dir(format!("/proc/{pid}/task")).unwrap().all(is_stopped).then_some(())
     });
     thread::sleep(Duration::from_millis(100));
 }
