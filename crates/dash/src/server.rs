@@ -45,7 +45,7 @@ const READERS_MAX: usize = 64;
 /// generator does not run out of file descriptors.
 const CONNECTIONS_MAX: usize = 2 * READERS_MAX;
 /// Limits on the time and size of a request's headers.
-const HEADERS_WITHIN: Duration = Duration::from_millis(if cfg!(test) { 2_000 } else { 10_000 });
+pub(crate) const HEADERS_WITHIN: Duration = Duration::from_secs(if cfg!(test) { 4 } else { 10 });
 const HEADERS_BYTES_MAX: usize = 16 << 10;
 /// Sent data must be acknowledged within this time, milliseconds.
 const ACKNOWLEDGED_WITHIN_MS: u32 = if cfg!(test) { 3_000 } else { 30_000 };

@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixture;
+use crate::server::HEADERS_WITHIN;
 use model::Event;
 use std::fs;
 
@@ -193,7 +194,7 @@ fn a_loopback_server_only_answers_local_host_names() {
     assert!(refused.contains("x-content-type-options: nosniff"), "{refused}");
 }
 
-/// Each idle client keeps its connection for two seconds; there are more of them than slots.
+/// There are more of them than slots. A request does not wait until they time out.
 #[test]
 fn idle_connections_do_not_lock_others_out() {
     let (_dash, address) = dash();
@@ -207,7 +208,9 @@ fn idle_connections_do_not_lock_others_out() {
         }
         let began = Instant::now();
         assert_eq!(page(address, "/metrics", "*/*").0, 200);
-        assert!(began.elapsed() < Duration::from_secs(1), "{:?} {head}", began.elapsed());
+        // Not much less: with so many connections at once, the kernel may drop the first SYN, which
+        // is sent again after a second.
+        assert!(began.elapsed() < HEADERS_WITHIN, "{:?} {head}", began.elapsed());
     }
     // Event readers stay connected.
     let (mut dash, address) = mid_trial();
