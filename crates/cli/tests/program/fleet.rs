@@ -295,6 +295,25 @@ fn a_stopped_worker_writes_nothing_once_it_was_given_up() {
     place.assert_nothing_left();
 }
 
+/// Its workers give it up meanwhile. When it continues, it does not blame them.
+#[test]
+fn a_driver_that_was_stopped_says_so() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), PortServer::redis(&[]));
+    let started = under_load(&place, &server);
+    started.signal(Signal::SIGSTOP);
+    let all_have_ended = || workers(&place).is_empty().then_some(());
+    wait_until("the workers have ended", PATIENCE, all_have_ended);
+    started.signal(Signal::SIGCONT);
+    let summary = started.finish_within(PATIENCE).code(4).json();
+    let reasons = summary["reasons"].to_string();
+    let expected = "the connection was closed after this process was stopped for ";
+    assert!(reasons.contains(expected), "{reasons}");
+    place.assert_nothing_left();
+}
+
 /// For less time than it takes to give it up. Nothing else uses its CPUs meanwhile.
 #[test]
 fn a_worker_that_is_stopped_for_a_moment_is_named() {

@@ -2,6 +2,7 @@
 
 use model::{Condition, ErrorClass, Failure};
 use rig::{Guard, Pinning};
+use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::endpoint::resolved;
-use super::link::{Arrived, Link, SILENT};
+use super::link::{Arrived, End, Link};
 use super::local::Placed;
 use super::machines::Machines;
 use super::member::{self, Member};
@@ -62,12 +63,24 @@ impl Gathering {
     }
 }
 
+/// A worker that has left, and why.
+pub(super) struct Gone {
+    pub(super) name: String,
+    pub(super) why: End,
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} left the fleet: {}", self.name, self.why)
+    }
+}
+
 /// Workers that offer loads together. Dropping it sends them away and ends those started here.
 pub struct Fleet {
     pub(super) members: Vec<Member>,
     pub(super) inbox: Mutex<Receiver<Mail<ToDriver>>>,
-    /// Why a worker has left, once one has.
-    pub(super) gone: Mutex<Option<String>>,
+    /// The first worker that has left.
+    pub(super) gone: Mutex<Option<Gone>>,
     /// Number of the last load.
     pub(super) jobs: AtomicU64,
     pub(super) placed: Placed,
@@ -206,18 +219,18 @@ impl Fleet {
                     let member = welcome(link, (connection, is_local), number, &hello);
                     if !self.is_local() {
                         self.machines.add(&member.name, hello.machine);
-                    }
-                    if !self.is_local() {
                         let (name, joined) = (&member.name, self.members.len() + 1);
                         notice(&format!("{name} has joined ({joined} of {workers})"));
                     }
                     self.members.push(member);
                     self.members.sort_by_key(|member| member.number);
                 }
-                Some((
-                    (connection, Arrived::Gone(why) | Arrived::Message(ToDriver::Leaves { why })),
-                    stranger,
-                )) => {
+                Some(((connection, arrived), stranger)) => {
+                    let why = match arrived {
+                        Arrived::Gone(end) => end.to_string(),
+                        Arrived::Message(ToDriver::Leaves { why }) => why,
+                        _ => continue,
+                    };
                     let is_it = |member: &Member| member.connection == connection;
                     if let Some(Stranger { from, .. }) = stranger {
                         notice(&format!("a connection of {from} ended before it joined: {why}"));
@@ -247,14 +260,16 @@ impl Fleet {
 
     /// Which worker has left, and why; `None` while all are there.
     pub(crate) fn lost(&self) -> Option<String> {
-        lock(&self.gone).clone()
+        lock(&self.gone).as_ref().map(Gone::to_string)
     }
 
     /// Why removed keys can come back; `None` if they cannot. A worker that was stopped or cut off
     /// may send more requests when it continues. The driver kills only the workers it started.
     pub(crate) fn may_write_again(&self) -> Option<Failure> {
-        let lost = self.lost().filter(|why| !self.is_local() && why.contains(SILENT))?;
-        let message = format!("{lost}, and may still write if it continues");
+        let gone = lock(&self.gone);
+        let is_silent = |gone: &&Gone| matches!(gone.why, End::Silent { .. });
+        let gone = gone.as_ref().filter(is_silent).filter(|_| !self.is_local())?;
+        let message = format!("{gone}, and may still write if it continues");
         Some(Failure { class: ErrorClass::Lost, message })
     }
 

@@ -201,7 +201,9 @@ impl<'a> Lender<'a> {
                     let message = self.answer(message, notice);
                     link.send(&Numbered { number, message });
                 }
-                Ok((from, Arrived::Gone(why))) if from == driver => return Err(FleetError(why)),
+                Ok((from, Arrived::Gone(why))) if from == driver => {
+                    return Err(FleetError(why.to_string()));
+                }
                 Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
                     return Err(FleetError("interrupted".into()));
                 }

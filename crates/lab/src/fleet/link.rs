@@ -10,6 +10,7 @@ use rustls::Connection;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
@@ -23,11 +24,10 @@ use super::clock::{PINGS, Reading};
 
 /// A peer that is silent for longer is gone.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// Why a link to such a peer ended.
-pub(super) const SILENT: &str = "it was silent for";
-/// Why a link ended whose peer is gone without a word.
-pub(super) const CLOSED: &str = "the connection was closed";
 const PING_EVERY: Duration = Duration::from_secs(1);
+/// A process that was stopped for longer can be gone for its peer, which has waited since the last
+/// ping.
+const STOPPED_MIN: Duration = Duration::from_secs(SILENCE_MAX.as_secs() - 2 * PING_EVERY.as_secs());
 /// Longest message before the peer is known, and after.
 const STRANGER_BYTES_MAX: usize = 65_536;
 const BYTES_MAX: usize = 1 << 28;
@@ -40,8 +40,51 @@ pub(super) enum Arrived<M> {
     Message(M),
     /// The peer's clock, from the shortest of [`PINGS`] round trips.
     Clock(Reading),
-    /// The connection is over, with the reason; the last of its arrivals.
-    Gone(String),
+    /// The connection is over; the last of its arrivals.
+    Gone(End),
+}
+
+/// Why a connection is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The peer closed it, or ended without a word.
+    Closed,
+    /// The peer closed it after this process was stopped for so long that it seemed to be gone.
+    ClosedAfterStop(Duration),
+    /// Nothing arrived for [`SILENCE_MAX`]. The peer may continue later.
+    Silent { is_handshaking: bool },
+    /// The reason in words.
+    Other(String),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let silent_s = SILENCE_MAX.as_secs();
+        match self {
+            Self::Closed => f.write_str("the connection was closed"),
+            Self::ClosedAfterStop(stop) => write!(
+                f,
+                "the connection was closed after this process was stopped for {:.1} s",
+                stop.as_secs_f64()
+            ),
+            Self::Silent { is_handshaking: true } => {
+                write!(f, "it was silent for {silent_s} s and may not be cachedyno")
+            }
+            Self::Silent { is_handshaking: false } => write!(f, "it was silent for {silent_s} s"),
+            Self::Other(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        match error.kind() {
+            // A killed process ends so with data on the way.
+            BrokenPipe | ConnectionAborted | ConnectionReset => Self::Closed,
+            _ => Self::Other(error.to_string()),
+        }
+    }
 }
 
 /// What is sent. The number of a ping is 0 unless its time counts.
@@ -149,12 +192,6 @@ impl Drop for Link {
     }
 }
 
-/// True if the peer ended without a word, as a killed process does with data on the way.
-fn is_closed(error: &io::Error) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
-    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
-}
-
 fn framed<M: Serialize>(frame: &Frame<M>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; LENGTH];
     serde_json::to_writer(&mut bytes, frame)?;
@@ -173,6 +210,10 @@ struct Served<D> {
     received: Vec<u8>,
     heard: Instant,
     pinged: Instant,
+    /// When it last went on after waiting.
+    turned: Instant,
+    /// When this process last continued after a stop, and how long that was.
+    stopped: Option<(Instant, Duration)>,
     /// The measurement of the peer's clock: pings to send, the last one's number and time, and the
     /// best reading.
     pings_left: u32,
@@ -200,6 +241,8 @@ impl<D> Served<D> {
             received: Vec::new(),
             heard: now,
             pinged: now,
+            turned: now,
+            stopped: None,
             pings_left: 0,
             ping: (0, now),
             best: None,
@@ -211,25 +254,31 @@ impl<D> Served<D> {
     where
         D: FnMut(Arrived<R>),
     {
-        let why = loop {
+        let end = loop {
             match self.turn() {
-                Ok(true) => {}
-                Ok(false) => break CLOSED.to_string(),
-                Err(e) if is_closed(&e) => break CLOSED.to_string(),
-                Err(e) => break e.to_string(),
+                Ok(()) => {}
+                Err(End::Closed) => break self.closed(),
+                Err(end) => break end,
             }
         };
-        (self.deliver)(Arrived::Gone(why));
+        (self.deliver)(Arrived::Gone(end));
     }
 
-    /// Waits for something to do, and does it. False at the end of the connection.
-    fn turn<R: DeserializeOwned>(&mut self) -> io::Result<bool>
+    fn closed(&self) -> End {
+        match self.stopped {
+            Some((until, stop)) if until.elapsed() < SILENCE_MAX => End::ClosedAfterStop(stop),
+            _ => End::Closed,
+        }
+    }
+
+    /// Waits for something to do, and does it. Errors: the connection is over.
+    fn turn<R: DeserializeOwned>(&mut self) -> Result<(), End>
     where
         D: FnMut(Arrived<R>),
     {
         let wants_write = self.connection.wants_write();
         if self.closing && !wants_write {
-            return Ok(false);
+            return Err(End::Closed);
         }
         let mut flags = PollFlags::POLLIN;
         flags.set(PollFlags::POLLOUT, wants_write);
@@ -240,29 +289,30 @@ impl<D> Served<D> {
         let wait = PollTimeout::try_from(PING_EVERY / 4).unwrap_or(PollTimeout::ZERO);
         match poll(&mut polled, wait) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(e) => return Err(e.into()),
+            Err(e) => return Err(io::Error::from(e).into()),
         }
         let ready = polled[0].revents().unwrap_or(PollFlags::empty());
         let now = Instant::now();
+        // Each wait is short.
+        let stop = now.duration_since(std::mem::replace(&mut self.turned, now));
+        if stop > STOPPED_MIN {
+            self.stopped = Some((now, stop));
+        }
         if ready.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR)
             && !self.read(now)?
         {
-            return Ok(false);
+            return Err(End::Closed);
         }
         let _ = self.shared.wake.read();
         self.obey()?;
         if now.duration_since(self.heard) > SILENCE_MAX {
-            let silent_s = SILENCE_MAX.as_secs();
-            let more =
-                if self.connection.is_handshaking() { " and may not be cachedyno" } else { "" };
-            return Err(io::Error::other(format!("{SILENT} {silent_s} s{more}")));
+            return Err(End::Silent { is_handshaking: self.connection.is_handshaking() });
         }
         if now.duration_since(self.pinged) >= PING_EVERY && !self.connection.is_handshaking() {
             self.pinged = now;
             self.send(&Frame::<()>::Ping(0))?;
         }
-        self.write()?;
-        Ok(true)
+        Ok(self.write()?)
     }
 
     fn obey(&mut self) -> io::Result<()> {

@@ -11,8 +11,8 @@ use super::FleetError;
 use super::clock::Reading;
 use super::course::{Course, Reported};
 use super::endpoint::SentEndpoint;
-use super::joining::{Fleet, lock};
-use super::link::Arrived;
+use super::joining::{Fleet, Gone, lock};
+use super::link::{Arrived, End};
 use super::member::Member;
 use super::merged::{By, Contribution, Offered, Sum};
 use super::messages::{Requests, SentEnd, SentJob, SentLoad, SentTask, ToDriver, ToWorker};
@@ -209,7 +209,7 @@ impl Fleet {
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Offered {
-        if let Some(message) = lock(&self.gone).clone() {
+        if let Some(message) = self.lost() {
             let failure = Some(Failure { class: ErrorClass::Lost, message });
             return Offered { failure, ..Offered::default() };
         }
@@ -372,6 +372,16 @@ impl Offering<'_> {
         }
     }
 
+    /// A worker has left: the load fails.
+    fn leave(&mut self, at: usize, why: End) {
+        let gone = Gone { name: self.fleet.members[at].name.clone(), why };
+        self.fail(Failure { class: ErrorClass::Lost, message: gone.to_string() });
+        lock(&self.fleet.gone).get_or_insert(gone);
+        self.contributions[at].ended.get_or_insert_default();
+        self.contributions[at].gone = true;
+        self.course.end(at);
+    }
+
     fn take(&mut self, at: usize, arrived: Arrived<ToDriver>) {
         let name = &self.fleet.members[at].name;
         match arrived {
@@ -390,14 +400,8 @@ impl Offering<'_> {
                 self.contributions[at].ended = Some(*ended);
                 self.course.end(at);
             }
-            Arrived::Gone(why) | Arrived::Message(ToDriver::Leaves { why }) => {
-                let message = format!("{name} left the fleet: {why}");
-                lock(&self.fleet.gone).get_or_insert(message.clone());
-                self.fail(Failure { class: ErrorClass::Lost, message });
-                self.contributions[at].ended.get_or_insert_default();
-                self.contributions[at].gone = true;
-                self.course.end(at);
-            }
+            Arrived::Gone(why) => self.leave(at, why),
+            Arrived::Message(ToDriver::Leaves { why }) => self.leave(at, End::Other(why)),
             // Of an earlier load.
             Arrived::Message(_) | Arrived::Clock(_) => {}
         }

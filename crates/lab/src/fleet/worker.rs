@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::FleetError;
 use super::connecting::connect;
 use super::endpoint::SentEndpoint;
-use super::link::{Arrived, CLOSED, Link};
+use super::link::{Arrived, End, Link};
 use super::messages::{
     Hello, PROTOCOL, Requests, SentEnd, SentJob, SentLoad, SentProgress, SentTask, ToDriver,
     ToWorker,
@@ -113,7 +113,9 @@ impl Worker<'_> {
                     return Err(FleetError("interrupted".into()));
                 }
                 Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => Arrived::Gone("its thread ended".into()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    Arrived::Gone(End::Other("its thread ended".into()))
+                }
             };
             match arrived {
                 Arrived::Message(ToWorker::Welcome { number }) => {
@@ -154,7 +156,7 @@ impl Worker<'_> {
                 Arrived::Gone(why) => {
                     let address = self.joining.address;
                     let what = if self.has_joined { "lost" } else { "cannot join" };
-                    let is_other = !self.has_joined && why == CLOSED;
+                    let is_other = !self.has_joined && why == End::Closed;
                     let cure = if is_other {
                         " (expected the address and the token of a driver with --fleet listen: a \
                          `worker --listen` serves drivers with --rig-on)"
