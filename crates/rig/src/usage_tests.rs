@@ -71,7 +71,14 @@ fn the_cpu_time_of_all_threads_equals_that_of_the_process() {
     let mut reader = UsageReader::new(&[child.id()]);
     thread::sleep(Duration::from_millis(300));
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGSTOP).unwrap();
-    thread::sleep(Duration::from_millis(50));
+    // It may be waiting for a CPU when the signal comes.
+    let is_stopped = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        stat.contains(") T ")
+    };
+    while !is_stopped() {
+        thread::sleep(Duration::from_millis(1));
+    }
     let used = reader.read().unwrap();
     assert_eq!(used.threads.len(), 1, "{used:?}");
     assert_eq!((used.threads[0].id, used.threads[0].name.as_str()), (child.id(), "sh"));

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::common::{Server, installed};
+use super::common::{Server, installed, wait_until};
 use model::{Product, Property};
 
 /// The fact about a product, and whether it has the property.
@@ -56,11 +56,7 @@ fn redis_has_types_replication_and_a_cluster() {
     let port = rig::free_port(0).unwrap();
     primary.redis_cli(&["CONFIG", "SET", "port", &port.to_string()]);
     let replica = Server::redis(&["--replicaof", &format!("127.0.0.1 {port}")]);
-    let begun = Instant::now();
-    while replica.redis_cli(&["EXISTS", "h"]) != "1" {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the replica has no data");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the replica has the data", || replica.redis_cli(&["EXISTS", "h"]) == "1");
     let member = Server::redis(&["--cluster-enabled", "yes"]);
     assert!(member.redis_cli(&["CLUSTER", "INFO"]).contains("cluster_slots_assigned:0"));
     assert!(fact(Product::Redis, Property::Growth).0.contains("slots"));

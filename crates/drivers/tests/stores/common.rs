@@ -49,6 +49,15 @@ pub(crate) fn postgres_program(name: &str) -> String {
     String::from_utf8_lossy(&found.stdout).trim().to_string()
 }
 
+/// Polls until a condition is met; panics with `what` after half a minute.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < Duration::from_secs(30), "timed out waiting until {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A server process; ends with the test, even if the test panics or is killed.
 pub(crate) struct Server {
     child: Child,
@@ -154,14 +163,8 @@ impl Server {
             args.extend(["-c".into(), setting.into()]);
         }
         let server = Self::start_at(".s.PGSQL.5432", directory, unshare[0], &args);
-        let ready = Instant::now();
-        while !server.psql("postgres", "SELECT 1").status.success() {
-            assert!(
-                ready.elapsed() < Duration::from_secs(30),
-                "PostgreSQL does not accept connections"
-            );
-            thread::sleep(Duration::from_millis(20));
-        }
+        let accepts = || server.psql("postgres", "SELECT 1").status.success();
+        wait_until("PostgreSQL accepts connections", accepts);
         server.postgres_sql("CREATE DATABASE shop");
         server
     }
@@ -244,11 +247,11 @@ impl Server {
             let stat = fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
             stat.rsplit_once(')').unwrap().1.starts_with(" T")
         };
-        let since = Instant::now();
-        while !fs::read_dir(&tasks).unwrap().all(is_stopped) {
-            assert!(since.elapsed() < Duration::from_secs(5), "the server does not stop");
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("the server has stopped", || fs::read_dir(&tasks).unwrap().all(is_stopped));
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     pub(crate) fn end(&mut self) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::common::{
     Server, collects_expired, contention, installed, locked_open_times_out, options, page_store,
-    patience, plain_store, timed,
+    patience, plain_store, timed, wait_until,
 };
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Database, Endpoint, ErrorClass, Layout, NetAddress};
@@ -18,8 +18,12 @@ pub(crate) fn log_of(server: &Server, call: impl FnOnce()) -> Vec<String> {
         "SET GLOBAL log_output = 'TABLE'; TRUNCATE mysql.general_log; SET GLOBAL general_log = 1",
     );
     call();
-    // The last packet of a connection is processed asynchronously.
-    std::thread::sleep(Duration::from_millis(100));
+    // The last packet of a connection is processed asynchronously. Each query makes a connection
+    // itself, which can be in the log for a moment.
+    let open = "SELECT COUNT(*) FROM mysql.general_log WHERE command_type = 'Connect' \
+                AND thread_id <> CONNECTION_ID() AND thread_id NOT IN \
+                (SELECT thread_id FROM mysql.general_log WHERE command_type = 'Quit')";
+    wait_until("connections of the call have ended", || server.sql(open) == "0");
     server.sql("SET GLOBAL general_log = 0");
     let rows = server.sql(
         "SELECT CONCAT(command_type, ' ', argument) FROM mysql.general_log \

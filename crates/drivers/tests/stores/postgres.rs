@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::common::{
     Server, collects_expired, contention, installed, locked_open_times_out, options, page_store,
-    patience, plain_store, postgres_program, timed,
+    patience, plain_store, postgres_program, timed, wait_until,
 };
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Endpoint, ErrorClass, Layout};
@@ -140,8 +140,10 @@ fn logins(server: &Server, base: &SessionOptions) {
              CREATE ROLE clerk LOGIN PASSWORD 'hush'"
         ));
         std::fs::write(&rules, format!("local all clerk {method}\n{kept}")).unwrap();
+        let loaded = || server.postgres_sql("SELECT pg_conf_load_time()");
+        let before = loaded();
         server.postgres_sql("SELECT pg_reload_conf()");
-        std::thread::sleep(Duration::from_millis(200));
+        wait_until("the rules are loaded", || loaded() != before);
         admin(&server.postgres_endpoint("clerk", Some("hush")), base.timeout).unwrap();
         for password in [None, Some("wrong-secret")] {
             let e =
@@ -183,7 +185,7 @@ fn ends(mut server: Server, base: &SessionOptions) {
     let missing = Endpoint::parse("postgres://127.0.0.1:1/shop").unwrap();
     assert_eq!(open_session_store(&missing, &short).err().unwrap().class, ErrorClass::Refused);
     server.signal(Signal::SIGQUIT);
-    std::thread::sleep(Duration::from_millis(500));
+    wait_until("the server has ended", || !server.is_running());
     let e = store.create("c", b"x").unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Closed, true), "{e}");
     let e = third.create("c", b"x").unwrap_err();

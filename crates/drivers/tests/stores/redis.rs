@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::common::{
-    Server, contention, installed, options, page_store, patience, plain_store, timed,
+    Server, contention, installed, options, page_store, patience, plain_store, timed, wait_until,
 };
 use cachedyno_drivers::{admin, open_page_store, open_session_store};
 use model::{Endpoint, ErrorClass, Layout, NetAddress, RedisOptions, Secret};
@@ -100,17 +100,11 @@ fn a_server_expires_pages_by_itself() {
         store.close(b"value").unwrap();
     }
     assert_eq!(store.collect().unwrap().deleted, 0);
-    let (until, key) = (Instant::now() + Duration::from_secs(10), "PHPREDIS_SESSION:c");
-    while server.redis_cli(&["KEYS", "*"]) != key {
-        assert!(Instant::now() < until, "{}", server.redis_cli(&["KEYS", "*"]));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let is_last = || server.redis_cli(&["KEYS", "*"]) == "PHPREDIS_SESSION:c";
+    wait_until("only one session is left", is_last);
     // `KEYS` omits keys that have expired; the server removes them a moment later.
     let has_removed = || server.redis_cli(&["INFO", "stats"]).contains("expired_keys:2");
-    while !has_removed() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    assert!(has_removed());
+    wait_until("the server has removed the others", has_removed);
 }
 
 #[test]
