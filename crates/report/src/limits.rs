@@ -103,6 +103,10 @@ pub const WAITED_SHARE_MAX: f64 = 0.1;
 /// the share of requests beyond p99. With more, the requests due meanwhile decide it.
 pub const PAUSED_SHARE_MAX: f64 = 0.01;
 
+/// The same for p99.9. Only a footnote, since pauses below 10 ms are not recorded: in a trial of a
+/// few seconds, those alone can be more.
+pub const PAUSED_SHARE_NOTE: f64 = 0.001;
+
 /// Share of the stages of a way up that may contradict its knee.
 pub const AGAINST_SHARE_MAX: f64 = 0.1;
 

@@ -29,8 +29,9 @@ use crate::findings::Findings;
 use crate::limits::{
     AGAINST_SHARE_MAX, BLAMED_MAX, BUSY_SHARE_MAX, CONTRADICTED_MAX, DRIFT_SHARE_MAX,
     ERROR_SHARE_MAX, KEPT_UP_MIN, LENGTH_SHARE_MIN, LOST_WRITES_MAX, MISS_SHARE_MAX, OWN_SHARE_MAX,
-    PAUSED_SHARE_MAX, SLOW_WORKER_FACTOR, START_SKEW_NS_MAX, UNHURRIED_FACTOR_MAX,
-    WAITED_SHARE_MAX, WIDTH_MAX, WORKER_DEVIATIONS_MAX, WORKER_SHARE_MAX, WRONG_MAX,
+    PAUSED_SHARE_MAX, PAUSED_SHARE_NOTE, SLOW_WORKER_FACTOR, START_SKEW_NS_MAX,
+    UNHURRIED_FACTOR_MAX, WAITED_SHARE_MAX, WIDTH_MAX, WORKER_DEVIATIONS_MAX, WORKER_SHARE_MAX,
+    WRONG_MAX,
 };
 use crate::measurement::{Counted, Measurement};
 use crate::notes::Notes;
@@ -194,10 +195,16 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "stopped generator",
-        limit: || format!("{} of the time of a trial at a planned rate", share(PAUSED_SHARE_MAX)),
+        limit: || {
+            format!(
+                "{} of the time of a trial at a planned rate; a footnote above {}",
+                share(PAUSED_SHARE_MAX),
+                share(PAUSED_SHARE_NOTE)
+            )
+        },
         meaning: "NOT-STEADY: requests due while it was stopped, frozen or throttled were sent \
-                  late, and they decide p99; of a ramp only the stages up to the knee count, of a \
-                  search only the long runs",
+                  late, and they decide p99 (those of a footnote decide p99.9); of a ramp only \
+                  the stages up to the knee count, of a search only the long runs",
         scope: Scope::Points(generator::stopped),
     },
     Applied {

@@ -6,7 +6,8 @@ use model::{Point, Trial, Workload};
 use crate::blocks::median;
 use crate::findings::Findings;
 use crate::limits::{
-    BUSY_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, PAUSED_SHARE_MAX, WAITED_SHARE_MAX,
+    BUSY_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, PAUSED_SHARE_MAX, PAUSED_SHARE_NOTE,
+    WAITED_SHARE_MAX,
 };
 use crate::measurement::Measurement;
 use crate::null::{self, NULL_CURE, Nearness, busy};
@@ -119,22 +120,29 @@ pub(super) fn stopped(measurement: &Measurement<'_>, findings: &mut Findings) {
         sum(|point| point.disturbance.paused_ns) as f64 / sum(|p| p.length_ns).max(1) as f64
     };
     let trials = paced(measurement);
-    let shares = trials.iter().map(|points| (share(points), points));
-    let stopped: Vec<_> = shares.filter(|(share, _)| *share > PAUSED_SHARE_MAX).collect();
-    let Some((share, worst)) = stopped.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
-    let contributors = worst.iter().flat_map(|point| &point.contributors);
-    let most = contributors.max_by_key(|one| one.point.disturbance.paused_ns);
-    let who = most.map_or("the generator", |one| &one.name);
-    let sentence = format!(
-        "{} {who} was stopped, frozen or throttled for {} of the time in {} of {} trials, and the \
-         requests that were due meanwhile decide p99: let it run without interruption or \
-         limit of its CPU time, or measure on a quieter machine",
-        place_of_paced(measurement),
-        show::percent(*share),
-        stopped.len(),
-        trials.len()
-    );
-    findings.not_steady("the generator was stopped", sentence);
+    let shares: Vec<_> = trials.iter().map(|points| (share(points), points)).collect();
+    let stopped = |limit: f64| {
+        let above = shares.iter().filter(|(share, _)| *share > limit);
+        let (share, worst) = above.clone().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let contributors = worst.iter().flat_map(|point| &point.contributors);
+        let most = contributors.max_by_key(|one| one.point.disturbance.paused_ns);
+        Some(format!(
+            "{} {} was stopped, frozen or throttled for {} of the time in {} of {} trials, and \
+             the requests that were due meanwhile decide",
+            place_of_paced(measurement),
+            most.map_or("the generator", |one| &one.name),
+            show::percent(*share),
+            above.count(),
+            trials.len()
+        ))
+    };
+    if let Some(text) = stopped(PAUSED_SHARE_MAX) {
+        let cure = "let it run without interruption or limit of its CPU time, or measure on a \
+                    quieter machine";
+        findings.not_steady("the generator was stopped", format!("{text} p99: {cure}"));
+    } else if let Some(text) = stopped(PAUSED_SHARE_NOTE) {
+        findings.footnotes.push(text + " p99.9");
+    }
 }
 
 /// Points with a planned rate below the store's limit, by trial.
