@@ -45,7 +45,7 @@ pub(super) enum Arrived<M> {
 }
 
 /// Why a connection is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) enum End {
     /// The peer closed it, or ended without a word.
     Closed,
@@ -210,7 +210,7 @@ struct Served<D> {
     received: Vec<u8>,
     heard: Instant,
     pinged: Instant,
-    /// When it last went on after waiting.
+    /// When its last wait ended.
     turned: Instant,
     /// When this process last continued after a stop, and how long that was.
     stopped: Option<(Instant, Duration)>,
@@ -255,20 +255,17 @@ impl<D> Served<D> {
         D: FnMut(Arrived<R>),
     {
         let end = loop {
-            match self.turn() {
-                Ok(()) => {}
-                Err(End::Closed) => break self.closed(),
-                Err(end) => break end,
+            if let Err(end) = self.turn() {
+                break end;
             }
         };
+        let end = match (end, self.stopped) {
+            (End::Closed, Some((until, stop))) if until.elapsed() < SILENCE_MAX => {
+                End::ClosedAfterStop(stop)
+            }
+            (end, _) => end,
+        };
         (self.deliver)(Arrived::Gone(end));
-    }
-
-    fn closed(&self) -> End {
-        match self.stopped {
-            Some((until, stop)) if until.elapsed() < SILENCE_MAX => End::ClosedAfterStop(stop),
-            _ => End::Closed,
-        }
     }
 
     /// Waits for something to do, and does it. Errors: the connection is over.
@@ -293,7 +290,7 @@ impl<D> Served<D> {
         }
         let ready = polled[0].revents().unwrap_or(PollFlags::empty());
         let now = Instant::now();
-        // Each wait is short.
+        // A wait is shorter than a second, so a long one is a stop of this process.
         let stop = now.duration_since(std::mem::replace(&mut self.turned, now));
         if stop > STOPPED_MIN {
             self.stopped = Some((now, stop));

@@ -99,7 +99,7 @@ pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
         let cure = if contributors.any(|one| one.shares_cpus) {
             "workers share CPUs and wait for each other, so use fewer workers or more machines"
         } else {
-            "stop other processes on its CPUs, give it CPUs of its own, or measure on a quieter \
+            "stop other processes on its CPUs, give it its own CPUs, or measure on a quieter \
              machine"
         };
         let sentence = format!(
